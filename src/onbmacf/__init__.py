@@ -1,0 +1,51 @@
+"""Model-agnostic counterfactuals and semifactuals from a ball cover of the training rows.
+
+    from onbmacf import ONBMACF, Schema
+
+Importing the package does nothing heavy: every name below is loaded on first use.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from onbmacf.cover import BallCover
+    from onbmacf.explainer import ONBMACF
+    from onbmacf.explanation import Counterfactual, Explanation, Explanations, Relaxation, Semifactual
+    from onbmacf.schema import Feature, Schema
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "BallCover": "onbmacf.cover",
+    "Counterfactual": "onbmacf.explanation",
+    "Explanation": "onbmacf.explanation",
+    "Explanations": "onbmacf.explanation",
+    "Feature": "onbmacf.schema",
+    "ONBMACF": "onbmacf.explainer",
+    "Relaxation": "onbmacf.explanation",
+    "Schema": "onbmacf.schema",
+    "Semifactual": "onbmacf.explanation",
+}
+
+__all__ = [
+    "ONBMACF",
+    "BallCover",
+    "Counterfactual",
+    "Explanation",
+    "Explanations",
+    "Feature",
+    "Relaxation",
+    "Schema",
+    "Semifactual",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        return getattr(import_module(_HOME[name]), name)
+    raise AttributeError(f"module 'onbmacf' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])
