@@ -50,9 +50,8 @@ class BlackBox:
         labels = self.ask_labels(N)
         failed = np.flatnonzero(_is_error(labels))
         if len(failed):
-            raise ModelError(f"the model raised on row {failed[0]} of the table: {labels[failed[0]]}") from labels[
-                failed[0]
-            ]
+            error = labels[failed[0]]
+            raise ModelError(f"the model raised on row {failed[0]} of the table: {error}") from error
         self.classes = np.array([*_sorted_labels(labels), None], dtype=object)[:-1]
         if len(self.classes) < 2:
             raise ModelError(
