@@ -256,6 +256,9 @@ def cut(q: Question, a: Ball, l: Ball, proj: Row) -> float:
 
 
 def on_the_way(q: Question, proj: Row, s: float) -> Point:
+    """The point at share s of the way from i to proj; at 1 it is proj, to the last bit (reading 10)."""
+    if s == 1:
+        return encode(proj, q.space)
     blocks = zip(q.Z[q.i], encode(proj, q.space), strict=True)
     return tuple(tuple(z + s * (g - z) for z, g in zip(*pair, strict=True)) for pair in blocks)
 
