@@ -17,7 +17,7 @@ def check_count(name: str, value: Any, least: int = 1) -> int:
 
 def check_between(name: str, value: Any, low: float, high: float) -> float:
     """Return a number strictly between low and high."""
-    if isinstance(value, bool) or not isinstance(value, Real) or not low < value < high:
+    if isinstance(value, bool) or not isinstance(value, Real) or not low < float(value) < high:
         raise ParameterError(f"{name} must be in ({low}, {high}), got {value!r}.")
     return float(value)
 

@@ -150,6 +150,6 @@ def _joined(found: list[Candidates], width: int) -> Candidates:
     if not found:
         empty = np.empty(0, dtype=np.intp)
         return Candidates(empty, empty, np.empty((0, width)), np.empty(0), empty)
-    joined = Candidates(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
-    order = np.argsort(joined.factual, kind="stable")
-    return Candidates(*(part[order] for part in joined))
+    factual, ball, goal, share, relaxation = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    order = np.argsort(factual, kind="stable")
+    return Candidates(factual[order], ball[order], goal[order], share[order], relaxation[order])

@@ -5,23 +5,24 @@ table, model  ->  fit  ->  space_, cover_        rows  ->  explain  ->  Explanat
 
 import warnings
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from onbmacf._check import check_between, check_choice, check_count, listed
 from onbmacf.associate import ASSOCIATIONS, home_balls
 from onbmacf.candidates import Features
 from onbmacf.cover import COMPETITORS, BallCover, build_cover
-from onbmacf.distance import Matrix, Metric, check_metric, distances, paired
-from onbmacf.errors import OnbmacfWarning, ParameterError
-from onbmacf.explanation import Batch, Explanations, Relaxation, Status
+from onbmacf.distance import Matrix, Metric, check_metric, distances
+from onbmacf.errors import ModelError, OnbmacfWarning, ParameterError
+from onbmacf.explanation import Explanations
+from onbmacf.fitted_map import FittedMap
 from onbmacf.geometry import BOUNDARIES
-from onbmacf.model import FAILED, BlackBox
-from onbmacf.pipeline import Found, Ground, chunks, search
+from onbmacf.model import BlackBox
+from onbmacf.pipeline import Found, Ground, search
+from onbmacf.questions import Questions, answer, joined
 from onbmacf.recover import absorb
 from onbmacf.schema import Schema
 from onbmacf.space import FeatureSpace, one_hot_height
@@ -29,6 +30,17 @@ from onbmacf.table import TableForm
 
 Rows = NDArray[np.intp]
 RECOVERIES = ("overlay", "persist")
+PARAMETERS = (
+    "n_counterfactuals",
+    "metric",
+    "step_ratio",
+    "max_steps",
+    "competitors",
+    "association",
+    "boundary",
+    "recover",
+    "predict_chunk",
+)
 N_PROBES = 64  # rows asked twice at fit, and again at load
 
 
@@ -112,11 +124,15 @@ class ONBMACF:
         for message in ignored:
             warnings.warn(message, OnbmacfWarning, stacklevel=2)
         calls, asked = self.black_box_.n_calls, self.black_box_.n_rows
-        questions = _Questions.of(frame, self.space_, self.black_box_, targets)
+        questions = Questions.of(frame, self.space_, self.black_box_, targets)
         found = [self._search(questions, lines) for lines in questions.chunks(len(self.cover_), self.recover)]
-        answers = _answers(questions, _join(found, self.space_.width), self.metric, self.n_counterfactuals)
-        used = {"n_calls": self.black_box_.n_calls - calls, "n_rows": self.black_box_.n_rows - asked}
-        return replace(answers, warnings=(*self.warnings_, *ignored), **used)
+        answers = answer(questions, joined(found, self.space_.width), self.metric, self.n_counterfactuals)
+        return replace(
+            answers,
+            warnings=(*self.warnings_, *ignored),
+            n_calls=self.black_box_.n_calls - calls,
+            n_rows=self.black_box_.n_rows - asked,
+        )
 
     @property
     def classes_(self) -> NDArray[Any]:
@@ -130,23 +146,43 @@ class ONBMACF:
 
     def save(self, path: Any) -> None:
         """Write the map, without the model, to one file."""
-        from onbmacf.store import save_explainer
-
         self._check_fitted()
-        save_explainer(self, path)
+        parameters = {name: getattr(self, name) for name in PARAMETERS}
+        box = self.black_box_
+        FittedMap(
+            parameters,
+            box.output,
+            self.classes_.tolist(),
+            list(self.warnings_),
+            self.space_,
+            self.Z_,
+            self.labels_,
+            self.cover_,
+        ).save(path)
 
     @classmethod
     def load(cls, path: Any, model: Any) -> "ONBMACF":
-        """Read a map written by `save`, for the same model: it is asked the stored probe rows first."""
-        from onbmacf.store import load_explainer
-
-        return load_explainer(path, model)
+        """Read a map written by `save`, for the same model: it is asked some fitted rows again first."""
+        fitted = FittedMap.load(path)
+        explainer = cls(**fitted.parameters)
+        explainer.space_, explainer.Z_, explainer.labels_ = fitted.space, fitted.Z, fitted.labels
+        explainer.cover_, explainer.warnings_ = fitted.cover, tuple(fitted.warnings)
+        classes = np.array([*fitted.classes, None], dtype=object)[:-1]
+        box = BlackBox(model, fitted.space.form, explainer.predict_chunk, fitted.output, classes)
+        explainer.black_box_ = box
+        probes = probe_rows(len(fitted.Z))
+        differ = int((box.ask(fitted.space.decode_numbers(fitted.Z[probes])) != fitted.labels[probes]).sum())
+        if differ:
+            raise ModelError(
+                f"{path} was made for another model: {differ} of {len(probes)} probe rows differ. Fit again."
+            )
+        return explainer
 
     def __repr__(self) -> str:
         state = f": {len(self.cover_)} balls over {len(self.Z_)} rows" if hasattr(self, "cover_") else ""
         return f"<ONBMACF n_counterfactuals={self.n_counterfactuals}{state}>"
 
-    def _search(self, questions: "_Questions", lines: Rows) -> Found:
+    def _search(self, questions: Questions, lines: Rows) -> Found:
         """Explain some of the questions; lines of the result are positions among all rows."""
         z, codes = questions.z[lines], questions.codes[lines]
         if self.recover == "persist":
@@ -205,130 +241,16 @@ class ONBMACF:
             raise ParameterError("this explainer is not fitted: call fit(table, model) first.")
 
 
-@dataclass(frozen=True, eq=False)
-class _Questions:
-    """The rows of one explain call, as numbers, points and labels; what cannot be asked has a status already."""
-
-    frame: pd.DataFrame
-    space: FeatureSpace
-    black_box: BlackBox
-    N: Matrix
-    z: Matrix
-    labels: NDArray[Any]  # the caller's own
-    codes: Rows
-    wanted: NDArray[np.bool_]  # rows x classes
-    statuses: NDArray[Any]
-    reasons: NDArray[Any]
-
-    @classmethod
-    def of(cls, frame: pd.DataFrame, space: FeatureSpace, black_box: BlackBox, targets: Rows | None) -> "_Questions":
-        N = space.form.numbers(frame)
-        faults = space.form.faults(frame, N)
-        good = np.array([row not in faults for row in range(len(frame))], dtype=bool)
-        z = np.zeros((len(frame), space.width))
-        z[good] = space.encode_numbers(N[good])
-        labels, codes = np.full(len(frame), None, dtype=object), np.full(len(frame), FAILED, dtype=np.intp)
-        said = black_box.ask_labels(N[good])
-        codes[good] = black_box.codes(said)
-        labels[good] = said.tolist()
-        wanted = _wanted(codes, targets, len(black_box.classes))
-        statuses, reasons = _settled(faults, labels, codes, targets)
-        labels[codes == FAILED] = None
-        return cls(frame, space, black_box, N, z, labels, codes, wanted, statuses, reasons)
-
-    def chunks(self, n_balls: int, recover: str) -> list[Rows]:
-        """Return the open rows in groups that are explained together; one by one where each changes the map."""
-        lines = np.flatnonzero(self.statuses == Status.FOUND)
-        if recover == "persist":
-            return [lines[i : i + 1] for i in range(len(lines))]
-        return [lines[part] for part in chunks(len(lines), n_balls)]
-
-    def ask(self, points: Matrix, factual: Rows) -> Rows:
-        """Return the model's label codes of encoded points; features left alone keep the factual's own values."""
-        return self.black_box.ask(self.numbers(points, factual))
-
-    def numbers(self, points: Matrix, factual: Rows) -> Matrix:
-        return self.space.decode_numbers(points, near=(self.z[factual], self.N[factual]))
-
-
-def _wanted(codes: Rows, targets: Rows | None, n_classes: int) -> NDArray[np.bool_]:
-    """Return per row which labels are to be reached: the targets, never the row's own."""
-    every = np.arange(n_classes)
-    allowed = np.ones(n_classes, dtype=bool) if targets is None else np.isin(every, targets)
-    return allowed & (every != codes[:, np.newaxis])
-
-
-def _settled(
-    faults: dict[int, str], labels: NDArray[Any], codes: Rows, targets: Rows | None
-) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return status and reason of every row as known before the search; `found` stands for an open one."""
-    statuses = np.full(len(codes), Status.FOUND, dtype=object)
-    reasons = np.full(len(codes), "", dtype=object)
-    for row in np.flatnonzero(codes == FAILED):
-        statuses[row] = Status.INVALID_ROW if row in faults else Status.MODEL_ERROR
-        reasons[row] = faults.get(int(row)) or f"the model raised {type(labels[row]).__name__}: {labels[row]}"
-    if targets is not None:
-        for row in np.flatnonzero(np.isin(codes, targets)):
-            statuses[row] = Status.ALREADY
-            reasons[row] = f"the model says {labels[row]!r} already."
-    return statuses, reasons
-
-
-def _join(found: list[Found], width: int) -> Found:
-    if not found:
-        none, points = np.empty(0, dtype=np.intp), np.empty((0, width))
-        return Found(none, none, none, none, points, points, np.empty(0, dtype=bool))
-    return Found(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
-
-
-def _answers(questions: _Questions, found: Found, metric: Metric, n: int) -> Explanations:
-    """Decode what was found, ask the model again about the very rows returned, and keep what holds."""
-    N = questions.numbers(found.counterfactual, found.factual)
-    labels = questions.black_box.ask_labels(N)
-    holds = questions.black_box.codes(labels) == found.label
-    found, N, labels = Found(*(part[holds] for part in found)), N[holds], labels[holds]
-    batch = _batch(questions, found, N, labels, metric)
-    statuses, reasons = questions.statuses.copy(), questions.reasons.copy()
-    counts = np.bincount(found.factual, minlength=len(statuses)) if len(statuses) else np.empty(0, dtype=int)
-    for row in np.flatnonzero(statuses == Status.FOUND):
-        if counts[row] == 0:
-            statuses[row] = Status.MODEL_ERROR
-            reasons[row] = "the model gave another label when it was asked again: it is not deterministic."
-        elif counts[row] < n:
-            reasons[row] = f"{counts[row]} of {n} counterfactuals exist: no more balls have a viable centre."
-    return Explanations(questions.frame, questions.labels, statuses, reasons, batch)
-
-
-def _batch(questions: _Questions, found: Found, N: Matrix, labels: NDArray[Any], metric: Metric) -> Batch:
-    space, z = questions.space, questions.z[found.factual]
-    semifactual_N = questions.numbers(found.semifactual, found.factual)
-    distance = paired(z, found.semifactual, metric)
-    return Batch(
-        factual=found.factual,
-        values=space.form.frame(N),
-        label=np.array([*labels.tolist(), None], dtype=object)[:-1],
-        distance=paired(z, found.counterfactual, metric),
-        changed=space.changed(z, found.counterfactual),
-        relaxation=np.array([*Relaxation], dtype=object)[found.relaxation],
-        ball=found.ball,
-        semifactual_values=space.form.frame(semifactual_N),
-        semifactual_distance=np.where(found.has_semifactual, distance, np.nan),
-        semifactual_changed=space.changed(z, found.semifactual),
-    )
-
-
 def _fit_warnings(form: TableForm, N: Matrix, cover: BallCover, black_box: BlackBox, labels: Rows) -> tuple[str, ...]:
     messages = []
     identifiers = form.identifier_like(N)
     if identifiers:
-        messages.append(
-            f"every row has its own value in column {listed(identifiers)}: an identifier explains nothing. Leave it out."
-        )
+        messages.append(f"every row has its own value in column {listed(identifiers)}: an identifier explains nothing.")
     conflicting = np.flatnonzero(cover.reach == 0)
     if len(conflicting):
         messages.append(
-            f"{len(conflicting)} rows coincide with a row of another label (positions {listed(conflicting[:10].tolist())}): "
-            "their balls hold their own point only."
+            f"{len(conflicting)} rows coincide with a row of another label, at positions "
+            f"{listed(conflicting.tolist())}: their balls hold their own point only."
         )
     probes = probe_rows(len(N))
     again = black_box.ask(N[probes])

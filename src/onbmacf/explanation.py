@@ -227,7 +227,7 @@ class Explanations(Sequence[Explanation]):
 
 def row_of(frame: pd.DataFrame, place: int) -> "pd.Series[Any]":
     """Return one row without the casts of iloc: each value keeps the type of its own column."""
-    if frame.dtypes.nunique() == 1:
+    if len(set(frame.dtypes)) == 1:
         return frame.iloc[place]
     values = pd.Series([frame[name].iloc[place] for name in frame.columns], index=frame.columns, dtype=object)
     return values.rename(frame.index[place])

@@ -6,7 +6,7 @@ Inference never guesses silently: numbers stored as text, columns that mix types
 distance are errors that name the column. Any guess can be overridden by name.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
@@ -165,7 +165,7 @@ def _guess(column: "pd.Series[Any]", immutable: bool) -> tuple[Kind, bool, tuple
         raise _no_distance(column)
     if pd.api.types.is_numeric_dtype(dtype):
         return ("integer" if _is_whole(column) else "continuous"), immutable, None
-    if pd.api.types.is_string_dtype(dtype) or dtype == object:
+    if pd.api.types.is_string_dtype(dtype) or pd.api.types.is_object_dtype(dtype):
         return _guess_objects(column, immutable)
     raise _no_distance(column)
 
@@ -173,7 +173,7 @@ def _guess(column: "pd.Series[Any]", immutable: bool) -> tuple[Kind, bool, tuple
 def _guess_objects(column: "pd.Series[Any]", immutable: bool) -> tuple[Kind, bool, tuple[Any, ...] | None]:
     present = column[column.notna()]
     inferred = present.infer_objects()
-    if inferred.dtype != object and not pd.api.types.is_string_dtype(inferred.dtype):
+    if not pd.api.types.is_object_dtype(inferred.dtype) and not pd.api.types.is_string_dtype(inferred.dtype):
         return _guess(inferred, immutable)
     is_text = present.map(lambda value: isinstance(value, str)).to_numpy(dtype=bool)
     if not is_text.all():
@@ -194,8 +194,7 @@ def _is_whole(column: "pd.Series[Any]") -> bool:
     if pd.api.types.is_integer_dtype(column.dtype):
         return True
     values = column.dropna().to_numpy(dtype=np.float64)
-    whole: Callable[..., Any] = np.trunc
-    return bool(np.all(np.abs(values) < LARGEST_EXACT) and np.all(whole(values) == values))
+    return bool(np.all(np.abs(values) < LARGEST_EXACT) and np.all(np.trunc(values) == values))
 
 
 def _mixed(column: "pd.Series[Any]", present: "pd.Series[Any]", is_text: Any) -> TableError:

@@ -78,7 +78,7 @@ class FeatureSpace:
     @property
     def width(self) -> int:
         """Number of columns of Z."""
-        return self.blocks[-1].stop
+        return int(self.blocks[-1].stop)
 
     @cached_property
     def is_immutable(self) -> NDArray[np.bool_]:

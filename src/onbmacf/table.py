@@ -100,7 +100,7 @@ class TableForm:
 
 
 def _numeric(column: "pd.Series[Any]") -> NDArray[np.float64]:
-    if column.dtype == object or pd.api.types.is_string_dtype(column.dtype):
+    if pd.api.types.is_object_dtype(column.dtype) or pd.api.types.is_string_dtype(column.dtype):
         column = column.map(lambda value: np.nan if isinstance(value, str) else value)
         column = pd.to_numeric(column, errors="coerce")
     return column.to_numpy(dtype=np.float64, na_value=np.nan)
@@ -118,7 +118,7 @@ def _codes(column: "pd.Series[Any]", levels: tuple[Any, ...]) -> NDArray[np.intp
 
 def _column(numbers: NDArray[np.float64], feature: Feature, dtype: Any) -> Any:
     if feature.is_numeric:
-        if isinstance(dtype, np.dtype) and dtype != object:
+        if isinstance(dtype, np.dtype) and not pd.api.types.is_object_dtype(dtype):
             return numbers.astype(dtype)
         whole = feature.kind == "integer"
         return pd.array(numbers.astype(np.int64) if whole else numbers).astype(dtype)
@@ -129,17 +129,16 @@ def _column(numbers: NDArray[np.float64], feature: Feature, dtype: Any) -> Any:
 def _with_levels(feature: Feature, column: "pd.Series[Any]") -> Feature:
     if feature.is_numeric:
         return feature
-    levels = observed_levels(column)
-    if feature.levels is None:
-        feature = replace(feature, levels=levels)
-    unknown = [level for level in levels if level not in (feature.levels or ())]
+    found = observed_levels(column)
+    levels = found if feature.levels is None else feature.levels
+    unknown = [level for level in found if level not in levels]
     if unknown:
         raise TableError(
-            f"column {feature.name!r} holds {unknown[0]!r}, which is not among its levels: {listed(feature.levels or ())}."
+            f"column {feature.name!r} holds {unknown[0]!r}, which is not among its levels: {listed(levels)}."
         )
-    if feature.kind == "binary" and len(feature.levels or ()) > 2:
-        raise TableError(f"column {feature.name!r} is called binary but has {len(feature.levels or ())} values.")
-    return feature
+    if feature.kind == "binary" and len(levels) > 2:
+        raise TableError(f"column {feature.name!r} is called binary but has {len(levels)} values: {listed(levels)}.")
+    return replace(feature, levels=levels)
 
 
 def _check_size(frame: pd.DataFrame) -> None:
@@ -160,7 +159,7 @@ def _check_present(frame: pd.DataFrame) -> None:
 def _check_finite(form: TableForm, N: NDArray[np.float64]) -> None:
     bad = ~np.isfinite(N)
     if bad.any():
-        names = [name for name, has in zip(form.schema.names, bad.any(axis=0), strict=True) if has]
+        names = [name for position, name in enumerate(form.schema.names) if bad[:, position].any()]
         raise TableError(_where("infinite values or no numbers", names, np.flatnonzero(bad.any(axis=1))))
     for position, feature in enumerate(form.schema.features):
         if feature.kind == "integer" and np.abs(N[:, position]).max() >= LARGEST_EXACT:

@@ -52,9 +52,9 @@ def walk(
     goal = candidates.goal[line]
     points = snap(between(z[factual], goal, shares.ravel()), z[factual], goal)
     is_new = (shares.ravel() < 1.0) | (np.arange(len(line)) % n_stops == n_stops - 1)  # the goal is asked once
-    answers = np.full(len(line), np.iinfo(np.intp).min)
-    answers[is_new] = label_of(points[is_new], factual[is_new])
-    answers = answers.reshape(n_walks, n_stops)
+    said = np.full(len(line), np.iinfo(np.intp).min)
+    said[is_new] = label_of(points[is_new], factual[is_new])
+    answers = said.reshape(n_walks, n_stops)
     points = points.reshape(n_walks, n_stops, -1)
     hit = _first(answers == ball_labels[:, np.newaxis])  # line 27; if none says so, line 32: the goal
     before = np.arange(n_stops) < hit[:, np.newaxis]
