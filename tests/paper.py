@@ -289,8 +289,7 @@ def snap(q: Question, proj: Row, s: float) -> Row:
     """The raw row at s. A feature that has not moved keeps i's very value."""
     x = on_the_way(q, proj, s)
     return tuple(
-        q.X[q.i][f] if x[f] == q.Z[q.i][f] else snap_value(x[f], proj[f], f, q.space)
-        for f in range(len(proj))
+        q.X[q.i][f] if x[f] == q.Z[q.i][f] else snap_value(x[f], proj[f], f, q.space) for f in range(len(proj))
     )
 
 

@@ -10,11 +10,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
-from onbmacf.associate import home_balls
-from onbmacf.cover import build_cover
 
 import paper
 from onbmacf import ONBMACF, Feature, Schema
+from onbmacf.associate import home_balls
+from onbmacf.cover import build_cover
 from strategies import (
     Association,
     ExplanationCase,
@@ -61,6 +61,22 @@ def test_association_agrees_with_the_paper_line_by_line(case: Association):
 @thoroughly
 @given(explanation_cases())
 def test_explanations_agree_with_the_paper_line_by_line(case: ExplanationCase):
+    assert_agreement(case)
+
+
+def test_two_labels_that_no_fitted_row_has_are_two_labels():
+    """The factual is "c", the walk meets "d" before "b": "d" is no semifactual of "c"."""
+
+    def model(row: paper.Row) -> str:
+        (x,) = row
+        return "a" if x < 0.5 else "b" if x < 1.2 else "d" if x < 1.6 else "c"
+
+    case = ExplanationCase([(0.0,), (1.0,)], [paper.Feature("continuous")], model, [(2.0,)], None, paper.Options())
+    assert_agreement(case)
+    assert explained_by_the_package(case)[0].semifactuals == (None,)
+
+
+def assert_agreement(case: ExplanationCase) -> None:
     expected = paper.explain(case.rows, case.features, case.model, case.factuals, case.target, case.options)
     answers = explained_by_the_package(case)
     assert len(answers) == len(expected)
@@ -73,7 +89,7 @@ def test_explanations_agree_with_the_paper_line_by_line(case: ExplanationCase):
 
 def explained_by_the_package(case: ExplanationCase) -> Any:
     options = case.options._asdict()
-    explainer = ONBMACF(options.pop("n"), **options)
+    explainer = ONBMACF(options.pop("n"), predict_chunk=16, **options)
     names = [f"x{f}" for f in range(len(case.features))]
     schema = Schema(
         [
