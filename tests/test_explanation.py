@@ -3,8 +3,8 @@
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import dose_model
 
+from conftest import dose_model
 from onbmacf import ONBMACF, Schema
 from onbmacf.wording import html_table, shown
 
@@ -63,7 +63,17 @@ def test_to_frame_has_one_line_per_counterfactual_ranked(answers):
 def test_a_column_of_the_callers_that_is_called_like_ours_keeps_its_name():
     table = pd.DataFrame({"rank": [0.0, 1, 3, 4], "distance": [1, 2, 3, 4]})
     frame = ONBMACF().fit(table, lambda rows: (rows["rank"] > 2).astype(int)).explain(table).to_frame()
-    assert list(frame.columns) == ["rank_", "from", "to", "distance_", "n_changes", "relaxation", "ball", "rank", "distance"]
+    assert list(frame.columns) == [
+        "rank_",
+        "from",
+        "to",
+        "distance_",
+        "n_changes",
+        "relaxation",
+        "ball",
+        "rank",
+        "distance",
+    ]
 
 
 def test_slices_and_negative_positions(answers):

@@ -1,14 +1,14 @@
 """The paper's figures as small worked examples, on the map of test_paper_reference.py.
 
-    8 |   C             G          circles  A B C D    one ball: centre A, radius 6
-      |                            squares  E F G H    one ball: centre E, radius 6
-    4 |   A   P         E          the model says square from x = 6 on
-      |                   F        P lies in both balls, on A's side of their boundary x = 4
-    2 | B
-      |     D
-    0 |                 H
-      +--------------------
-        0 1 2 3       7 8
+8 |   C             G          circles  A B C D    one ball: centre A, radius 6
+  |                            squares  E F G H    one ball: centre E, radius 6
+4 |   A   P         E          the model says square from x = 6 on
+  |                   F        P lies in both balls, on A's side of their boundary x = 4
+2 | B
+  |     D
+0 |                 H
+  +--------------------
+    0 1 2 3       7 8
 """
 
 import numpy as np

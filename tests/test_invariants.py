@@ -5,13 +5,12 @@ import hashlib
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import dose_model
 from hypothesis import given, settings
 
+from conftest import dose_model
 from onbmacf import ONBMACF, Relaxation, Schema
 from onbmacf.cover import build_cover
 from onbmacf.distance import distances
-from onbmacf.explainer import ONBMACF as Explainer
 from strategies import ExplanationCase, LabelledGrid, explanation_cases, labelled_grids
 from test_against_paper import explained_by_the_package
 
@@ -102,15 +101,19 @@ def test_persisting_gives_the_same_answer_to_the_first_question_and_then_grows_t
     first = heart.loc[strangers[:1]]
     before = len(persist.cover_)
     columns = [name for name in overlay.explain(first).to_frame() if name != "ball"]
-    pd.testing.assert_frame_equal(persist.explain(first).to_frame()[columns], overlay.explain(first).to_frame()[columns])
+    pd.testing.assert_frame_equal(
+        persist.explain(first).to_frame()[columns], overlay.explain(first).to_frame()[columns]
+    )
     assert len(persist.cover_) > before
     assert len(persist.Z_) == len(fitted) + 1
     assert (persist.cover_.labels[persist.cover_.owner] == persist.labels_).all()
     assert not _is_stranger(persist, first)
 
 
-def _is_stranger(explainer: Explainer, row: pd.DataFrame) -> bool:
+def _is_stranger(explainer: ONBMACF, row: pd.DataFrame) -> bool:
     z = explainer.space_.encode(row)
     apart = distances(z, explainer.Z_[explainer.cover_.centers], "manhattan")
     home = (apart - explainer.cover_.radii).argmin()
-    return bool(explainer.cover_.labels[home] != explainer.black_box_.codes(explainer.black_box_.model(row).to_numpy())[0])
+    return bool(
+        explainer.cover_.labels[home] != explainer.black_box_.codes(explainer.black_box_.model(row).to_numpy())[0]
+    )
