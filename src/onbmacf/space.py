@@ -182,7 +182,8 @@ def _scales(form: TableForm, N: Matrix) -> tuple[Matrix, Matrix]:
     for position, feature in enumerate(form.schema.features):
         if feature.is_numeric:
             low[position] = N[:, position].min()
-            span[position] = N[:, position].max() - low[position]
+            with np.errstate(over="ignore"):
+                span[position] = N[:, position].max() - low[position]
             if not np.isfinite(span[position]):
                 raise TableError(f"column {feature.name!r} spans more than float64 can hold. Rescale it.")
         elif feature.kind == "ordinal":

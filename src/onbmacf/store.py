@@ -39,7 +39,8 @@ def write(path: Any, arrays: Mapping[str, NDArray[Any]], manifest: Mapping[str, 
     path = Path(path)
     blocks = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     text = json.dumps({**manifest, "digests": {name: _digest(block) for name, block in blocks.items()}})
-    metadata = {"format": MARK, "version": str(VERSION), "manifest": text, "sha256": _text_digest(text)}
+    label = {"version": VERSION, "sha256": _text_digest(text), "manifest": text}
+    metadata = {MARK: json.dumps(label)}  # one entry: safetensors keeps no order among several
     with _sole_writer(path) as draft:
         try:
             save_file(blocks, draft, metadata=metadata)
@@ -54,19 +55,19 @@ def read(path: Any) -> tuple[Arrays, dict[str, Any]]:
     """Return the arrays, memory-mapped and checked, and the manifest of a file."""
     path = Path(path)
     header, start = _header(path)
-    metadata = header.pop("__metadata__", {})
-    if metadata.get("format") != MARK:
-        raise ForeignFileError(f"{path} is not a map of this package.")
-    if int(metadata.get("version", 0)) > VERSION:
-        raise NewerVersionError(
-            f"{path} has format {metadata['version']}; this version reads up to {VERSION}. Upgrade."
-        )
-    if _text_digest(metadata["manifest"]) != metadata["sha256"]:
+    try:
+        label = json.loads(header.pop("__metadata__")[MARK])
+        version, text, digest = int(label["version"]), str(label["manifest"]), label["sha256"]
+        end = start + max(int(entry["data_offsets"][1]) for entry in header.values())
+    except (KeyError, ValueError, TypeError, IndexError) as error:
+        raise CorruptFileError(f"{path}: the header cannot be read ({error}).") from error
+    if version > VERSION:
+        raise NewerVersionError(f"{path} has format {version}; this version reads up to {VERSION}. Upgrade.")
+    if _text_digest(text) != digest:
         raise CorruptFileError(f"{path}: the manifest does not match its digest.")
-    manifest = json.loads(metadata["manifest"])
-    ends = [start + entry["data_offsets"][1] for entry in header.values()]
-    if path.stat().st_size < max(ends, default=0):
-        raise TruncatedFileError(f"{path} has {path.stat().st_size} bytes of {max(ends)}.")
+    if path.stat().st_size < end:
+        raise TruncatedFileError(f"{path} has {path.stat().st_size} bytes of {end}.")
+    manifest = json.loads(text)
     arrays = {name: _mapped(path, entry, start) for name, entry in header.items()}
     for name, digest in manifest.pop("digests").items():
         if name not in arrays or _digest(arrays[name]) != digest:

@@ -205,6 +205,7 @@ def _positional(rows: Any, names: tuple[Hashable, ...]) -> pd.DataFrame:
 
 
 def _fault(feature: Feature, value: Any) -> str:
+    value = value.item() if isinstance(value, np.generic) else value
     if pd.api.types.is_scalar(value) and pd.isna(value):
         return f"column {feature.name!r}: the value is missing."
     if feature.is_numeric:
