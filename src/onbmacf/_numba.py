@@ -1,0 +1,49 @@
+"""The one place that imports numba: how every kernel of this package is compiled.
+
+Kernels are compiled on first use and kept on disk, they release the interpreter lock, and they never reorder
+floating-point sums (no `fastmath`). None of them is numba-parallel: threads come from `map_chunks`, so kernels may
+be called from any thread, any number of times at once.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+import numba
+
+Kernel = TypeVar("Kernel", bound=Callable[..., Any])
+
+
+def kernel(function: Kernel) -> Kernel:
+    """Compile `function` on first use; keep the machine code on disk where a folder can be written."""
+    try:
+        compiled: Kernel = numba.njit(cache=True, nogil=True)(function)
+    except RuntimeError:  # neither the package folder nor the user's cache folder is writable
+        compiled = numba.njit(nogil=True)(function)
+    return compiled
+
+
+def cores() -> int:
+    """Return how many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def map_chunks(work: Callable[[int, int], None], total: int, size: int, threads: int | None) -> None:
+    """Call `work(start, stop)` for the chunks of `range(total)`, on `threads` threads (None: one per core).
+
+    Chunks write to disjoint parts of the result, so their order and the number of threads change nothing.
+    """
+    starts = range(0, total, size)
+    threads = cores() if threads is None else threads
+    if threads == 1 or len(starts) < 2:
+        for start in starts:
+            work(start, min(start + size, total))
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        for done in [pool.submit(work, start, min(start + size, total)) for start in starts]:
+            done.result()
