@@ -1,20 +1,22 @@
 """Algorithm 1 lines 6-19 for one class: the lazy greedy cover.
 
 A ball's gain only falls while rows get covered, so a gain counted earlier is an upper bound. The heap holds one bound
-per row; the top row is counted afresh and wins if nothing else can beat it.
+per row; the top row is counted afresh, and wins if no other bound beats it.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
-from onbmacf._cover_fast.sums import METRICS, box_sums, row_sums, to_limits
-from onbmacf._cover_fast.tree import Tree, build_tree
+from onbmacf._cover_fast.grid import bracket, to_grid
+from onbmacf._cover_fast.leaves import GONE, LEAF, Leaves, box_sums, build_leaves, leaf_sums
+from onbmacf._cover_fast.sums import exact_sum, to_limits
 from onbmacf._numba import kernel, map_chunks
 
-CHUNK = 256  # rows per task
-DEPTH = 256  # stack entries: more than any tree needs
+CHUNK = 4  # leaves per task
 
 
 def greedy_cover_fast(
@@ -25,90 +27,81 @@ def greedy_cover_fast(
     threads: int | None = None,
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Cover the rows of one class: the centers in the order chosen, and per row the ball that covered it first."""
-    limits = to_limits(reach, metric)
-    tree = build_tree(Z, np.arange(len(Z)))
+    limits, grid = to_limits(reach, metric), to_grid(Z, metric)
+    leaves = build_leaves(grid, np.arange(len(Z)))
     gains = np.empty(len(Z), np.int64)
 
     def work(start: int, stop: int) -> None:
-        _count_all(Z, limits, tree.rows[start:stop], tree, METRICS[metric], gains)
+        _count_all(Z, *grid, limits, leaves, leaves.rows[start:stop].ravel(), gains)
 
-    map_chunks(work, len(Z), CHUNK, threads)
+    map_chunks(work, len(leaves.rows), CHUNK, threads)
     heap = np.sort((len(Z) - gains) * len(Z) + np.arange(len(Z)))
-    owner = np.full(len(Z), -1, np.int64)
-    centers = np.empty(len(Z), np.int64)
+    owner, centers = np.full(len(Z), -1, np.int64), np.empty(len(Z), np.int64)
     size, balls, left = len(Z), 0, len(Z)
     while left > 0:
-        size, balls, left = _advance(
-            Z, limits, tree, METRICS[metric], competitors == "all", heap, size, owner, centers, balls
-        )
-        tree = build_tree(Z, np.flatnonzero(owner < 0)) if left else tree
+        size, balls, left = _advance(Z, *grid, limits, leaves, competitors == "all", heap, size, owner, centers, balls)
+        leaves = build_leaves(grid, np.flatnonzero(owner < 0)) if left else leaves
     return centers[:balls].copy(), owner
 
 
 @kernel
-def _count_all(Z, limits, rows, tree, metric, gains):
-    """Line 10 for each of `rows`: how many rows of the tree its ball covers."""
-    stack, sums = np.empty(DEPTH, np.int64), np.empty(tree.live.max())
+def _count_all(
+    Z: Any, points: Any, tame: Any, step: Any, error: Any, metric: int, limits: Any, leaves: Leaves, rows: Any, gains: Any
+) -> None:
+    """Line 10 for each of `rows`: how many rows its ball covers."""
+    near, far = np.empty(len(leaves.rows), np.int16), np.empty(len(leaves.rows), np.int16)
     for row in rows:
-        gains[row] = _count(Z[row], limits[row], tree, metric, stack, sums)
+        if row >= 0:
+            gains[row] = _count(Z, points, tame, step, error, metric, limits, leaves, row, near, far)
 
 
 @kernel
-def _count(z, limit, tree, metric, stack, sums):
-    """Line 10: the size of P, the live rows of the tree within `limit` of `z`."""
-    gain = 0
-    stack[0], top = 0, 1
-    while top > 0:
-        top -= 1
-        node = stack[top]
-        near, far = box_sums(z, tree.low[node], tree.high[node], metric)
-        if near > limit or tree.live[node] == 0:
+def _count(
+    Z: Any, points: Any, tame: Any, step: Any, error: Any, metric: int, limits: Any, leaves: Leaves, row: int, near: Any, far: Any
+) -> Any:
+    """Line 10: the size of P, the live rows within the limit of `row`."""
+    gain, sums = 0, np.empty(LEAF, np.int16)
+    sure, maybe = bracket(limits[row], step, error, len(points[row]), metric)
+    box_sums(points[row], leaves.low, leaves.high, metric, near, far)
+    for leaf in range(len(near)):
+        if near[leaf] > maybe or leaves.live[leaf] == 0:
             continue
-        if far <= limit:
-            gain += tree.live[node]
-        elif tree.child[node] == 0:
-            start, stop = tree.start[node], tree.start[node] + tree.live[node]
-            row_sums(z, tree.columns, start, stop, metric, sums)
-            for at in range(stop - start):
-                gain += sums[at] <= limit
-        else:
-            stack[top], stack[top + 1] = tree.child[node], tree.child[node] + 1
-            top += 2
+        certain = sure if tame[row] and leaves.tame[leaf] else np.int16(-1)
+        if far[leaf] <= certain:
+            gain += leaves.live[leaf]
+        elif leaf_sums(points[row], leaves.points[leaf], leaves.gone[leaf], metric, sums) <= maybe:
+            for at in range(LEAF):
+                if sums[at] <= maybe:
+                    gain += sums[at] <= certain or (
+                        exact_sum(Z[row], Z[leaves.rows[leaf, at]], metric) <= limits[row]
+                    )
     return gain
 
 
 @kernel
-def _take(z, limit, tree, metric, stack, sums, owner, ball):
-    """Line 18: give every live row within `limit` of `z` to `ball` and take it out of the tree."""
-    stack[0], top = 0, 1
-    while top > 0:
-        top -= 1
-        node = stack[top]
-        near, far = box_sums(z, tree.low[node], tree.high[node], metric)
-        if near > limit or tree.live[node] == 0:
+def _take(
+    Z: Any, points: Any, tame: Any, step: Any, error: Any, metric: int, limits: Any, leaves: Leaves, row: int, near: Any,
+    owner: Any, ball: int,
+) -> Any:
+    """Line 18: give the live rows within the limit of `row` to `ball`; return how many."""
+    gain, sums = 0, np.empty(LEAF, np.int16)
+    maybe = bracket(limits[row], step, error, len(points[row]), metric)[1]
+    for leaf in range(len(near)):
+        if near[leaf] > maybe or leaves.live[leaf] == 0:
             continue
-        if tree.child[node] > 0:
-            stack[top], stack[top + 1] = tree.child[node], tree.child[node] + 1
-            top += 2
+        if leaf_sums(points[row], leaves.points[leaf], leaves.gone[leaf], metric, sums) > maybe:
             continue
-        start, live = tree.start[node], tree.live[node]
-        row_sums(z, tree.columns, start, start + live, metric, sums)
-        kept = start
-        for at in range(start, start + live):
-            if sums[at - start] <= limit:
-                owner[tree.rows[at]] = ball
-            else:
-                tree.rows[kept] = tree.rows[at]
-                tree.columns[:, kept] = tree.columns[:, at]
-                kept += 1
-        gone = start + live - kept
-        while node >= 0:
-            tree.live[node] -= gone
-            node = tree.parent[node]
+        for at in range(LEAF):
+            if sums[at] <= maybe and exact_sum(Z[row], Z[leaves.rows[leaf, at]], metric) <= limits[row]:
+                owner[leaves.rows[leaf, at]] = ball
+                leaves.gone[leaf, at] = GONE
+                leaves.live[leaf] -= 1
+                gain += 1
+    return gain
 
 
 @kernel
-def _sift(heap, size):
+def _sift(heap: Any, size: int) -> None:
     """Let the top of the heap sink to its place."""
     at, key = 0, heap[0]
     while 2 * at + 1 < size:
@@ -123,23 +116,27 @@ def _sift(heap, size):
 
 
 @kernel
-def _advance(Z, limits, tree, metric, all_compete, heap, size, owner, centers, balls):
-    """Lines 6-19 until half of the tree's rows are covered."""
-    stack, sums = np.empty(DEPTH, np.int64), np.empty(tree.live.max())
-    total, goal = len(Z), tree.live[0] // 2
-    while tree.live[0] > goal:
+def _advance(
+    Z: Any, points: Any, tame: Any, step: Any, error: Any, metric: int, limits: Any, leaves: Leaves,
+    all_compete: bool, heap: Any, size: int, owner: Any, centers: Any, balls: int,
+) -> Any:
+    """Lines 6-19 until half of the leaves' rows are covered."""
+    near, far = np.empty(len(leaves.rows), np.int16), np.empty(len(leaves.rows), np.int16)
+    total, left = len(Z), leaves.live.sum()
+    goal = left // 2
+    while left > goal:
         row = heap[0] % total
         gain = 0
         if all_compete or owner[row] < 0:  # line 8
-            gain = _count(Z[row], limits[row], tree, metric, stack, sums)  # lines 9-10
+            gain = _count(Z, points, tame, step, error, metric, limits, leaves, row, near, far)  # lines 9-10
         heap[0] = (total - gain) * total + row
         if gain == 0:
             size -= 1
             heap[0] = heap[size]
         elif (size < 2 or heap[0] < heap[1]) and (size < 3 or heap[0] < heap[2]):  # line 11
-            _take(Z[row], limits[row], tree, metric, stack, sums, owner, balls)
+            left -= _take(Z, points, tame, step, error, metric, limits, leaves, row, near, owner, balls)
             centers[balls] = row  # line 17
             balls += 1
             continue
         _sift(heap, size)
-    return size, balls, tree.live[0]
+    return size, balls, left

@@ -2,12 +2,12 @@
 
     manhattan  sum |a - b|        euclidean  sum (a - b)^2        chebyshev  max |a - b|
 
-Columns are taken left to right, as the plain algorithm does, so each sum has the plain algorithm's bits. Rounding is
-monotone, so the sum over the nearest (farthest) corner of a box, taken in the same order, is never above (below) the
-sum of any row in the box: box tests are exact, with no margin.
+Columns are taken left to right, as the plain algorithm does, so each sum has the plain algorithm's bits.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,17 +21,17 @@ METRICS = {"manhattan": MANHATTAN, "euclidean": EUCLIDEAN, "chebyshev": CHEBYSHE
 def to_limits(reach: NDArray[np.float64], metric: str) -> NDArray[np.float64]:
     """Return the largest sum inside each ball: a row is covered where `sum <= limit`.
 
-    That is `distance < reach`, or `distance == 0` where reach is 0. The root is monotone, so the largest square
-    whose root is below `reach` lies within a few steps of its square.
+    That is `distance < reach`, or `distance == 0` where reach is 0. Roots are correctly rounded and monotone, so the
+    largest square whose root is below `reach` lies within a few steps of its square.
     """
     below = np.nextafter(reach, 0.0)
     if metric != "euclidean":
         return below
     limits = below * below
-    for _ in range(8):
+    for _ in range(4):
         higher = np.nextafter(limits, np.inf)
         limits = np.where(np.sqrt(higher) <= below, higher, limits)
-    for _ in range(8):
+    for _ in range(4):
         limits = np.where(np.sqrt(limits) > below, np.nextafter(limits, 0.0), limits)
     return limits
 
@@ -42,39 +42,15 @@ def to_distances(sums: NDArray[np.float64], metric: str) -> NDArray[np.float64]:
 
 
 @kernel
-def add_term(total, gap, metric):
-    """Add one column's gap (not negative) to a running sum."""
-    if metric == MANHATTAN:
-        return total + gap
-    if metric == EUCLIDEAN:
-        return total + gap * gap
-    return max(total, gap)
-
-
-@kernel
-def box_sums(z, low, high, metric):
-    """Return the sums from `z` to the nearest and to the farthest corner of a box."""
-    near, far = 0.0, 0.0
-    for column in range(len(z)):
-        below, above = low[column] - z[column], z[column] - high[column]
-        near = add_term(near, max(below, above, 0.0), metric)
-        far = add_term(far, max(-below, -above), metric)
-    return near, far
-
-
-@kernel
-def row_sums(z, columns, start, stop, metric, sums):
-    """Write the sum from `z` to each row at positions `start` to `stop` into `sums`, columns left to right."""
-    length = stop - start
-    sums[:length] = 0.0
-    for column in range(len(z)):
-        value, others = z[column], columns[column, start:stop]
+def exact_sum(left: Any, right: Any, metric: int) -> Any:
+    """Return the sum between two rows, columns left to right."""
+    total = 0.0
+    for column in range(len(left)):
+        gap = abs(left[column] - right[column])
         if metric == MANHATTAN:
-            for at in range(length):
-                sums[at] += abs(value - others[at])
+            total += gap
         elif metric == EUCLIDEAN:
-            for at in range(length):
-                sums[at] += (value - others[at]) * (value - others[at])
+            total += gap * gap
         else:
-            for at in range(length):
-                sums[at] = max(sums[at], abs(value - others[at]))
+            total = max(total, gap)
+    return total
