@@ -19,10 +19,19 @@ Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
 def kernel(function: Kernel) -> Kernel:
     """Compile `function` on first use; keep the machine code on disk where a folder can be written."""
+    return _compile(function, nogil=True)
+
+
+def inlined(function: Kernel) -> Kernel:
+    """Compile `function` into the kernels that call it: for the innermost loops, where a call would show."""
+    return _compile(function, nogil=True, forceinline=True)
+
+
+def _compile(function: Kernel, **options: bool) -> Kernel:
     try:
-        compiled: Kernel = numba.njit(cache=True, nogil=True)(function)
-    except RuntimeError:  # neither the package folder nor the user's cache folder is writable
-        compiled = numba.njit(nogil=True)(function)
+        compiled: Kernel = numba.njit(cache=True, **options)(function)
+    except RuntimeError:  # neither the package's folder nor the user's cache folder can be written
+        compiled = numba.njit(**options)(function)
     return compiled
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onbmacf._cover_fast.grid import bracket, to_grid
-from onbmacf._cover_fast.leaves import GONE, LEAF, Leaves, box_sums, build_leaves, leaf_sums
+from onbmacf._cover_fast.leaves import GONE, LEAF, Leaves, box_sums, build_leaves, count_within, leaf_sums
 from onbmacf._cover_fast.sums import exact_sum, to_limits
 from onbmacf._numba import kernel, map_chunks
 
@@ -32,7 +32,8 @@ def greedy_cover_fast(
     gains = np.empty(len(Z), np.int64)
 
     def work(start: int, stop: int) -> None:
-        _count_all(Z, *grid, limits, leaves, leaves.rows[start:stop].ravel(), gains)
+        rows = leaves.rows[start:stop].ravel()
+        _bound_all(grid.points, grid.step, grid.error, grid.metric, limits, leaves, rows, gains)
 
     map_chunks(work, len(leaves.rows), CHUNK, threads)
     heap = np.sort((len(Z) - gains) * len(Z) + np.arange(len(Z)))
@@ -45,14 +46,24 @@ def greedy_cover_fast(
 
 
 @kernel
-def _count_all(
-    Z: Any, points: Any, tame: Any, step: Any, error: Any, metric: int, limits: Any, leaves: Leaves, rows: Any, gains: Any
+def _bound_all(
+    points: Any, step: Any, error: Any, metric: int, limits: Any, leaves: Leaves, rows: Any, gains: Any
 ) -> None:
-    """Line 10 for each of `rows`: how many rows its ball covers."""
+    """Line 10 for each of `rows`, from the grid alone: at least as many as its ball covers."""
     near, far = np.empty(len(leaves.rows), np.int16), np.empty(len(leaves.rows), np.int16)
+    sums = np.empty(LEAF, np.int16)
     for row in rows:
-        if row >= 0:
-            gains[row] = _count(Z, points, tame, step, error, metric, limits, leaves, row, near, far)
+        if row < 0:
+            break
+        maybe = bracket(limits[row], step, error, len(points[row]), metric)[1]
+        box_sums(points[row], leaves.low, leaves.high, metric, near, far)
+        gains[row] = 0
+        for leaf in range(len(near)):
+            if far[leaf] <= maybe:
+                gains[row] += leaves.live[leaf]
+            elif near[leaf] <= maybe:
+                if leaf_sums(points[row], leaves.points[leaf], leaves.gone[leaf], metric, sums) <= maybe:
+                    gains[row] += count_within(sums, maybe)
 
 
 @kernel
@@ -70,11 +81,12 @@ def _count(
         if far[leaf] <= certain:
             gain += leaves.live[leaf]
         elif leaf_sums(points[row], leaves.points[leaf], leaves.gone[leaf], metric, sums) <= maybe:
-            for at in range(LEAF):
-                if sums[at] <= maybe:
-                    gain += sums[at] <= certain or (
-                        exact_sum(Z[row], Z[leaves.rows[leaf, at]], metric) <= limits[row]
-                    )
+            inside = count_within(sums, certain)
+            gain += inside
+            if count_within(sums, maybe) > inside:
+                for at in range(LEAF):
+                    if certain < sums[at] <= maybe:
+                        gain += exact_sum(Z[row], Z[leaves.rows[leaf, at]], metric) <= limits[row]
     return gain
 
 

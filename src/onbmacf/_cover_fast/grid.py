@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onbmacf._cover_fast.sums import EUCLIDEAN, MANHATTAN, METRICS
-from onbmacf._numba import kernel
+from onbmacf._numba import inlined
 
 TOP = 16383  # the largest coarse sum of two rows
 SLACK = 0.01  # steps: far above every rounding error of the grid's own arithmetic
@@ -72,7 +72,7 @@ def _step(widths: NDArray[np.float64], metric: int) -> float:
     return 1.0 / np.floor(1.0 / step) if 1e-9 < step < 1.0 else step
 
 
-@kernel
+@inlined
 def bracket(limit: Any, step: Any, error: Any, columns: int, metric: int) -> Any:
     """Return (sure, maybe) for a limit: see the top of this file."""
     distance = np.sqrt(limit) if metric == EUCLIDEAN else limit
@@ -84,7 +84,7 @@ def bracket(limit: Any, step: Any, error: Any, columns: int, metric: int) -> Any
     return sure, np.int16(min(outer, TOP))
 
 
-@kernel
+@inlined
 def plus(total: Any, gap: Any, metric: int) -> Any:
     """Return a coarse sum with one column's gap added (16 bits in, 16 bits out)."""
     if metric == MANHATTAN:

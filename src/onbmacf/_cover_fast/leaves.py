@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onbmacf._cover_fast.grid import TOP, Grid, plus
-from onbmacf._numba import kernel
+from onbmacf._numba import inlined
 
 LEAF = 128  # rows in a leaf
 GONE = TOP + 1  # coarse sums start here for rows that are covered, and for the empty places of the last leaf
@@ -67,7 +67,7 @@ def _kd_order(points: NDArray[np.int16], rows: NDArray[np.int64]) -> NDArray[np.
     return order
 
 
-@kernel
+@inlined
 def box_sums(point: Any, low: Any, high: Any, metric: int, near: Any, far: Any) -> None:
     """Write the coarse sums from `point` to the nearest and the farthest corner of every box."""
     near[:] = 0
@@ -80,7 +80,7 @@ def box_sums(point: Any, low: Any, high: Any, metric: int, near: Any, far: Any) 
             far[leaf] = plus(far[leaf], max(np.int16(-below), np.int16(-above)), metric)
 
 
-@kernel
+@inlined
 def leaf_sums(point: Any, points: Any, gone: Any, metric: int, sums: Any) -> Any:
     """Write the coarse sums from `point` to the rows of one leaf; return the smallest."""
     for at in range(LEAF):
@@ -93,3 +93,12 @@ def leaf_sums(point: Any, points: Any, gone: Any, metric: int, sums: Any) -> Any
     for at in range(LEAF):
         least = min(least, sums[at])
     return least
+
+
+@inlined
+def count_within(sums: Any, most: Any) -> Any:
+    """Return how many coarse sums of a leaf are at most `most`."""
+    count = np.int16(0)
+    for at in range(LEAF):
+        count = np.int16(count + np.int16(sums[at] <= most))
+    return count

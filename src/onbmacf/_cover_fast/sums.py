@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from onbmacf._numba import kernel
+from onbmacf._numba import inlined
 
 MANHATTAN, EUCLIDEAN, CHEBYSHEV = 0, 1, 2
 METRICS = {"manhattan": MANHATTAN, "euclidean": EUCLIDEAN, "chebyshev": CHEBYSHEV}
@@ -41,7 +41,7 @@ def to_distances(sums: NDArray[np.float64], metric: str) -> NDArray[np.float64]:
     return np.sqrt(sums) if metric == "euclidean" else sums
 
 
-@kernel
+@inlined
 def exact_sum(left: Any, right: Any, metric: int) -> Any:
     """Return the sum between two rows, columns left to right."""
     total = 0.0
