@@ -45,14 +45,18 @@ def cores() -> int:
 def map_chunks(work: Callable[[int, int], None], total: int, size: int, threads: int | None) -> None:
     """Call `work(start, stop)` for the chunks of `range(total)`, on `threads` threads (None: one per core).
 
-    Chunks write to disjoint parts of the result, so their order and the number of threads change nothing.
+    Chunks write to disjoint parts of the result, so their order and the number of threads change nothing. After an
+    error or Ctrl-C the chunks not yet begun are dropped.
     """
-    starts = range(0, total, size)
-    threads = cores() if threads is None else threads
-    if threads == 1 or len(starts) < 2:
-        for start in starts:
-            work(start, min(start + size, total))
+    spans = [(start, min(start + size, total)) for start in range(0, total, size)]
+    threads = min(threads or cores(), len(spans))
+    if threads < 2:
+        for span in spans:
+            work(*span)
         return
-    with ThreadPoolExecutor(threads) as pool:
-        for done in [pool.submit(work, start, min(start + size, total)) for start in starts]:
+    pool = ThreadPoolExecutor(threads)
+    try:
+        for done in [pool.submit(work, *span) for span in spans]:
             done.result()
+    finally:
+        pool.shutdown(cancel_futures=True)

@@ -1,4 +1,7 @@
-"""Algorithm 1 line 9 for every row: the distance to the nearest row of another label."""
+"""Algorithm 1 line 9 for every row: the distance to the nearest row of another label.
+
+    Z, labels  ->  nearest_enemy_fast  ->  reach
+"""
 
 from __future__ import annotations
 
@@ -7,12 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from onbmacf._cover_fast.grid import bracket, to_grid
-from onbmacf._cover_fast.leaves import LEAF, Leaves, box_sums, build_leaves, leaf_sums
+from onbmacf._cover_fast.grid import Grid, bracket, to_grid
+from onbmacf._cover_fast.leaves import GONE, LEAF, Leaves, box_sums, build_leaves, join_leaves, leaf_sums
 from onbmacf._cover_fast.sums import exact_sum, to_distances
 from onbmacf._numba import kernel, map_chunks
 
-CHUNK = 8  # leaves per task
+CHUNK = 4  # leaves per task
 
 
 def nearest_enemy_fast(
@@ -20,44 +23,53 @@ def nearest_enemy_fast(
 ) -> NDArray[np.float64]:
     """Return, per row, the distance to the nearest row of another label (inf if there is none)."""
     grid = to_grid(Z, metric)
-    classes = [build_leaves(grid, np.flatnonzero(labels == label)) for label in np.unique(labels)]
-    best = np.full(len(Z), np.inf)
-    for own in classes:
-        for other in classes:
-            if own is not other:
+    sizes = np.unique(labels, return_counts=True)[1]
+    classes = np.split(np.argsort(labels, kind="stable"), np.cumsum(sizes)[:-1])
+    forest = [build_leaves(grid, rows) for rows in classes]
+    ends = np.cumsum([len(leaves.rows) for leaves in forest])
+    leaves, best = join_leaves(forest), np.full(len(Z), np.inf)
 
-                def work(start: int, stop: int, own: Leaves = own, other: Leaves = other) -> None:
-                    _nearest(Z, *grid, own.rows[start:stop].ravel(), other, best)
+    def work(start: int, stop: int) -> None:
+        _nearest(grid, leaves, ends, start, stop, best)
 
-                map_chunks(work, len(own.rows), CHUNK, threads)
+    map_chunks(work, len(leaves.rows), CHUNK, threads)
     return to_distances(best, metric)
 
 
 @kernel
-def _nearest(
-    Z: Any, points: Any, tame: Any, step: Any, error: Any, metric: int, rows: Any, enemies: Leaves, best: Any
-) -> None:
-    """Line 9: lower `best[row]` to the smallest sum between the row and an enemy.
+def _nearest(grid: Grid, leaves: Leaves, ends: Any, start: int, stop: int, best: Any) -> None:
+    """Line 9 for the rows of leaves `start` to `stop`; class k has the leaves from `ends[k - 1]` up to `ends[k]`.
 
-    The enemy found for the row before is a good first guess: the rows come leaf by leaf.
+    The enemy of the row before, a neighbour, is a good first guess.
     """
-    near, far = np.empty(len(enemies.rows), np.int16), np.empty(len(enemies.rows), np.int16)
-    sums, guess = np.empty(LEAF, np.int16), enemies.rows[0, 0]
-    for row in rows:
-        if row < 0:
-            break
-        best[row] = min(best[row], exact_sum(Z[row], Z[guess], metric))
-        box_sums(points[row], enemies.low, enemies.high, metric, near, far)
-        first = near.argmin()
-        for turn in range(-1, len(near)):
-            leaf = first if turn < 0 else turn
-            maybe = bracket(best[row], step, error, len(points[row]), metric)[1]
-            if near[leaf] > maybe or turn == first:
-                continue
-            if leaf_sums(points[row], enemies.points[leaf], enemies.gone[leaf], metric, sums) > maybe:
-                continue
-            for at in range(LEAF):
-                if sums[at] <= maybe:
-                    total = exact_sum(Z[row], Z[enemies.rows[leaf, at]], metric)
-                    if total < best[row]:
-                        best[row], guess = total, enemies.rows[leaf, at]
+    near, far = np.empty(len(leaves.rows), np.int16), np.empty(len(leaves.rows), np.int16)
+    sums = np.empty(LEAF, np.int16)
+    for own in range(start, stop):
+        label = np.searchsorted(ends, own, side="right")
+        first, last, guess = ends[label - 1] if label > 0 else 0, ends[label], -1
+        for row in leaves.rows[own, : leaves.live[own]]:
+            box_sums(grid.points[row], leaves, grid.ruler.metric, near, far)
+            near[first:last] = GONE
+            best[row], guess = _nearest_to(grid, leaves, row, guess, near, sums)
+
+
+@kernel
+def _nearest_to(grid: Grid, leaves: Leaves, row: int, guess: int, near: Any, sums: Any) -> Any:
+    """Line 9: the smallest sum between `row` and a row of the leaves, and that row (-1: none); nearest box first."""
+    metric, z = grid.ruler.metric, grid.Z[row]
+    best = exact_sum(z, grid.Z[guess], metric) if guess >= 0 else np.inf
+    maybe = bracket(best, grid.ruler)[1]
+    closest = near.argmin()
+    for turn in range(-1, len(near)):
+        leaf = closest if turn < 0 else turn
+        if near[leaf] > maybe or turn == closest:
+            continue
+        if leaf_sums(grid.points[row], leaves, leaf, metric, sums) > maybe:
+            continue
+        for at in range(LEAF):
+            if sums[at] <= maybe:
+                total = exact_sum(z, grid.Z[leaves.rows[leaf, at]], metric)
+                if total < best:
+                    best, guess = total, leaves.rows[leaf, at]
+                    maybe = bracket(best, grid.ruler)[1]
+    return best, guess

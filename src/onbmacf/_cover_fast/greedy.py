@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from onbmacf._cover_fast.grid import bracket, to_grid
+from onbmacf._cover_fast.grid import Grid, bracket, to_grid
 from onbmacf._cover_fast.leaves import GONE, LEAF, Leaves, box_sums, build_leaves, count_within, leaf_sums
 from onbmacf._cover_fast.sums import exact_sum, to_limits
 from onbmacf._numba import kernel, map_chunks
 
 CHUNK = 4  # leaves per task
+TURNS = 2000  # looks at the heap per call, so that Ctrl-C is heard
 
 
 def greedy_cover_fast(
@@ -27,88 +28,90 @@ def greedy_cover_fast(
     threads: int | None = None,
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Cover the rows of one class: the centers in the order chosen, and per row the ball that covered it first."""
-    limits, grid = to_limits(reach, metric), to_grid(Z, metric)
+    grid, limits = to_grid(Z, metric), to_limits(reach, metric)
     leaves = build_leaves(grid, np.arange(len(Z)))
-    gains = np.empty(len(Z), np.int64)
-
-    def work(start: int, stop: int) -> None:
-        rows = leaves.rows[start:stop].ravel()
-        _bound_all(grid.points, grid.step, grid.error, grid.metric, limits, leaves, rows, gains)
-
-    map_chunks(work, len(leaves.rows), CHUNK, threads)
-    heap = np.sort((len(Z) - gains) * len(Z) + np.arange(len(Z)))
+    heap = np.sort(_keys(_bound_gains(grid, limits, leaves, threads)))
     owner, centers = np.full(len(Z), -1, np.int64), np.empty(len(Z), np.int64)
-    size, balls, left = len(Z), 0, len(Z)
+    size, balls, left, goal = len(Z), 0, len(Z), len(Z) // 2
     while left > 0:
-        size, balls, left = _advance(Z, *grid, limits, leaves, competitors == "all", heap, size, owner, centers, balls)
-        leaves = build_leaves(grid, np.flatnonzero(owner < 0)) if left else leaves
+        size, balls, left = _advance(
+            grid, limits, leaves, competitors == "all", heap, size, owner, centers, balls, goal
+        )
+        if 0 < left <= goal:
+            leaves, goal = build_leaves(grid, np.flatnonzero(owner < 0)), left // 2
     return centers[:balls].copy(), owner
 
 
+def _keys(gains: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return one number per row that is lowest for the largest gain, then for the lowest row."""
+    return (len(gains) - gains) * len(gains) + np.arange(len(gains))
+
+
+def _bound_gains(
+    grid: Grid, limits: NDArray[np.float64], leaves: Leaves, threads: int | None
+) -> NDArray[np.int64]:
+    """Return an upper bound on the gain of each row's ball."""
+    gains = np.zeros(len(limits), np.int64)
+
+    def work(start: int, stop: int) -> None:
+        _bound(grid, limits, leaves, start, stop, gains)
+
+    map_chunks(work, len(leaves.rows), CHUNK, threads)
+    return gains
+
+
 @kernel
-def _bound_all(
-    points: Any, step: Any, error: Any, metric: int, limits: Any, leaves: Leaves, rows: Any, gains: Any
-) -> None:
-    """Line 10 for each of `rows`, from the grid alone: at least as many as its ball covers."""
+def _bound(grid: Grid, limits: Any, leaves: Leaves, start: int, stop: int, gains: Any) -> None:
+    """Line 10 for the rows of leaves `start` to `stop`, off the grid alone: no fewer than the ball covers."""
     near, far = np.empty(len(leaves.rows), np.int16), np.empty(len(leaves.rows), np.int16)
     sums = np.empty(LEAF, np.int16)
-    for row in rows:
-        if row < 0:
-            break
-        maybe = bracket(limits[row], step, error, len(points[row]), metric)[1]
-        box_sums(points[row], leaves.low, leaves.high, metric, near, far)
-        gains[row] = 0
-        for leaf in range(len(near)):
-            if far[leaf] <= maybe:
-                gains[row] += leaves.live[leaf]
-            elif near[leaf] <= maybe:
-                if leaf_sums(points[row], leaves.points[leaf], leaves.gone[leaf], metric, sums) <= maybe:
+    for own in range(start, stop):
+        for row in leaves.rows[own, : leaves.live[own]]:
+            maybe = bracket(limits[row], grid.ruler)[1]
+            box_sums(grid.points[row], leaves, grid.ruler.metric, near, far)
+            for leaf in range(len(near)):
+                if far[leaf] <= maybe:
+                    gains[row] += leaves.live[leaf]
+                elif near[leaf] <= maybe and leaf_sums(grid.points[row], leaves, leaf, grid.ruler.metric, sums) <= maybe:
                     gains[row] += count_within(sums, maybe)
 
 
 @kernel
-def _count(
-    Z: Any, points: Any, tame: Any, step: Any, error: Any, metric: int, limits: Any, leaves: Leaves, row: int, near: Any, far: Any
-) -> Any:
-    """Line 10: the size of P, the live rows within the limit of `row`."""
-    gain, sums = 0, np.empty(LEAF, np.int16)
-    sure, maybe = bracket(limits[row], step, error, len(points[row]), metric)
-    box_sums(points[row], leaves.low, leaves.high, metric, near, far)
+def _count(grid: Grid, limits: Any, leaves: Leaves, row: int, near: Any, far: Any, sums: Any) -> Any:
+    """Line 10: the size of P, the uncovered rows within the limit of `row`."""
+    gain, limit = 0, limits[row]
+    sure, maybe = bracket(limit, grid.ruler)
+    box_sums(grid.points[row], leaves, grid.ruler.metric, near, far)
     for leaf in range(len(near)):
         if near[leaf] > maybe or leaves.live[leaf] == 0:
             continue
-        certain = sure if tame[row] and leaves.tame[leaf] else np.int16(-1)
+        certain = sure if grid.tame[row] and leaves.tame[leaf] else np.int16(-1)
         if far[leaf] <= certain:
             gain += leaves.live[leaf]
-        elif leaf_sums(points[row], leaves.points[leaf], leaves.gone[leaf], metric, sums) <= maybe:
+        elif leaf_sums(grid.points[row], leaves, leaf, grid.ruler.metric, sums) <= maybe:
             inside = count_within(sums, certain)
             gain += inside
-            if count_within(sums, maybe) > inside:
+            if inside < count_within(sums, maybe):
                 for at in range(LEAF):
                     if certain < sums[at] <= maybe:
-                        gain += exact_sum(Z[row], Z[leaves.rows[leaf, at]], metric) <= limits[row]
+                        gain += exact_sum(grid.Z[row], grid.Z[leaves.rows[leaf, at]], grid.ruler.metric) <= limit
     return gain
 
 
 @kernel
-def _take(
-    Z: Any, points: Any, tame: Any, step: Any, error: Any, metric: int, limits: Any, leaves: Leaves, row: int, near: Any,
-    owner: Any, ball: int,
-) -> Any:
-    """Line 18: give the live rows within the limit of `row` to `ball`; return how many."""
-    gain, sums = 0, np.empty(LEAF, np.int16)
-    maybe = bracket(limits[row], step, error, len(points[row]), metric)[1]
+def _take(grid: Grid, limit: Any, leaves: Leaves, row: int, near: Any, sums: Any, owner: Any, ball: int) -> Any:
+    """Lines 17-18: give the uncovered rows within the limit of `row` to `ball`; return how many."""
+    gain, maybe = 0, bracket(limit, grid.ruler)[1]
     for leaf in range(len(near)):
-        if near[leaf] > maybe or leaves.live[leaf] == 0:
-            continue
-        if leaf_sums(points[row], leaves.points[leaf], leaves.gone[leaf], metric, sums) > maybe:
+        if near[leaf] > maybe or leaf_sums(grid.points[row], leaves, leaf, grid.ruler.metric, sums) > maybe:
             continue
         for at in range(LEAF):
-            if sums[at] <= maybe and exact_sum(Z[row], Z[leaves.rows[leaf, at]], metric) <= limits[row]:
-                owner[leaves.rows[leaf, at]] = ball
-                leaves.gone[leaf, at] = GONE
-                leaves.live[leaf] -= 1
-                gain += 1
+            if sums[at] <= maybe:
+                other = leaves.rows[leaf, at]
+                if exact_sum(grid.Z[row], grid.Z[other], grid.ruler.metric) <= limit:
+                    owner[other], leaves.gone[leaf, at] = ball, GONE
+                    leaves.live[leaf] -= 1
+                    gain += 1
     return gain
 
 
@@ -129,26 +132,36 @@ def _sift(heap: Any, size: int) -> None:
 
 @kernel
 def _advance(
-    Z: Any, points: Any, tame: Any, step: Any, error: Any, metric: int, limits: Any, leaves: Leaves,
-    all_compete: bool, heap: Any, size: int, owner: Any, centers: Any, balls: int,
+    grid: Grid,
+    limits: Any,
+    leaves: Leaves,
+    all_compete: bool,
+    heap: Any,
+    size: int,
+    owner: Any,
+    centers: Any,
+    balls: int,
+    goal: int,
 ) -> Any:
-    """Lines 6-19 until half of the leaves' rows are covered."""
+    """Lines 6-19 for TURNS looks at the top of the heap, or until only `goal` rows are uncovered.
+
+    Line 11 asks for strictly more, so a tie goes to the lower row number: it has the lower key.
+    """
     near, far = np.empty(len(leaves.rows), np.int16), np.empty(len(leaves.rows), np.int16)
-    total, left = len(Z), leaves.live.sum()
-    goal = left // 2
-    while left > goal:
-        row = heap[0] % total
-        gain = 0
+    sums, total, left = np.empty(LEAF, np.int16), len(limits), leaves.live.sum()
+    for _ in range(TURNS):
+        if left <= goal:
+            break
+        row, gain = heap[0] % total, 0
         if all_compete or owner[row] < 0:  # line 8
-            gain = _count(Z, points, tame, step, error, metric, limits, leaves, row, near, far)  # lines 9-10
+            gain = _count(grid, limits, leaves, row, near, far, sums)  # lines 9-10
         heap[0] = (total - gain) * total + row
-        if gain == 0:
+        if gain == 0:  # covered, or nothing left to gain
             size -= 1
             heap[0] = heap[size]
         elif (size < 2 or heap[0] < heap[1]) and (size < 3 or heap[0] < heap[2]):  # line 11
-            left -= _take(Z, points, tame, step, error, metric, limits, leaves, row, near, owner, balls)
-            centers[balls] = row  # line 17
+            left -= _take(grid, limits[row], leaves, row, near, sums, owner, balls)
+            centers[balls] = row
             balls += 1
-            continue
         _sift(heap, size)
     return size, balls, left

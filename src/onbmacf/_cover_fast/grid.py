@@ -2,13 +2,13 @@
 
     Z  ->  to_grid  ->  Grid          limit  ->  bracket  ->  (sure, maybe)
 
-Coarse sums are sums of integer gaps between grid points. For two rows on the grid,
+A coarse sum is the sum of the integer gaps between two grid points. For two tame rows
 
     coarse sum <= sure   implies  sum <= limit            coarse sum > maybe   implies  sum > limit
 
-so only the thin band between is summed in float64. A row with a coordinate outside the window of its column (a gross
-outlier) is put on the window's edge and is not `tame`: that can only shorten its gaps, so `maybe` still holds for it
-and `sure` does not. Squared gaps keep their upper 16 bits, which loses less than one unit per column.
+so only the thin band between is summed in float64. A row with a coordinate outside its column's window (a gross outlier)
+is put on the window's edge and is not tame: that only shortens its gaps, so `maybe` holds for it and `sure` does not.
+Squared gaps keep their upper 16 bits, which loses less than one unit per column.
 """
 
 from __future__ import annotations
@@ -21,72 +21,96 @@ from numpy.typing import NDArray
 from onbmacf._cover_fast.sums import EUCLIDEAN, MANHATTAN, METRICS
 from onbmacf._numba import inlined
 
-TOP = 16383  # the largest coarse sum of two rows
-SLACK = 0.01  # steps: far above every rounding error of the grid's own arithmetic
-TAIL = 0.001  # share of a column that may lie outside its window at either end, before widening
+TOP = 16383  # the largest coarse sum
+UNIT = 65536.0  # squared steps in one unit of a euclidean coarse sum
+SLACK = 0.01  # steps: far above the rounding errors of all arithmetic on sums up to TOP steps
+TAILS = (0.0, 0.001, 0.01, 0.05)  # shares of a column's values that its window may leave out at either end
+GROSS = 8.0  # leave out more only if it makes the windows this much narrower
+SAMPLE = 20_000  # rows that the windows are read off
 
 
-class Grid(NamedTuple):
-    """Rows as grid points; two tame rows' coarse distance is within `error` steps of their distance."""
+class Ruler(NamedTuple):
+    """What turns a limit into its bracket."""
 
-    points: NDArray[np.int16]  # (rows, features)
-    tame: NDArray[np.bool_]  # per row: inside every column's window
-    step: float  # length of one grid step
-    error: float
+    step: float  # the length of one grid step
+    error: float  # steps: how far the coarse distance of two tame rows may be from their distance
+    columns: int
     metric: int
 
 
+class Grid(NamedTuple):
+    """The rows and their grid points."""
+
+    Z: NDArray[np.float64]
+    points: NDArray[np.int16]  # as Z
+    tame: NDArray[np.bool_]  # per row: inside every column's window
+    ruler: Ruler
+
+
 def to_grid(Z: NDArray[np.float64], metric: str) -> Grid:
-    """Put the rows on the finest grid whose coarse sums fit."""
-    code = METRICS[metric]
+    """Put the rows on the finest grid whose coarse sums stay within TOP."""
+    Z, code = np.array(Z, dtype=np.float64, order="C"), METRICS[metric]
+    points, tame, worst = np.empty(Z.shape, np.int16), np.ones(len(Z), bool), np.zeros(Z.shape[1])
     with np.errstate(over="ignore", invalid="ignore"):
-        low, high = _windows(Z)
+        low, high = _windows(Z, code)
         step = _step(high - low, code)
-        exact = (Z - low) / step
-        points = np.rint(np.clip(np.nan_to_num(exact), 0.0, np.floor((high - low) / step)))
-        misses = np.abs(exact - points)
-    tame = (misses <= 1.0).all(axis=1)
-    worst = misses[tame].max(axis=0, initial=0.0)
-    error = float({MANHATTAN: 2 * worst.sum(), EUCLIDEAN: 2 * np.sqrt((worst**2).sum())}.get(code, 2 * worst.max()))
-    return Grid(points.astype(np.int16), tame, step, error + SLACK, code)
+        for column in range(Z.shape[1]):
+            place = (Z[:, column] - low[column]) / step
+            last = np.floor((high[column] - low[column]) / step)
+            points[:, column] = np.nan_to_num(np.clip(np.rint(place), 0.0, last))
+            misses = np.abs(place - points[:, column])
+            tame &= misses <= 1.0
+            worst[column] = misses.max(initial=0.0, where=misses <= 1.0)
+    return Grid(Z, points, tame, Ruler(step, _length(2 * worst, code) + SLACK, Z.shape[1], code))
 
 
-def _windows(Z: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return each column's window: the bulk of its values, twice its width added at both ends, cut to its range."""
-    low, high = np.quantile(Z, [TAIL, 1 - TAIL], axis=0, method="nearest")
-    reserve = 2 * (high - low)
-    return np.maximum(Z.min(axis=0), low - reserve), np.minimum(Z.max(axis=0), high + reserve)
+def _windows(Z: NDArray[np.float64], metric: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return each column's window: its range, or the bulk of it where gross outliers stretch the range."""
+    lowest, highest = Z.min(axis=0), Z.max(axis=0)
+    low, high = lowest, highest
+    sample = Z[:: -(-len(Z) // SAMPLE)]
+    for tail in TAILS[1:]:
+        inner = np.quantile(sample, [tail, 1 - tail], axis=0, method="nearest")
+        reserve = 2 * (inner[1] - inner[0])
+        lower, upper = np.maximum(lowest, inner[0] - reserve), np.minimum(highest, inner[1] + reserve)
+        if _length(high - low, metric) > GROSS * _length(upper - lower, metric):
+            low, high = lower, upper
+    return low, high
+
+
+def _length(gaps: NDArray[np.float64], metric: int) -> float:
+    """Return the distance that these gaps, one per column, add up to."""
+    if metric == MANHATTAN:
+        return float(gaps.sum())
+    return float(np.sqrt((gaps**2).sum()) if metric == EUCLIDEAN else gaps.max())
 
 
 def _step(widths: NDArray[np.float64], metric: int) -> float:
-    """Return the smallest step that keeps coarse sums within TOP; one over a whole number where it can."""
-    if metric == MANHATTAN:
-        step = widths.sum() / TOP
-    elif metric == EUCLIDEAN:
-        step = np.sqrt((widths**2).sum() / (TOP * 65536.0))
-    else:
-        step = widths.max() / TOP
+    """Return the smallest step that keeps coarse sums within TOP; one over a whole number where that is fine enough.
+
+    (With such a step the values 0, 1 and often 1/2 of binary and one-hot columns lie on the grid exactly.)
+    """
+    step = _length(widths, metric) / (np.sqrt(TOP * UNIT) if metric == EUCLIDEAN else TOP) * (1 + 1e-9)
     if not 0.0 < step < np.inf:
         return 1.0
-    step = float(step) * (1 + 1e-9)
     return 1.0 / np.floor(1.0 / step) if 1e-9 < step < 1.0 else step
 
 
 @inlined
-def bracket(limit: Any, step: Any, error: Any, columns: int, metric: int) -> Any:
+def bracket(limit: Any, ruler: Ruler) -> Any:
     """Return (sure, maybe) for a limit: see the top of this file."""
-    distance = np.sqrt(limit) if metric == EUCLIDEAN else limit
-    inner, outer = distance / step - error, distance / step + error
-    if metric == EUCLIDEAN:
-        inner = inner * inner / 65536.0 - columns if inner > 0.0 else -1.0
-        outer = outer * outer / 65536.0
+    distance = np.sqrt(limit) if ruler.metric == EUCLIDEAN else limit
+    inner, outer = distance / ruler.step - ruler.error, distance / ruler.step + ruler.error
+    if ruler.metric == EUCLIDEAN:
+        inner = inner * inner / UNIT - ruler.columns if inner > 0.0 else -1.0
+        outer = outer * outer / UNIT
     sure = np.int16(min(inner, TOP)) if inner >= 0.0 else np.int16(-1)
     return sure, np.int16(min(outer, TOP))
 
 
 @inlined
 def plus(total: Any, gap: Any, metric: int) -> Any:
-    """Return a coarse sum with one column's gap added (16 bits in, 16 bits out)."""
+    """Return a coarse sum with one column's gap added."""
     if metric == MANHATTAN:
         return np.int16(total + gap)
     if metric == EUCLIDEAN:

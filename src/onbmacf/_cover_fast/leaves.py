@@ -67,13 +67,24 @@ def _kd_order(points: NDArray[np.int16], rows: NDArray[np.int64]) -> NDArray[np.
     return order
 
 
+def join_leaves(forest: list[Leaves]) -> Leaves:
+    """Return the leaves of several classes as one structure, class after class."""
+    sides = {"low", "high"}  # leaves are their second axis
+    return Leaves(
+        *(
+            np.concatenate([getattr(leaves, name) for leaves in forest], axis=1 if name in sides else 0)
+            for name in Leaves._fields
+        )
+    )
+
+
 @inlined
-def box_sums(point: Any, low: Any, high: Any, metric: int, near: Any, far: Any) -> None:
+def box_sums(point: Any, leaves: Leaves, metric: int, near: Any, far: Any) -> None:
     """Write the coarse sums from `point` to the nearest and the farthest corner of every box."""
     near[:] = 0
     far[:] = 0
     for column in range(len(point)):
-        here, lows, highs = point[column], low[column], high[column]
+        here, lows, highs = point[column], leaves.low[column], leaves.high[column]
         for leaf in range(len(near)):
             below, above = np.int16(lows[leaf] - here), np.int16(here - highs[leaf])
             near[leaf] = plus(near[leaf], max(below, above, np.int16(0)), metric)
@@ -81,8 +92,9 @@ def box_sums(point: Any, low: Any, high: Any, metric: int, near: Any, far: Any) 
 
 
 @inlined
-def leaf_sums(point: Any, points: Any, gone: Any, metric: int, sums: Any) -> Any:
+def leaf_sums(point: Any, leaves: Leaves, leaf: int, metric: int, sums: Any) -> Any:
     """Write the coarse sums from `point` to the rows of one leaf; return the smallest."""
+    points, gone = leaves.points[leaf], leaves.gone[leaf]
     for at in range(LEAF):
         sums[at] = gone[at]
     for column in range(len(point)):
