@@ -1,8 +1,8 @@
-"""The one place that imports numba: how every kernel of this package is compiled.
+"""The one place that imports numba: how kernels are compiled, and what runs them on threads.
 
 Kernels are compiled on first use and kept on disk, they release the interpreter lock, and they never reorder
-floating-point sums (no `fastmath`). None of them is numba-parallel: threads come from `map_chunks`, so kernels may
-be called from any thread, any number of times at once.
+floating-point sums (no `fastmath`). None of them is numba-parallel: threads come from `map_chunks`, so
+kernels may be called from any thread, any number of times at once.
 """
 
 from __future__ import annotations
@@ -14,25 +14,26 @@ from typing import Any, TypeVar
 
 import numba
 
-Kernel = TypeVar("Kernel", bound=Callable[..., Any])
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-def kernel(function: Kernel) -> Kernel:
-    """Compile `function` on first use; keep the machine code on disk where a folder can be written."""
-    return _compile(function, nogil=True)
+def kernel(function: Function) -> Function:
+    """Compile `function` on first use."""
+    return _compile(function, inline=False)
 
 
-def inlined(function: Kernel) -> Kernel:
-    """Compile `function` into the kernels that call it: for the innermost loops, where a call would show."""
-    return _compile(function, nogil=True, forceinline=True)
+def inlined(function: Function) -> Function:
+    """Compile `function` into the kernels that call it: for innermost loops, where a call would show."""
+    return _compile(function, inline=True)
 
 
-def _compile(function: Kernel, **options: bool) -> Kernel:
+def _compile(function: Function, inline: bool) -> Function:
+    """Keep the machine code on disk, unless no cache folder can be written (the package's, the user's)."""
     try:
-        compiled: Kernel = numba.njit(cache=True, **options)(function)
-    except RuntimeError:  # neither the package's folder nor the user's cache folder can be written
-        compiled = numba.njit(**options)(function)
-    return compiled
+        compiled: Any = numba.njit(function, nogil=True, forceinline=inline, cache=True)
+    except RuntimeError:
+        compiled = numba.njit(function, nogil=True, forceinline=inline)
+    return compiled  # type: ignore[no-any-return]
 
 
 def cores() -> int:
@@ -45,8 +46,8 @@ def cores() -> int:
 def map_chunks(work: Callable[[int, int], None], total: int, size: int, threads: int | None) -> None:
     """Call `work(start, stop)` for the chunks of `range(total)`, on `threads` threads (None: one per core).
 
-    Chunks write to disjoint parts of the result, so their order and the number of threads change nothing. After an
-    error or Ctrl-C the chunks not yet begun are dropped.
+    Chunks write to disjoint parts of the result, so their order and the number of threads change nothing.
+    After an error or Ctrl-C the chunks not yet begun are dropped.
     """
     spans = [(start, min(start + size, total)) for start in range(0, total, size)]
     threads = min(threads or cores(), len(spans))

@@ -1,6 +1,8 @@
 """Algorithm 1 line 9 for every row: the distance to the nearest row of another label.
 
     Z, labels  ->  nearest_enemy_fast  ->  reach
+
+Distances only, never a row number: whichever of two equally near enemies is met first changes nothing.
 """
 
 from __future__ import annotations
@@ -38,7 +40,7 @@ def nearest_enemy_fast(
 
 @kernel
 def _nearest(grid: Grid, leaves: Leaves, ends: Any, start: int, stop: int, best: Any) -> None:
-    """Line 9 for the rows of leaves `start` to `stop`; class k has the leaves from `ends[k - 1]` up to `ends[k]`.
+    """Line 9 for the rows of leaves `start` to `stop`. Class k has the leaves `ends[k - 1]` to `ends[k]`.
 
     The enemy of the row before, a neighbour, is a good first guess.
     """
@@ -55,7 +57,10 @@ def _nearest(grid: Grid, leaves: Leaves, ends: Any, start: int, stop: int, best:
 
 @kernel
 def _nearest_to(grid: Grid, leaves: Leaves, row: int, guess: int, near: Any, sums: Any) -> Any:
-    """Line 9: the smallest sum between `row` and a row of the leaves, and that row (-1: none); nearest box first."""
+    """Line 9: the smallest sum between `row` and the leaves' rows, and whose it is (-1: none).
+
+    The nearest box comes first; the better the sum so far, the fewer boxes can hold a smaller one.
+    """
     metric, z = grid.ruler.metric, grid.Z[row]
     best = exact_sum(z, grid.Z[guess], metric) if guess >= 0 else np.inf
     maybe = bracket(best, grid.ruler)[1]

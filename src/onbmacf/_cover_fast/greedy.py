@@ -1,7 +1,9 @@
 """Algorithm 1 lines 6-19 for one class: the lazy greedy cover.
 
-A ball's gain only falls while rows get covered, so a gain counted earlier is an upper bound. The heap holds one bound
-per row; the top row is counted afresh, and wins if no other bound beats it.
+    Z, reach of one class  ->  greedy_cover_fast  ->  centers, owner
+
+A ball's gain only falls while rows get covered, so a gain counted earlier is an upper bound. The heap holds
+one bound per row; the top row is counted afresh, and wins if no other bound beats it.
 """
 
 from __future__ import annotations
@@ -27,11 +29,11 @@ def greedy_cover_fast(
     competitors: str = "uncovered",
     threads: int | None = None,
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Cover the rows of one class: the centers in the order chosen, and per row the ball that covered it first."""
+    """Cover the rows of one class; return the centers in the order chosen, and per row its first ball."""
     grid, limits = to_grid(Z, metric), to_limits(reach, metric)
     leaves = build_leaves(grid, np.arange(len(Z)))
     heap = np.sort(_keys(_bound_gains(grid, limits, leaves, threads)))
-    owner, centers = np.full(len(Z), -1, np.int64), np.empty(len(Z), np.int64)
+    owner, centers = np.full(len(Z), -1), np.empty(len(Z), np.intp)
     size, balls, left, goal = len(Z), 0, len(Z), len(Z) // 2
     while left > 0:
         size, balls, left = _advance(
@@ -64,51 +66,56 @@ def _bound_gains(
 def _bound(grid: Grid, limits: Any, leaves: Leaves, start: int, stop: int, gains: Any) -> None:
     """Line 10 for the rows of leaves `start` to `stop`, off the grid alone: no fewer than the ball covers."""
     near, far = np.empty(len(leaves.rows), np.int16), np.empty(len(leaves.rows), np.int16)
-    sums = np.empty(LEAF, np.int16)
+    sums, metric = np.empty(LEAF, np.int16), grid.ruler.metric
     for own in range(start, stop):
         for row in leaves.rows[own, : leaves.live[own]]:
             maybe = bracket(limits[row], grid.ruler)[1]
-            box_sums(grid.points[row], leaves, grid.ruler.metric, near, far)
+            box_sums(grid.points[row], leaves, metric, near, far)
             for leaf in range(len(near)):
+                if near[leaf] > maybe:
+                    continue
                 if far[leaf] <= maybe:
                     gains[row] += leaves.live[leaf]
-                elif near[leaf] <= maybe and leaf_sums(grid.points[row], leaves, leaf, grid.ruler.metric, sums) <= maybe:
+                elif leaf_sums(grid.points[row], leaves, leaf, metric, sums) <= maybe:
                     gains[row] += count_within(sums, maybe)
 
 
 @kernel
-def _count(grid: Grid, limits: Any, leaves: Leaves, row: int, near: Any, far: Any, sums: Any) -> Any:
+def _count(grid: Grid, limit: Any, leaves: Leaves, row: int, near: Any, far: Any, sums: Any) -> Any:
     """Line 10: the size of P, the uncovered rows within the limit of `row`."""
-    gain, limit = 0, limits[row]
+    gain, z, metric = 0, grid.Z[row], grid.ruler.metric
     sure, maybe = bracket(limit, grid.ruler)
-    box_sums(grid.points[row], leaves, grid.ruler.metric, near, far)
+    box_sums(grid.points[row], leaves, metric, near, far)
     for leaf in range(len(near)):
         if near[leaf] > maybe or leaves.live[leaf] == 0:
             continue
         certain = sure if grid.tame[row] and leaves.tame[leaf] else np.int16(-1)
         if far[leaf] <= certain:
             gain += leaves.live[leaf]
-        elif leaf_sums(grid.points[row], leaves, leaf, grid.ruler.metric, sums) <= maybe:
+        elif leaf_sums(grid.points[row], leaves, leaf, metric, sums) <= maybe:
             inside = count_within(sums, certain)
             gain += inside
             if inside < count_within(sums, maybe):
                 for at in range(LEAF):
                     if certain < sums[at] <= maybe:
-                        gain += exact_sum(grid.Z[row], grid.Z[leaves.rows[leaf, at]], grid.ruler.metric) <= limit
+                        gain += exact_sum(z, grid.Z[leaves.rows[leaf, at]], metric) <= limit
     return gain
 
 
 @kernel
-def _take(grid: Grid, limit: Any, leaves: Leaves, row: int, near: Any, sums: Any, owner: Any, ball: int) -> Any:
+def _take(
+    grid: Grid, limit: Any, leaves: Leaves, row: int, near: Any, sums: Any, owner: Any, ball: int
+) -> Any:
     """Lines 17-18: give the uncovered rows within the limit of `row` to `ball`; return how many."""
-    gain, maybe = 0, bracket(limit, grid.ruler)[1]
+    gain, metric = 0, grid.ruler.metric
+    maybe = bracket(limit, grid.ruler)[1]
     for leaf in range(len(near)):
-        if near[leaf] > maybe or leaf_sums(grid.points[row], leaves, leaf, grid.ruler.metric, sums) > maybe:
+        if near[leaf] > maybe or leaf_sums(grid.points[row], leaves, leaf, metric, sums) > maybe:
             continue
         for at in range(LEAF):
             if sums[at] <= maybe:
                 other = leaves.rows[leaf, at]
-                if exact_sum(grid.Z[row], grid.Z[other], grid.ruler.metric) <= limit:
+                if exact_sum(grid.Z[row], grid.Z[other], metric) <= limit:
                     owner[other], leaves.gone[leaf, at] = ball, GONE
                     leaves.live[leaf] -= 1
                     gain += 1
@@ -150,11 +157,11 @@ def _advance(
     near, far = np.empty(len(leaves.rows), np.int16), np.empty(len(leaves.rows), np.int16)
     sums, total, left = np.empty(LEAF, np.int16), len(limits), leaves.live.sum()
     for _ in range(TURNS):
-        if left <= goal:
+        if left <= goal:  # line 6
             break
         row, gain = heap[0] % total, 0
         if all_compete or owner[row] < 0:  # line 8
-            gain = _count(grid, limits, leaves, row, near, far, sums)  # lines 9-10
+            gain = _count(grid, limits[row], leaves, row, near, far, sums)  # lines 9-10
         heap[0] = (total - gain) * total + row
         if gain == 0:  # covered, or nothing left to gain
             size -= 1

@@ -1,4 +1,4 @@
-"""The table on a grid of 16-bit integers: four times the lanes of float64, with a certified bracket around each limit.
+"""The table on a grid of 16-bit integers: four times the lanes of float64, and a certified bracket per limit.
 
     Z  ->  to_grid  ->  Grid          limit  ->  bracket  ->  (sure, maybe)
 
@@ -6,9 +6,9 @@ A coarse sum is the sum of the integer gaps between two grid points. For two tam
 
     coarse sum <= sure   implies  sum <= limit            coarse sum > maybe   implies  sum > limit
 
-so only the thin band between is summed in float64. A row with a coordinate outside its column's window (a gross outlier)
-is put on the window's edge and is not tame: that only shortens its gaps, so `maybe` holds for it and `sure` does not.
-Squared gaps keep their upper 16 bits, which loses less than one unit per column.
+so only the thin band between is summed in float64. A row with a coordinate outside its column's window (a
+gross outlier) is put on the window's edge and is not tame: that only shortens its gaps, so `maybe` holds for it
+and `sure` does not. Squared gaps keep their upper 16 bits, which loses less than one unit per column.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Grid(NamedTuple):
 
 def to_grid(Z: NDArray[np.float64], metric: str) -> Grid:
     """Put the rows on the finest grid whose coarse sums stay within TOP."""
-    Z, code = np.array(Z, dtype=np.float64, order="C"), METRICS[metric]
+    Z, code = np.require(Z, np.float64, ["C", "W"]), METRICS[metric]
     points, tame, worst = np.empty(Z.shape, np.int16), np.ones(len(Z), bool), np.zeros(Z.shape[1])
     with np.errstate(over="ignore", invalid="ignore"):
         low, high = _windows(Z, code)
@@ -86,9 +86,9 @@ def _length(gaps: NDArray[np.float64], metric: int) -> float:
 
 
 def _step(widths: NDArray[np.float64], metric: int) -> float:
-    """Return the smallest step that keeps coarse sums within TOP; one over a whole number where that is fine enough.
+    """Return the smallest step that keeps coarse sums within TOP, made one over a whole number below 1.
 
-    (With such a step the values 0, 1 and often 1/2 of binary and one-hot columns lie on the grid exactly.)
+    The values 0 and 1 of binary columns then lie on the grid and add no error.
     """
     step = _length(widths, metric) / (np.sqrt(TOP * UNIT) if metric == EUCLIDEAN else TOP) * (1 + 1e-9)
     if not 0.0 < step < np.inf:

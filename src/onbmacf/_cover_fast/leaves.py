@@ -1,9 +1,9 @@
-"""Rows in leaves of neighbours, each leaf in a box: most boxes are skipped or counted whole, the others are scanned.
+"""Rows in leaves of neighbours, each leaf in a box: boxes are skipped or counted whole, the rest is scanned.
 
     Grid, rows  ->  build_leaves  ->  Leaves
 
-A leaf holds the grid points of up to 128 rows column by column, so that one instruction works on many rows. Every test
-on a box is exact: integer gaps to its nearest (farthest) corner are never above (below) those to a row inside it.
+A leaf holds the grid points of up to 128 rows column by column, so that one instruction works on many rows.
+Box tests are exact: integer gaps to the nearest (farthest) corner are never above (below) those to a row inside.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def build_leaves(grid: Grid, rows: NDArray[np.int64]) -> Leaves:
         points=points,
         gone=gone,
         live=(gone == 0).sum(axis=1),
-        tame=grid.tame[filled].all(axis=1),
+        tame=np.all(grid.tame[filled], axis=1),
         low=np.ascontiguousarray(points.min(axis=2).T),
         high=np.ascontiguousarray(points.max(axis=2).T),
     )

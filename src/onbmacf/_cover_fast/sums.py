@@ -21,18 +21,19 @@ METRICS = {"manhattan": MANHATTAN, "euclidean": EUCLIDEAN, "chebyshev": CHEBYSHE
 def to_limits(reach: NDArray[np.float64], metric: str) -> NDArray[np.float64]:
     """Return the largest sum inside each ball: a row is covered where `sum <= limit`.
 
-    That is `distance < reach`, or `distance == 0` where reach is 0. Roots are correctly rounded and monotone, so the
-    largest square whose root is below `reach` lies within a few steps of its square.
+    That is `distance < reach`, or `distance == 0` where reach is 0. Roots are correctly rounded and monotone,
+    so the largest square whose root is below `reach` lies within a few steps of its square.
     """
     below = np.nextafter(reach, 0.0)
     if metric != "euclidean":
         return below
-    limits = below * below
-    for _ in range(4):
-        higher = np.nextafter(limits, np.inf)
-        limits = np.where(np.sqrt(higher) <= below, higher, limits)
-    for _ in range(4):
-        limits = np.where(np.sqrt(limits) > below, np.nextafter(limits, 0.0), limits)
+    with np.errstate(over="ignore", under="ignore"):
+        limits = below * below
+        for _ in range(4):
+            higher = np.nextafter(limits, np.inf)
+            limits = np.where(np.sqrt(higher) <= below, higher, limits)
+        for _ in range(4):
+            limits = np.where(np.sqrt(limits) > below, np.nextafter(limits, 0.0), limits)
     return limits
 
 
