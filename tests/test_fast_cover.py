@@ -36,9 +36,7 @@ def plain_distances(Z, z, metric):
 
 def plain_reach(Z, labels, metric):
     """Line 9."""
-    return np.array(
-        [plain_distances(Z[labels != k], z, metric).min() for z, k in zip(Z, labels, strict=True)]
-    )
+    return np.array([plain_distances(Z[labels != k], z, metric).min() for z, k in zip(Z, labels, strict=True)])
 
 
 def plain_cover(Z, reach, metric, competitors="uncovered"):

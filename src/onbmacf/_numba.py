@@ -33,7 +33,7 @@ def _compile(function: Function, inline: bool) -> Function:
         compiled: Any = numba.njit(function, nogil=True, forceinline=inline, cache=True)
     except RuntimeError:
         compiled = numba.njit(function, nogil=True, forceinline=inline)
-    return compiled  # type: ignore[no-any-return]
+    return compiled
 
 
 def cores() -> int:

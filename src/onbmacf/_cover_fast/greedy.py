@@ -49,9 +49,7 @@ def _keys(gains: NDArray[np.int64]) -> NDArray[np.int64]:
     return (len(gains) - gains) * len(gains) + np.arange(len(gains))
 
 
-def _bound_gains(
-    grid: Grid, limits: NDArray[np.float64], leaves: Leaves, threads: int | None
-) -> NDArray[np.int64]:
+def _bound_gains(grid: Grid, limits: NDArray[np.float64], leaves: Leaves, threads: int | None) -> NDArray[np.int64]:
     """Return an upper bound on the gain of each row's ball."""
     gains = np.zeros(len(limits), np.int64)
 
@@ -103,9 +101,7 @@ def _count(grid: Grid, limit: Any, leaves: Leaves, row: int, near: Any, far: Any
 
 
 @kernel
-def _take(
-    grid: Grid, limit: Any, leaves: Leaves, row: int, near: Any, sums: Any, owner: Any, ball: int
-) -> Any:
+def _take(grid: Grid, limit: Any, leaves: Leaves, row: int, near: Any, sums: Any, owner: Any, ball: int) -> Any:
     """Lines 17-18: give the uncovered rows within the limit of `row` to `ball`; return how many."""
     gain, metric = 0, grid.ruler.metric
     maybe = bracket(limit, grid.ruler)[1]
