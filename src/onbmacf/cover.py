@@ -1,0 +1,95 @@
+"""Algorithm 1: cover the labelled rows with class-pure open balls.
+
+    Z, labels  ->  nearest_enemy  ->  reach  ->  greedy_cover (per class)  ->  BallCover
+
+Symbols: docs/glossary.md. "Line n" is line n of Algorithm 1. Departures: docs/decisions/0001 to 0004.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onbmacf._check import check_choice
+from onbmacf.distance import Matrix, Metric, blocks, check_metric, distances
+from onbmacf.errors import ParameterError
+
+Rows = NDArray[np.intp]
+COMPETITORS = ("uncovered", "all")
+
+
+@dataclass(frozen=True, eq=False)
+class BallCover:
+    """A cover held as parallel arrays, one entry per ball, in the order chosen."""
+
+    centers: Rows  # l: row of the table
+    radii: Matrix  # r(l): distance to the nearest enemy
+    labels: Rows  # c(l)
+    owner: Rows  # per row: the ball that covered it first
+    reach: Matrix  # per row: the radius a ball centred on it would have
+
+    def __len__(self) -> int:
+        return len(self.centers)
+
+    def members(self, ball: int) -> Rows:
+        """Return G(l): the rows this ball was chosen to cover."""
+        return np.flatnonzero(self.owner == ball)
+
+    @property
+    def is_degenerate(self) -> NDArray[np.bool_]:
+        """Per ball: whether an enemy lies on its very centre, so that it covers its own point only."""
+        return self.radii == 0
+
+
+def build_cover(Z: Matrix, labels: Rows, metric: Metric = "manhattan", competitors: str = "uncovered") -> BallCover:
+    """Cover the rows of each label with open balls that hold no row of another label.
+
+    labels are integer codes. With competitors="all" every row of the class may become a centre, also one that
+    is covered already (the paper's text); by default only uncovered ones may (its line 8).
+    """
+    check_metric(metric)
+    check_choice("competitors", competitors, COMPETITORS)
+    classes = np.unique(labels)
+    if len(classes) < 2:
+        raise ParameterError("a cover needs two labels: with one there is nothing to be counter to.")
+    reach = nearest_enemy(Z, labels, metric)
+    owner = np.empty(len(Z), dtype=np.intp)
+    centers: list[Rows] = []
+    n_balls = 0
+    for label in classes:  # line 3
+        rows = np.flatnonzero(labels == label)  # line 4
+        chosen, owned = greedy_cover(Z[rows], reach[rows], metric, competitors)
+        centers.append(rows[chosen])
+        owner[rows] = owned + n_balls
+        n_balls += len(chosen)
+    center = np.concatenate(centers)
+    return BallCover(center, reach[center], labels[center].astype(np.intp), owner, reach)
+
+
+def nearest_enemy(Z: Matrix, labels: Rows, metric: Metric) -> Matrix:
+    """Line 9 for every row: the distance to the nearest row of another label."""
+    reach = np.empty(len(Z))
+    for label in np.unique(labels):
+        rows, enemies = np.flatnonzero(labels == label), np.flatnonzero(labels != label)  # lines 4, 5
+        for part in blocks(len(rows), len(enemies)):
+            reach[rows[part]] = distances(Z[rows[part]], Z[enemies], metric).min(axis=1)
+    return reach
+
+
+def greedy_cover(Z: Matrix, reach: Matrix, metric: Metric, competitors: str = "uncovered") -> tuple[Rows, Rows]:
+    """Lines 6-18 for the rows of one label: centres in the order chosen, and the owner of each row."""
+    within = np.empty((len(Z), len(Z)), dtype=bool)  # line 10: who lies in whose ball
+    for part in blocks(len(Z), len(Z)):
+        apart = distances(Z[part], Z, metric)
+        within[part] = (apart < reach[part, np.newaxis]) | (apart == 0)  # decision 0003
+    gains = within.sum(axis=1)
+    owner = np.full(len(Z), -1, dtype=np.intp)
+    centers: list[int] = []
+    while (uncovered := owner < 0).any():  # line 6
+        allowed = uncovered if competitors == "uncovered" else np.ones_like(uncovered)  # line 8
+        center = int(np.argmax(np.where(allowed, gains, -1)))  # lines 11-14; argmax takes the lowest row
+        gained = within[center] & uncovered
+        owner[gained] = len(centers)  # lines 16, 17
+        centers.append(center)
+        gains -= within[:, gained].sum(axis=1)
+    return np.array(centers, dtype=np.intp), owner

@@ -1,0 +1,267 @@
+"""ONBMACF: the estimator. `fit` maps the table, `explain` answers for rows; the stages are in pipeline.py.
+
+table, model  ->  fit  ->  space_, cover_        rows  ->  explain  ->  Explanations
+"""
+
+import warnings
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onbmacf._check import check_between, check_choice, check_count, listed
+from onbmacf.associate import ASSOCIATIONS, home_balls
+from onbmacf.candidates import Features
+from onbmacf.cover import COMPETITORS, BallCover, build_cover
+from onbmacf.distance import Matrix, Metric, check_metric, distances
+from onbmacf.errors import ModelError, OnbmacfWarning, ParameterError
+from onbmacf.explanation import Explanations
+from onbmacf.fitted_map import FittedMap
+from onbmacf.geometry import BOUNDARIES
+from onbmacf.model import BlackBox
+from onbmacf.pipeline import Found, Ground, search
+from onbmacf.questions import Questions, answer, joined
+from onbmacf.recover import absorb
+from onbmacf.schema import Schema
+from onbmacf.space import FeatureSpace, one_hot_height
+from onbmacf.table import TableForm
+
+Rows = NDArray[np.intp]
+RECOVERIES = ("overlay", "persist")
+PARAMETERS = (
+    "n_counterfactuals",
+    "metric",
+    "step_ratio",
+    "max_steps",
+    "competitors",
+    "association",
+    "boundary",
+    "recover",
+    "predict_chunk",
+)
+N_PROBES = 64  # rows asked twice at fit, and again at load
+
+
+class ONBMACF:
+    """Counterfactuals and semifactuals for any classifier, from a ball cover of the training rows.
+
+    Parameters
+    ----------
+    n_counterfactuals : how many per row, each from another ball.
+    metric : "manhattan", "euclidean", "chebyshev", or a function of two encoded points.
+    step_ratio : r of Algorithm 3: each step of the walk is this share of the one before.
+    max_steps : steps of the walk before the goal itself is taken.
+    competitors : which rows may become centres, "uncovered" or "all" (decision 0001).
+    association : the ball of a row that none covers: nearest "surface" or nearest "center" (decision 0006).
+    boundary : balls meet at equal "surface" distance d - r or at equal "ratio" d / r (decision 0005).
+    recover : what happens to a home ball of another label: an "overlay" for this row, or "persist" (0011).
+    predict_chunk : rows per question to the model. Every question has this size (it is padded), so that answers
+        do not depend on batching; make it small for a model that is slow per row.
+
+    >>> from onbmacf.datasets import load_heart
+    >>> table, y = load_heart()
+    >>> model = lambda rows: (rows["tobacco"] + rows["ldl"] > 10).map({True: "risk", False: "fine"})
+    >>> explainer = ONBMACF().fit(table, model, schema=Schema.infer(table, immutable=["age"]))
+    >>> answer = explainer.explain(table.iloc[[0]])[0]
+    >>> answer.label, answer.counterfactuals[0].label, answer.counterfactuals[0].n_changes
+    ('risk', 'fine', 1)
+
+    """
+
+    def __init__(
+        self,
+        n_counterfactuals: int = 1,
+        *,
+        metric: Metric = "manhattan",
+        step_ratio: float = 0.5,
+        max_steps: int = 10,
+        competitors: str = "uncovered",
+        association: str = "surface",
+        boundary: str = "surface",
+        recover: str = "overlay",
+        predict_chunk: int = 512,
+    ) -> None:
+        self.n_counterfactuals = n_counterfactuals
+        self.metric = metric
+        self.step_ratio = step_ratio
+        self.max_steps = max_steps
+        self.competitors = competitors
+        self.association = association
+        self.boundary = boundary
+        self.recover = recover
+        self.predict_chunk = predict_chunk
+
+    def fit(self, table: Any, model: Any, schema: Schema | None = None, *, output: str = "auto") -> "ONBMACF":
+        """Map the table as the model labels it.
+
+        model has `predict` or is a callable, and gets rows in the form of `table` (frame or array, same columns
+        and dtypes). output says what it returns where that is not plain: "label" or "probability".
+        """
+        self._check_parameters()
+        form = TableForm.fit(table, schema)
+        N = form.numbers(form.arrange(table)[0])
+        self.space_ = FeatureSpace.of_numbers(form, N, one_hot_height(self.metric))
+        self.black_box_ = BlackBox(model, form, self.predict_chunk, output)
+        self.labels_ = self.black_box_.learn_classes(N)
+        self.Z_ = self.space_.encode_numbers(N)
+        self.cover_ = build_cover(self.Z_, self.labels_, self.metric, self.competitors)
+        self.warnings_ = _fit_warnings(form, N, self.cover_, self.black_box_, self.labels_)
+        for message in self.warnings_:
+            warnings.warn(message, OnbmacfWarning, stacklevel=2)
+        return self
+
+    def explain(self, rows: Any, target: Any = None) -> Explanations:
+        """Explain rows: a DataFrame, Series, dict or array.
+
+        target is a label, several labels, or None for any label but the row's own.
+        """
+        self._check_parameters()
+        self._check_fitted()
+        targets = self._target_codes(target)
+        frame, ignored = self.space_.form.arrange(rows)
+        for message in ignored:
+            warnings.warn(message, OnbmacfWarning, stacklevel=2)
+        calls, asked = self.black_box_.n_calls, self.black_box_.n_rows
+        questions = Questions.of(frame, self.space_, self.black_box_, targets)
+        found = [self._search(questions, lines) for lines in questions.chunks(len(self.cover_), self.recover)]
+        answers = answer(questions, joined(found, self.space_.width), self.metric, self.n_counterfactuals)
+        return replace(
+            answers,
+            warnings=(*self.warnings_, *ignored),
+            n_calls=self.black_box_.n_calls - calls,
+            n_rows=self.black_box_.n_rows - asked,
+        )
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """The model's labels, in the order of their codes."""
+        return self.black_box_.classes
+
+    @property
+    def schema_(self) -> Schema:
+        """The features, with their levels."""
+        return self.space_.schema
+
+    def save(self, path: Any) -> None:
+        """Write the map, without the model, to one file."""
+        self._check_fitted()
+        parameters = {name: getattr(self, name) for name in PARAMETERS}
+        box = self.black_box_
+        FittedMap(
+            parameters,
+            box.output,
+            self.classes_.tolist(),
+            list(self.warnings_),
+            self.space_,
+            self.Z_,
+            self.labels_,
+            self.cover_,
+        ).save(path)
+
+    @classmethod
+    def load(cls, path: Any, model: Any) -> "ONBMACF":
+        """Read a map written by `save`, for the same model: it is asked some fitted rows again first."""
+        fitted = FittedMap.load(path)
+        explainer = cls(**fitted.parameters)
+        explainer.space_, explainer.Z_, explainer.labels_ = fitted.space, fitted.Z, fitted.labels
+        explainer.cover_, explainer.warnings_ = fitted.cover, tuple(fitted.warnings)
+        classes = np.array([*fitted.classes, None], dtype=object)[:-1]
+        box = BlackBox(model, fitted.space.form, explainer.predict_chunk, fitted.output, classes)
+        explainer.black_box_ = box
+        probes = probe_rows(len(fitted.Z))
+        differ = int((box.ask(fitted.space.decode_numbers(fitted.Z[probes])) != fitted.labels[probes]).sum())
+        if differ:
+            raise ModelError(
+                f"{path} was made for another model: {differ} of {len(probes)} probe rows differ. Fit again."
+            )
+        return explainer
+
+    def __repr__(self) -> str:
+        state = f": {len(self.cover_)} balls over {len(self.Z_)} rows" if hasattr(self, "cover_") else ""
+        return f"<ONBMACF n_counterfactuals={self.n_counterfactuals}{state}>"
+
+    def _search(self, questions: Questions, lines: Rows) -> Found:
+        """Explain some of the questions; lines of the result are positions among all rows."""
+        z, codes = questions.z[lines], questions.codes[lines]
+        if self.recover == "persist":
+            self._absorb(z, codes)
+        found = search(
+            self._ground(),
+            z,
+            codes,
+            questions.wanted[lines],
+            lambda points, factual: questions.ask(points, lines[factual]),
+            self.space_.snap,
+            self.n_counterfactuals,
+        )
+        return found._replace(factual=lines[found.factual])
+
+    def _ground(self) -> Ground:
+        space = self.space_
+        starts = np.array([block.start for block in space.blocks])
+        features = Features(starts, space.feature_of, space.is_immutable)
+        options = (self.competitors, self.association, self.boundary, self.step_ratio, self.max_steps)
+        return Ground(self.Z_, self.labels_, self.cover_, features, self.metric, *options)
+
+    def _absorb(self, z: Matrix, codes: Rows) -> None:
+        for point, code in zip(z, codes, strict=True):
+            balls = self.Z_[self.cover_.centers]
+            apart = distances(point[np.newaxis], balls, self.metric)
+            home = int(home_balls(apart, self.cover_.radii, self.association, self.boundary)[0])
+            if self.cover_.labels[home] != code:
+                self.cover_, self.Z_, self.labels_ = absorb(
+                    self.cover_, self.Z_, self.labels_, point, int(code), home, self.metric, self.competitors
+                )
+
+    def _target_codes(self, target: Any) -> Rows | None:
+        if target is None:
+            return None
+        labels = list(target) if isinstance(target, Iterable) and not isinstance(target, str | bytes) else [target]
+        known = self.classes_.tolist()
+        unknown = [label for label in labels if label not in known]
+        if unknown or not labels:
+            raise ParameterError(f"target must be among the model's labels {listed(known)}, got {listed(unknown)}.")
+        return np.array([known.index(label) for label in labels], dtype=np.intp)
+
+    def _check_parameters(self) -> None:
+        check_count("n_counterfactuals", self.n_counterfactuals)
+        check_metric(self.metric)
+        check_between("step_ratio", self.step_ratio, 0, 1)
+        check_count("max_steps", self.max_steps)
+        check_choice("competitors", self.competitors, COMPETITORS)
+        check_choice("association", self.association, ASSOCIATIONS)
+        check_choice("boundary", self.boundary, BOUNDARIES)
+        check_choice("recover", self.recover, RECOVERIES)
+        check_count("predict_chunk", self.predict_chunk)
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "cover_"):
+            raise ParameterError("this explainer is not fitted: call fit(table, model) first.")
+
+
+def _fit_warnings(form: TableForm, N: Matrix, cover: BallCover, black_box: BlackBox, labels: Rows) -> tuple[str, ...]:
+    messages = []
+    identifiers = form.identifier_like(N)
+    if identifiers:
+        messages.append(f"every row has its own value in column {listed(identifiers)}: an identifier explains nothing.")
+    conflicting = np.flatnonzero(cover.reach == 0)
+    if len(conflicting):
+        messages.append(
+            f"{len(conflicting)} rows coincide with a row of another label, at positions "
+            f"{listed(conflicting.tolist())}: their balls hold their own point only."
+        )
+    probes = probe_rows(len(N))
+    again = black_box.ask(N[probes])
+    differ = int((again != labels[probes]).sum())
+    if differ:
+        messages.append(
+            f"the model is not deterministic: {differ} of {len(probes)} rows asked twice got another label."
+        )
+    return tuple(messages)
+
+
+def probe_rows(n_rows: int) -> Rows:
+    """Return the rows by which a model is recognised: up to 64, spread evenly."""
+    return np.unique(np.linspace(0, n_rows - 1, num=min(N_PROBES, n_rows)).astype(np.intp))

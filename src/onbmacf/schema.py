@@ -1,0 +1,228 @@
+"""What each column of the table is: its kind, its levels, and whether it may change.
+
+    table  ->  Schema.infer  ->  Schema (one Feature per column, in the table's order)
+
+Inference never guesses silently: numbers stored as text, columns that mix types and kinds that have no
+distance are errors that name the column. Any guess can be overridden by name.
+"""
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, get_args
+
+import numpy as np
+import pandas as pd
+
+from onbmacf._check import check_choice, did_you_mean, listed
+from onbmacf.errors import ParameterError, TableError
+
+Kind = Literal["continuous", "integer", "ordinal", "categorical", "binary"]
+KINDS: tuple[str, ...] = get_args(Kind)
+NUMERIC = ("continuous", "integer")
+LARGEST_EXACT = 2.0**53  # beyond it, float64 no longer tells neighbouring whole numbers apart
+
+
+@dataclass(frozen=True)
+class Feature:
+    """One column of the table.
+
+    `levels` are the values of an ordinal (in their order), categorical or binary feature; `fit` fills them
+    in from the table where they are not given.
+    """
+
+    name: Hashable
+    kind: Kind
+    immutable: bool = False
+    levels: tuple[Any, ...] | None = None
+
+    def __post_init__(self) -> None:
+        check_choice(f"kind of {self.name!r}", self.kind, KINDS)
+        if self.kind == "ordinal" and self.levels is None:
+            raise ParameterError(f"{self.name!r} is ordinal: give its levels, from lowest to highest.")
+        if self.levels is not None:
+            object.__setattr__(self, "levels", tuple(self.levels))
+            if len(set(self.levels)) != len(self.levels):
+                raise ParameterError(f"levels of {self.name!r} repeat: {listed(self.levels)}.")
+
+    @property
+    def is_numeric(self) -> bool:
+        """Whether values are numbers rather than levels."""
+        return self.kind in NUMERIC
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The features of a table, in its column order."""
+
+    features: tuple[Feature, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "features", tuple(self.features))
+        names = self.names
+        if len(set(names)) != len(names):
+            raise ParameterError(f"schema names a feature twice: {listed(_repeated(names))}.")
+        if self.features and all(feature.immutable for feature in self.features):
+            raise ParameterError("every feature is immutable: nothing could ever change. Leave one free.")
+
+    @classmethod
+    def infer(
+        cls,
+        table: Any,
+        *,
+        immutable: Iterable[Hashable] = (),
+        kinds: Mapping[Hashable, Kind] | None = None,
+        ordinal: Mapping[Hashable, Sequence[Any]] | None = None,
+    ) -> "Schema":
+        """Read the kinds off a table.
+
+        bool and two-valued text are binary, text and unordered categories are categorical, ordered
+        categories are ordinal, whole numbers (also 3.0 in a float column) are integer, the rest continuous.
+
+        >>> import pandas as pd
+        >>> table = pd.DataFrame({"age": [31, 54], "dose": [0.5, 1.2], "smokes": ["no", "yes"]})
+        >>> Schema.infer(table, immutable=["age"]).kinds
+        {'age': 'integer', 'dose': 'continuous', 'smokes': 'binary'}
+        """
+        frame = as_frame(table)
+        kinds, ordinal = dict(kinds or {}), dict(ordinal or {})
+        immutable = [immutable] if isinstance(immutable, str) else list(immutable)
+        for role, names in (("immutable", immutable), ("kinds", kinds), ("ordinal", ordinal)):
+            _check_known(role, names, frame.columns)
+        features = [
+            _infer_feature(frame[name], kinds.get(name), ordinal.get(name), name in immutable) for name in frame.columns
+        ]
+        return cls(tuple(features))
+
+    @property
+    def names(self) -> tuple[Hashable, ...]:
+        """Column names in order."""
+        return tuple(feature.name for feature in self.features)
+
+    @property
+    def kinds(self) -> dict[Hashable, str]:
+        """Kind of each feature by name."""
+        return {feature.name: feature.kind for feature in self.features}
+
+    @property
+    def immutable(self) -> tuple[Hashable, ...]:
+        """Names of the features that must keep their value."""
+        return tuple(feature.name for feature in self.features if feature.immutable)
+
+    def with_immutable(self, names: Iterable[Hashable]) -> "Schema":
+        """Return the same schema with exactly these features immutable."""
+        names = list(names)
+        _check_known("immutable", names, self.names)
+        return Schema(tuple(replace(feature, immutable=feature.name in names) for feature in self.features))
+
+
+def as_frame(table: Any) -> pd.DataFrame:
+    """Return the table as a DataFrame with distinct columns; arrays get the names x0, x1, ..."""
+    if hasattr(table, "toarray") or "sparse" in type(table).__module__:
+        raise TableError("the table is a sparse matrix: dense only. Call .toarray() first if it fits.")
+    if isinstance(table, pd.DataFrame):
+        if not table.columns.is_unique:
+            raise TableError(f"column names repeat: {listed(_repeated(table.columns))}. Rename them.")
+        return table
+    values = np.asarray(table)
+    if values.ndim != 2:
+        raise TableError(f"the table must have rows and columns, got an array of shape {values.shape}.")
+    return pd.DataFrame(values, columns=[f"x{column}" for column in range(values.shape[1])]).infer_objects()
+
+
+def observed_levels(column: "pd.Series[Any]") -> tuple[Any, ...]:
+    """Return the levels seen in a column: categories in their order, anything else sorted."""
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        return tuple(column.cat.remove_unused_categories().cat.categories.tolist())
+    found = pd.unique(column).tolist()
+    try:
+        return tuple(sorted(found))
+    except TypeError:
+        return tuple(sorted(found, key=lambda level: (type(level).__name__, str(level))))
+
+
+def _infer_feature(
+    column: "pd.Series[Any]", kind: Kind | None, order: Sequence[Any] | None, immutable: bool
+) -> Feature:
+    if order is not None:
+        return Feature(column.name, "ordinal", immutable, tuple(order))
+    if kind == "ordinal" and isinstance(column.dtype, pd.CategoricalDtype):
+        return Feature(column.name, "ordinal", immutable, tuple(column.cat.categories.tolist()))
+    if kind is not None:
+        return Feature(column.name, kind, immutable)
+    return Feature(column.name, *_guess(column, immutable))
+
+
+def _guess(column: "pd.Series[Any]", immutable: bool) -> tuple[Kind, bool, tuple[Any, ...] | None]:
+    """Return kind, immutable and levels of a column that nobody described."""
+    dtype = column.dtype
+    if isinstance(dtype, pd.CategoricalDtype):
+        if dtype.ordered:
+            return "ordinal", immutable, tuple(dtype.categories.tolist())
+        return _levelled(column), immutable, None
+    if pd.api.types.is_bool_dtype(dtype):
+        return "binary", immutable, (False, True)
+    if pd.api.types.is_complex_dtype(dtype):
+        raise _no_distance(column)
+    if pd.api.types.is_numeric_dtype(dtype):
+        return ("integer" if _is_whole(column) else "continuous"), immutable, None
+    if pd.api.types.is_string_dtype(dtype) or pd.api.types.is_object_dtype(dtype):
+        return _guess_objects(column, immutable)
+    raise _no_distance(column)
+
+
+def _guess_objects(column: "pd.Series[Any]", immutable: bool) -> tuple[Kind, bool, tuple[Any, ...] | None]:
+    present = column[column.notna()]
+    inferred = present.infer_objects()
+    if not pd.api.types.is_object_dtype(inferred.dtype) and not pd.api.types.is_string_dtype(inferred.dtype):
+        return _guess(inferred, immutable)
+    is_text = present.map(lambda value: isinstance(value, str)).to_numpy(dtype=bool)
+    if not is_text.all():
+        raise _mixed(column, present, is_text)
+    if len(present) and pd.to_numeric(present, errors="coerce").notna().all():
+        raise TableError(
+            f"column {column.name!r} holds numbers stored as text, e.g. {present.iloc[0]!r}. Convert it with "
+            f"pd.to_numeric, or say kinds={{{column.name!r}: 'categorical'}} if they are names."
+        )
+    return _levelled(column), immutable, None
+
+
+def _levelled(column: "pd.Series[Any]") -> Kind:
+    return "binary" if column.nunique() == 2 else "categorical"
+
+
+def _is_whole(column: "pd.Series[Any]") -> bool:
+    if pd.api.types.is_integer_dtype(column.dtype):
+        return True
+    values = column.dropna().to_numpy(dtype=np.float64)
+    return bool(np.all(np.abs(values) < LARGEST_EXACT) and np.all(np.trunc(values) == values))
+
+
+def _mixed(column: "pd.Series[Any]", present: "pd.Series[Any]", is_text: Any) -> TableError:
+    if not is_text.any():
+        return _no_distance(column)
+    text, other = present[is_text].iloc[0], present[~is_text].iloc[0]
+    return TableError(
+        f"column {column.name!r} mixes text and other values, e.g. {text!r} and {other!r}. Make it one type."
+    )
+
+
+def _no_distance(column: "pd.Series[Any]") -> TableError:
+    return TableError(
+        f"column {column.name!r} has dtype {column.dtype}, which has no distance here. Allowed: numbers, bool, "
+        "text and categories. Turn dates into numbers first."
+    )
+
+
+def _check_known(role: str, names: Iterable[Hashable], columns: Iterable[Hashable]) -> None:
+    columns = list(columns)
+    for name in names:
+        if name not in columns:
+            raise ParameterError(
+                f"{role} names {name!r}, which is not a column.{did_you_mean(name, columns)} "
+                f"Columns: {listed(columns)}."
+            )
+
+
+def _repeated(names: Iterable[Hashable]) -> list[Hashable]:
+    seen: set[Hashable] = set()
+    return sorted({name for name in names if name in seen or seen.add(name)}, key=str)  # type: ignore[func-returns-value]

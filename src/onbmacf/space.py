@@ -1,0 +1,214 @@
+"""Numbers <-> the scaled space in which distances are measured.
+
+    frame  ->  encode  ->  Z        Z  ->  decode  ->  frame        points between two rows  ->  snap
+
+Continuous and integer features are min-max scaled, ordinal and binary ones are scaled ranks, a categorical
+one is a group of columns in which the active level stands at `height`, chosen by the metric so that a changed
+category costs 1 (docs/decisions/0015-one-hot-weight.md). Symbols: docs/glossary.md.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from onbmacf.errors import TableError
+from onbmacf.schema import Schema
+from onbmacf.table import TableForm
+
+Matrix = NDArray[np.float64]
+
+TIE = 1e-9  # two values closer than this are a tie when a point is rounded
+MOST_DECIMALS = 15
+HEADROOM = 2.0**49  # value * 10**decimals stays below: then decimal rounding undoes the error of scaling
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureSpace:
+    """The encoding of a table, one block of columns of Z per feature."""
+
+    form: TableForm
+    height: float
+    low: Matrix  # per feature; 0 where the feature has levels
+    span: Matrix  # per feature: high - low, number of ranks - 1, or 1
+    decimals: tuple[int | None, ...]  # per feature: decimals that write its fitted values exactly
+    known: dict[int, Matrix]  # fitted values of the features that no number of decimals writes
+
+    @classmethod
+    def fit(cls, table: Any, schema: Schema | None = None, height: float = 0.5) -> "FeatureSpace":
+        """Check a table and learn its encoding."""
+        form = TableForm.fit(table, schema)
+        return cls.of_numbers(form, form.numbers(_frame_of(table, form)), height)
+
+    @classmethod
+    def of_numbers(cls, form: TableForm, N: Matrix, height: float) -> "FeatureSpace":
+        """Learn the scales from rows already turned into numbers."""
+        low, span = _scales(form, N)
+        decimals: list[int | None] = []
+        known = {}
+        for position, feature in enumerate(form.schema.features):
+            exact = 0 if feature.kind != "continuous" else _decimals(N[:, position], form.dtypes[position])
+            decimals.append(exact)
+            if exact is None:
+                known[position] = np.unique(N[:, position])
+        return cls(form, height, low, span, tuple(decimals), known)
+
+    @property
+    def schema(self) -> Schema:
+        """The features, with their levels."""
+        return self.form.schema
+
+    @cached_property
+    def blocks(self) -> tuple[slice, ...]:
+        """Columns of Z that belong to each feature."""
+        ends = np.cumsum([_width(feature.kind, feature.levels) for feature in self.schema.features])
+        return tuple(
+            slice(int(end) - _width(f.kind, f.levels), int(end))
+            for f, end in zip(self.schema.features, ends, strict=True)
+        )
+
+    @cached_property
+    def feature_of(self) -> NDArray[np.intp]:
+        """Feature that each column of Z belongs to."""
+        return np.repeat(np.arange(len(self.blocks)), [block.stop - block.start for block in self.blocks])
+
+    @property
+    def width(self) -> int:
+        """Number of columns of Z."""
+        return int(self.blocks[-1].stop)
+
+    @cached_property
+    def is_immutable(self) -> NDArray[np.bool_]:
+        """Per feature: whether it must keep its value."""
+        return np.array([feature.immutable for feature in self.schema.features])
+
+    def encode(self, table: Any) -> Matrix:
+        """Return rows of the caller as encoded points."""
+        return self.encode_numbers(self.form.numbers(_frame_of(table, self.form)))
+
+    def decode(self, Z: Matrix) -> pd.DataFrame:
+        """Return encoded points as rows of the caller: the inverse of `encode` on the fitted rows."""
+        return self.form.frame(self.decode_numbers(Z))
+
+    def encode_numbers(self, N: Matrix) -> Matrix:
+        """Scale numbers and spread categories over their columns."""
+        Z = np.zeros((len(N), self.width))
+        for position, block in enumerate(self.blocks):
+            if self._is_group(position):
+                Z[np.arange(len(N)), block.start + N[:, position].astype(np.intp)] = self.height
+            else:
+                Z[:, block.start] = (N[:, position] - self.low[position]) / self.span[position]
+        return Z
+
+    def decode_numbers(self, Z: Matrix, near: tuple[Matrix, Matrix] | None = None) -> Matrix:
+        """Return encoded points as numbers.
+
+        `near` = (z, numbers) of the factual of each point: a feature left as it was gets the factual's own
+        number back, to the bit.
+        """
+        N = np.empty((len(Z), len(self.blocks)))
+        for position, block in enumerate(self.blocks):
+            if self._is_group(position):
+                N[:, position] = Z[:, block].argmax(axis=1)
+                continue
+            column = Z[:, block.start]
+            N[:, position] = self._unscale(position, column)
+            if near is not None:
+                same = column == near[0][:, block.start]
+                N[same, position] = near[1][same, position]
+        return N
+
+    def snap(self, points: Matrix, z: Matrix, goal: Matrix) -> Matrix:
+        """Round discrete features in original units; halves and ties go towards the goal.
+
+        points, z (the factual) and goal have one line each per point. A feature that the goal leaves as it is
+        in z is not touched. docs/decisions/0012-rounding.md.
+        """
+        snapped = points.copy()
+        for position, (block, feature) in enumerate(zip(self.blocks, self.schema.features, strict=True)):
+            if self._is_group(position):
+                snapped[:, block] = _strongest(points[:, block], goal[:, block], self.height)
+            elif feature.kind != "continuous":
+                column = block.start
+                rounded = self._round(position, points[:, column], goal[:, column])
+                snapped[:, column] = np.where(goal[:, column] == z[:, column], z[:, column], rounded)
+        return snapped
+
+    def changed(self, A: Matrix, B: Matrix) -> NDArray[np.bool_]:
+        """Per line and feature: whether two sets of points differ."""
+        starts = [block.start for block in self.blocks]
+        return np.logical_or.reduceat(A != B, starts, axis=1)
+
+    def _is_group(self, position: int) -> bool:
+        return self.schema.features[position].kind == "categorical"
+
+    def _round(self, position: int, column: Matrix, goal: Matrix) -> Matrix:
+        low, span = self.low[position], self.span[position]
+        value, wanted = low + column * span, low + goal * span
+        below = np.floor(value)
+        part = value - below
+        nearest = np.where(np.abs(part - 0.5) <= TIE, wanted > value, part > 0.5)
+        return (below + nearest - low) / span
+
+    def _unscale(self, position: int, column: Matrix) -> Matrix:
+        value = self.low[position] + column * self.span[position]
+        decimals = self.decimals[position]
+        if decimals is not None:
+            return np.round(value, decimals)
+        known = self.known[position]
+        codes = (known - self.low[position]) / self.span[position]
+        place = np.minimum(np.searchsorted(codes, column), len(codes) - 1)
+        return np.where(codes[place] == column, known[place], value)
+
+
+def one_hot_height(metric: Any) -> float:
+    """Return the height of an active level at which a changed category costs 1 under the metric."""
+    return {"manhattan": 0.5, "euclidean": float(np.sqrt(0.5))}.get(metric, 1.0) if isinstance(metric, str) else 1.0
+
+
+def _frame_of(table: Any, form: TableForm) -> pd.DataFrame:
+    return form.arrange(table)[0]
+
+
+def _width(kind: str, levels: tuple[Any, ...] | None) -> int:
+    return len(levels or ()) if kind == "categorical" else 1
+
+
+def _scales(form: TableForm, N: Matrix) -> tuple[Matrix, Matrix]:
+    low, span = np.zeros(N.shape[1]), np.ones(N.shape[1])
+    for position, feature in enumerate(form.schema.features):
+        if feature.is_numeric:
+            low[position] = N[:, position].min()
+            with np.errstate(over="ignore"):
+                span[position] = N[:, position].max() - low[position]
+            if not np.isfinite(span[position]):
+                raise TableError(f"column {feature.name!r} spans more than float64 can hold. Rescale it.")
+        elif feature.kind == "ordinal":
+            span[position] = len(feature.levels or ()) - 1
+    span[span == 0] = 1.0  # a constant column is kept and never divides by zero
+    return low, span
+
+
+def _decimals(values: Matrix, dtype: Any) -> int | None:
+    """Return decimals to which unscaled values can be rounded so that fitted ones come back exactly, or None."""
+    largest = max(np.abs(values).max(), 1e-300)
+    most = int(min(MOST_DECIMALS, np.floor(np.log10(HEADROOM / largest))))
+    narrow = dtype if isinstance(dtype, np.dtype) and dtype.kind == "f" else np.dtype(np.float64)
+    if most >= 0 and np.array_equal(np.round(values, most).astype(narrow), values.astype(narrow)):
+        return most
+    return None
+
+
+def _strongest(points: Matrix, goal: Matrix, height: float) -> Matrix:
+    """Return one active level per line: the highest, a tie going to the goal's level, else to the first."""
+    highest = points.max(axis=1, keepdims=True)
+    tied = points >= highest - TIE
+    wanted = goal.argmax(axis=1)
+    lines = np.arange(len(points))
+    level = np.where(tied[lines, wanted], wanted, tied.argmax(axis=1))
+    active = np.zeros_like(points)
+    active[lines, level] = height
+    return active

@@ -1,0 +1,146 @@
+"""Arrays and a manifest in one file: safetensors, no pickle, a SHA-256 per block, written whole or not at all.
+
+    arrays, manifest  ->  write  ->  file  ->  read  ->  the same arrays (memory-mapped), the same manifest
+
+The layout is that of safetensors (8 bytes of header length, a JSON header, raw blocks), so other tools can look
+inside; our manifest is in its metadata. Reading goes through the digests first.
+"""
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onbmacf.errors import (
+    CorruptFileError,
+    EmptyFileError,
+    ForeignFileError,
+    NewerVersionError,
+    StoreError,
+    TruncatedFileError,
+)
+
+MARK = "onbmacf-map"
+VERSION = 1
+DTYPES = {"F64": np.float64, "I64": np.int64, "BOOL": np.bool_}
+Arrays = dict[str, NDArray[Any]]
+
+
+def write(path: Any, arrays: Mapping[str, NDArray[Any]], manifest: Mapping[str, Any]) -> None:
+    """Write a file in one step: readers see the old file or the whole new one."""
+    from safetensors.numpy import save_file
+
+    path = Path(path)
+    blocks = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    text = json.dumps({**manifest, "digests": {name: _digest(block) for name, block in blocks.items()}})
+    label = {"version": VERSION, "sha256": _text_digest(text), "manifest": text}
+    metadata = {MARK: json.dumps(label)}  # one entry: safetensors keeps no order among several
+    with _sole_writer(path) as draft:
+        try:
+            save_file(blocks, draft, metadata=metadata)
+            with draft.open("rb+") as file:
+                os.fsync(file.fileno())
+            os.replace(draft, path)
+        except Exception as error:
+            raise StoreError(f"could not write {path}: {error}. A file there before is untouched.") from error
+
+
+def read(path: Any) -> tuple[Arrays, dict[str, Any]]:
+    """Return the arrays, memory-mapped and checked, and the manifest of a file."""
+    path = Path(path)
+    header, start = _header(path)
+    try:
+        label = json.loads(header.pop("__metadata__")[MARK])
+        version, text, digest = int(label["version"]), str(label["manifest"]), label["sha256"]
+        end = start + max(int(entry["data_offsets"][1]) for entry in header.values())
+    except (KeyError, ValueError, TypeError, IndexError) as error:
+        raise CorruptFileError(f"{path}: the header cannot be read ({error}).") from error
+    if version > VERSION:
+        raise NewerVersionError(f"{path} has format {version}; this version reads up to {VERSION}. Upgrade.")
+    if _text_digest(text) != digest:
+        raise CorruptFileError(f"{path}: the manifest does not match its digest.")
+    if path.stat().st_size < end:
+        raise TruncatedFileError(f"{path} has {path.stat().st_size} bytes of {end}.")
+    manifest = json.loads(text)
+    arrays = {name: _mapped(path, entry, start) for name, entry in header.items()}
+    for name, digest in manifest.pop("digests").items():
+        if name not in arrays or _digest(arrays[name]) != digest:
+            raise CorruptFileError(f"{path}: block {name!r} does not match its digest.")
+    return arrays, manifest
+
+
+def _header(path: Path) -> tuple[dict[str, Any], int]:
+    try:
+        size = path.stat().st_size
+        with path.open("rb") as file:
+            length = int.from_bytes(file.read(8), "little")
+            raw = file.read(min(length, size))
+    except OSError as error:
+        raise StoreError(f"could not read {path}: {error.strerror}.") from error
+    if size == 0:
+        raise EmptyFileError(f"{path} is empty.")
+    if MARK.encode() not in raw[: 1 << 20]:
+        raise ForeignFileError(f"{path} is not a map of this package.")
+    if size < 8 + length < 1 << 30:
+        raise TruncatedFileError(f"{path} ends in its header: {size} bytes of more than {8 + length}.")
+    try:
+        header = json.loads(raw)
+        return {name: dict(entry) for name, entry in header.items()}, 8 + length
+    except (ValueError, TypeError, AttributeError) as error:
+        raise CorruptFileError(f"{path}: the header cannot be read ({error}).") from error
+
+
+def _mapped(path: Path, entry: dict[str, Any], start: int) -> NDArray[Any]:
+    try:
+        dtype, shape = np.dtype(DTYPES[entry["dtype"]]), tuple(entry["shape"])
+        if 0 in shape:
+            return np.empty(shape, dtype=dtype)
+        return np.memmap(path, dtype=dtype, mode="r", offset=start + entry["data_offsets"][0], shape=shape)
+    except (KeyError, ValueError, TypeError) as error:
+        raise CorruptFileError(f"{path}: a block cannot be read ({error}).") from error
+
+
+def _digest(block: NDArray[Any]) -> str:
+    digest = sha256(f"{block.dtype.str}{block.shape}".encode())
+    digest.update(np.ascontiguousarray(block).view(np.uint8).data if block.size else b"")
+    return digest.hexdigest()
+
+
+def _text_digest(text: str) -> str:
+    return sha256(text.encode()).hexdigest()
+
+
+@contextmanager
+def _sole_writer(path: Path) -> Iterator[Path]:
+    """Claim the draft beside the file; a second writer is told, a dead one's claim is taken over."""
+    draft, claim = path.with_name(path.name + ".draft"), path.with_name(path.name + ".writing")
+    try:
+        if claim.exists() and not _is_alive(claim.read_text()):
+            claim.unlink(missing_ok=True)
+        with claim.open("x") as file:
+            file.write(str(os.getpid()))
+    except FileExistsError as error:
+        raise StoreError(f"{path} is being written by another process; try again when it is done.") from error
+    except OSError as error:
+        raise StoreError(f"could not write {path}: {error.strerror}.") from error
+    try:
+        yield draft
+    finally:
+        draft.unlink(missing_ok=True)
+        claim.unlink(missing_ok=True)
+
+
+def _is_alive(pid: str) -> bool:
+    try:
+        os.kill(int(pid), 0)
+    except (ValueError, ProcessLookupError):
+        return False
+    except OSError:
+        return True
+    return True

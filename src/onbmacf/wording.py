@@ -1,0 +1,90 @@
+"""Results as sentences and as an escaped table for notebooks. Every value of a table is data: nothing is markup."""
+
+import html
+from collections.abc import Sequence
+from numbers import Integral, Real
+from typing import Any, Protocol
+
+
+class _Changed(Protocol):
+    @property
+    def changed(self) -> tuple[Any, ...]: ...
+    @property
+    def factual(self) -> Any: ...
+    @property
+    def values(self) -> Any: ...
+
+
+def shown(value: Any) -> str:
+    """Write a value for a person: floats with 4 significant digits, the rest as it is."""
+    if isinstance(value, Real) and not isinstance(value, Integral | bool):
+        return f"{float(value):.4g}" if abs(float(value)) < 1e4 else f"{float(value):,.0f}"
+    return str(value)
+
+
+def quoted(label: Any) -> str:
+    """Write a label of the model: text in quotes, numbers and bools bare."""
+    return f"'{label}'" if isinstance(label, str) else shown(label)
+
+
+def what_if(found: _Changed) -> str:
+    """Write the changes: 'tobacco were 1.2 instead of 7.5 and age were 31 instead of 54'."""
+    parts = [_change(name, found.factual[name], found.values[name]) for name in found.changed]
+    return parts[0] if len(parts) == 1 else ", ".join(parts[:-1]) + " and " + parts[-1]
+
+
+def sentence(label: Any, found: Any) -> str:
+    """Say one counterfactual, and its semifactual where there is one."""
+    text = f"If {what_if(found)}, the model would say {quoted(found.label)} instead of {quoted(label)}."
+    if found.relaxation == "immutability":
+        text += " No change of the free features alone was found, so immutable ones were released."
+    if found.semifactual is not None:
+        text += f" Even if {what_if(found.semifactual)}, it would still say {quoted(label)}."
+    return text
+
+
+def html_table(explanations: Sequence[Any], n_more: int = 0) -> str:
+    """Return an HTML table of the answers, every cell escaped."""
+    lines = [line for explanation in explanations for line in _html_lines(explanation)]
+    head = "".join(f"<th>{name}</th>" for name in ("row", "from", "to", "changes", "distance", "even if"))
+    more = f"<p>... and {n_more} more rows.</p>" if n_more else ""
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody></table>{more}"
+
+
+def _html_lines(explanation: Any) -> list[str]:
+    name, label = explanation.factual.name, quoted(explanation.label)
+    if not explanation.counterfactuals:
+        return [_html_row([name, label, "", f"{explanation.status}: {explanation.reason}", "", ""])]
+    return [
+        _html_row(
+            [
+                name,
+                label,
+                quoted(found.label),
+                _arrows(found),
+                f"{found.distance:.4g}",
+                "" if found.semifactual is None else _arrows(found.semifactual),
+            ]
+        )
+        for found in explanation.counterfactuals
+    ]
+
+
+def _html_row(cells: list[Any]) -> str:
+    return "<tr>" + "".join(f"<td>{html.escape(str(cell))}</td>" for cell in cells) + "</tr>"
+
+
+def _arrows(found: _Changed) -> str:
+    changes = ((name, *_pair(found.factual[name], found.values[name])) for name in found.changed)
+    return "; ".join(f"{name}: {before} \u2192 {after}" for name, before, after in changes)
+
+
+def _change(name: Any, before: Any, after: Any) -> str:
+    old, new = _pair(before, after)
+    return f"{name} were {new} instead of {old}"
+
+
+def _pair(before: Any, after: Any) -> tuple[str, str]:
+    """Write two values; with all their digits where four would make them look the same."""
+    old, new = shown(before), shown(after)
+    return (str(before), str(after)) if old == new else (old, new)

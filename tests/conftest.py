@@ -1,0 +1,50 @@
+"""Shared fixtures. The eight tables are beside the project, never in it: see CONTRIBUTING.md."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from onbmacf.datasets import load_heart
+
+DATA = Path(os.environ.get("ONBMACF_DATA", Path(__file__).parents[2] / "shared" / "data"))
+
+
+@pytest.fixture(scope="session")
+def data_dir():
+    """Folder of the eight datasets; skipped with a reason where it is absent, but not in CI."""
+    if not DATA.is_dir():
+        reason = f"the benchmark tables are not at {DATA}; set ONBMACF_DATA"
+        if os.environ.get("CI"):
+            pytest.fail(reason)
+        pytest.skip(reason)
+    return DATA
+
+
+@pytest.fixture(scope="session")
+def heart():
+    return load_heart()[0]
+
+
+@pytest.fixture
+def mixed():
+    """Twelve rows with a column of every kind, and an index that is neither sorted nor unique."""
+    index = pd.Index([9, 9, 3, 1, 7, 2, 30, 31, 32, 5, 4, 8], name="person")
+    return pd.DataFrame(
+        {
+            "age": [31, 54, 22, 47, 63, 35, 58, 29, 41, 50, 38, 66],
+            "dose": [0.5, 1.25, 0.1, 2.0, 1.7, 0.3, 2.4, 0.9, 1.1, 1.9, 0.7, 2.2],
+            "city": list("ABCABCABCABC"),
+            "smokes": ["no", "yes"] * 6,
+            "size": pd.Categorical(["S", "M", "L", "M"] * 3, categories=["S", "M", "L"], ordered=True),
+            "insured": [True, False, True, True, False, False] * 2,
+        },
+        index=index,
+    )
+
+
+def dose_model(rows):
+    """A rule on raw values, with labels as words."""
+    return np.where(rows["dose"] + (rows["smokes"] == "yes") > 1.6, "risk", "fine")

@@ -1,0 +1,74 @@
+"""What a table's columns are taken for, and how to say otherwise."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from onbmacf import Feature, Schema
+
+KINDS = {
+    "int64": ([1, 2, 3], "integer"),
+    "uint8": (np.array([1, 2, 255], dtype=np.uint8), "integer"),
+    "whole floats": ([1.0, 2.0, 3.0], "integer"),
+    "floats": ([1.0, 2.5, 3.0], "continuous"),
+    "float32": (np.array([0.1, 2.5, 3.0], dtype=np.float32), "continuous"),
+    "nullable Int64": (pd.array([1, 2, 3], dtype="Int64"), "integer"),
+    "nullable Float64": (pd.array([1.5, 2, 3], dtype="Float64"), "continuous"),
+    "bool": ([True, False, True], "binary"),
+    "nullable boolean": (pd.array([True, False, True], dtype="boolean"), "binary"),
+    "bool as objects": (np.array([True, False, True], dtype=object), "binary"),
+    "two words": (["no", "yes", "no"], "binary"),
+    "three words": (["a", "b", "c"], "categorical"),
+    "string dtype": (pd.array(["a", "b", "c"], dtype="string"), "categorical"),
+    "object text": (np.array(["a", "b", "c"], dtype=object), "categorical"),
+    "category": (pd.Categorical(["a", "b", "c"]), "categorical"),
+    "numbers as category": (pd.Categorical([1, 2, 3]), "categorical"),
+    "ordered category": (pd.Categorical(["a", "b", "a"], ordered=True), "ordinal"),
+    "numbers as objects": (np.array([1, 2, 3], dtype=object), "integer"),
+    "words, some of them digits": (["1", "2", "?"], "categorical"),
+}
+
+
+@pytest.mark.parametrize("values, kind", KINDS.values(), ids=KINDS)
+def test_inferred_kind(values, kind):
+    assert Schema.infer(pd.DataFrame({"c": values, "free": [1, 2, 3]})).kinds["c"] == kind
+
+
+def test_every_guess_can_be_overridden_by_name(mixed):
+    schema = Schema.infer(
+        mixed, immutable=["age"], kinds={"age": "continuous", "insured": "categorical"}, ordinal={"city": ["C", "A", "B"]}
+    )
+    assert schema.kinds == {
+        "age": "continuous",
+        "dose": "continuous",
+        "city": "ordinal",
+        "smokes": "binary",
+        "size": "ordinal",
+        "insured": "categorical",
+    }
+    assert schema.immutable == ("age",)
+    assert schema.features[2].levels == ("C", "A", "B")
+
+
+def test_codes_that_are_names_can_be_called_categorical():
+    table = pd.DataFrame({"zip": ["00123", "00456", "00123"], "n": [1, 2, 3]})
+    assert Schema.infer(table, kinds={"zip": "categorical"}).kinds["zip"] == "categorical"
+
+
+def test_a_single_name_is_one_immutable_not_its_letters(mixed):
+    assert Schema.infer(mixed, immutable="age").immutable == ("age",)
+
+
+def test_immutables_can_be_set_anew(mixed):
+    schema = Schema.infer(mixed, immutable=["age"]).with_immutable(["city", "dose"])
+    assert schema.immutable == ("dose", "city")
+
+
+def test_a_schema_spelled_out_equals_the_inferred_one():
+    table = pd.DataFrame({"a": [1, 2], "b": [0.5, 1.5]})
+    spelled = Schema((Feature("a", "integer", immutable=True), Feature("b", "continuous")))
+    assert Schema.infer(table, immutable=["a"]) == spelled
+
+
+def test_array_columns_are_named_by_position():
+    assert Schema.infer(np.array([[1, 2.5], [3, 4.5]]), immutable=["x0"]).kinds == {"x0": "integer", "x1": "continuous"}

@@ -1,0 +1,98 @@
+"""The scaled space: exact both ways on fitted rows, and rounding in original units."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from onbmacf import Schema
+from onbmacf.distance import METRICS, paired
+from onbmacf.space import FeatureSpace, one_hot_height
+
+
+def test_decode_gives_back_values_dtypes_categories_and_columns(mixed):
+    space = FeatureSpace.fit(mixed)
+    back = space.decode(space.encode(mixed))
+    pd.testing.assert_frame_equal(back, mixed.reset_index(drop=True))
+
+
+DTYPES = {
+    "uint8": np.array([0, 7, 255, 254], dtype=np.uint8),
+    "int8": np.array([-128, 7, 127, 126], dtype=np.int8),
+    "float32": np.array([0.1, 0.2, 1e-7, 3.3], dtype=np.float32),
+    "odd floats": np.array([1 / 3, np.pi, 1e-17, 2.0**0.5]),
+    "money": np.array([0.01, 19.99, 1234567.89, 1e9 + 0.07]),
+    "Int64": pd.array([1, 2, 3, 9], dtype="Int64"),
+    "Float64": pd.array([1.1, 2.2, 3.3, 9.9], dtype="Float64"),
+    "boolean": pd.array([True, False, True, True], dtype="boolean"),
+    "string": pd.array(["a", "b", "c", "a"], dtype="string"),
+    "object": np.array(["a", "b", "c", "a"], dtype=object),
+    "unused categories": pd.Categorical(["a", "b", "c", "a"], categories=["z", "c", "b", "a"]),
+    "number categories": pd.Categorical([3, 1, 2, 3]),
+    "whole floats": np.array([1.0, 2.0, 3.0, 9.0]),
+    "constant": np.array([4.2, 4.2, 4.2, 4.2]),
+}
+
+
+@pytest.mark.parametrize("values", DTYPES.values(), ids=DTYPES)
+def test_every_dtype_comes_back_exactly(values):
+    table = pd.DataFrame({"c": values, "free": [1, 2, 3, 4]})
+    space = FeatureSpace.fit(table)
+    pd.testing.assert_frame_equal(space.decode(space.encode(table)), table)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.floats(-1e12, 1e12, allow_subnormal=False), min_size=2, max_size=30))
+def test_floats_of_any_size_come_back_exactly_unless_scaling_merges_them(values):
+    table = pd.DataFrame({"c": values})
+    space = FeatureSpace.fit(table, Schema.infer(table, kinds={"c": "continuous"}))
+    Z = space.encode(table)
+    if len(np.unique(Z)) == len(np.unique(values)):
+        assert space.decode(Z)["c"].tolist() == values
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_a_changed_category_or_binary_costs_one_under_every_metric(metric):
+    table = pd.DataFrame({"k": ["a", "b", "c"], "b": ["no", "yes", "no"]})
+    space = FeatureSpace.fit(table, height=one_hot_height(metric))
+    a, b = space.encode(pd.DataFrame({"k": ["a", "a"], "b": ["no", "no"]})), space.encode(
+        pd.DataFrame({"k": ["c", "a"], "b": ["no", "yes"]})
+    )
+    assert paired(a, b, metric) == pytest.approx([1, 1])
+
+
+def test_an_unchanged_feature_keeps_the_factuals_own_value():
+    table = pd.DataFrame({"a": [0, 10], "b": [0.0, 1.0]})
+    space = FeatureSpace.fit(table, Schema.infer(table, kinds={"b": "continuous"}))
+    N = np.array([[3.5, 1 / 3]])  # 3.5 in a column of whole numbers, and a value that no decimals write
+    z = space.encode_numbers(N)
+    moved = z.copy()
+    moved[0, 0] = 0.8
+    assert space.decode_numbers(z, near=(z, N)).tolist() == N.tolist()
+    assert space.decode_numbers(moved, near=(z, N)).tolist() == [[8.0, 1 / 3]]
+
+
+def test_rounding_is_in_original_units_and_halves_go_towards_the_goal():
+    table = pd.DataFrame({"n": [0, 10], "o": pd.Categorical(["lo", "hi"], ["lo", "mid", "hi"], ordered=True)})
+    space = FeatureSpace.fit(table)
+    z, points = np.array([[0.0, 0.0]] * 3), np.array([[0.24, 0.2], [0.25, 0.25], [0.26, 0.75]])
+    up = space.snap(points, z, goal=np.ones((3, 2)))
+    assert (up * [10, 2]).tolist() == [[2, 0], [3, 1], [3, 2]]
+    down = space.snap(points, z=np.ones((3, 2)), goal=np.zeros((3, 2)))
+    assert (down * [10, 2]).tolist() == [[2, 0], [2, 0], [3, 1]]
+
+
+def test_a_category_in_the_balance_goes_to_the_goals():
+    table = pd.DataFrame({"k": ["a", "b", "c"]})
+    space = FeatureSpace.fit(table, height=0.5)
+    z, goal = space.encode(pd.DataFrame({"k": ["a"] * 3})), space.encode(pd.DataFrame({"k": ["c"] * 3}))
+    share = np.array([[0.49], [0.5], [0.51]])
+    assert space.decode(space.snap(z + share * (goal - z), z, goal))["k"].tolist() == ["a", "c", "c"]
+
+
+def test_snap_leaves_alone_what_the_goal_leaves_alone():
+    table = pd.DataFrame({"n": [0, 10], "m": [0, 10]})
+    space = FeatureSpace.fit(table)
+    z, goal = np.array([[0.333, 0.0]]), np.array([[0.333, 1.0]])
+    assert space.snap(np.array([[0.333, 0.52]]), z, goal).tolist() == [[0.333, 0.5]]

@@ -1,0 +1,145 @@
+"""Maps on disk: the same answers, only for the same model, and five different errors for five kinds of bad file."""
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from conftest import dose_model
+
+from onbmacf import ONBMACF, Schema
+from onbmacf.errors import (
+    CorruptFileError,
+    EmptyFileError,
+    ForeignFileError,
+    ModelError,
+    NewerVersionError,
+    StoreError,
+    TruncatedFileError,
+)
+
+
+@pytest.fixture
+def explainer(mixed):
+    schema = Schema.infer(mixed, immutable=["age"])
+    return ONBMACF(2, metric="euclidean", step_ratio=0.4).fit(mixed, dose_model, schema=schema)
+
+
+@pytest.fixture
+def saved(explainer, tmp_path):
+    path = tmp_path / "a map with spaces.onb"
+    explainer.save(path)
+    return path
+
+
+def test_a_loaded_map_gives_the_same_answers_and_writes_the_same_bytes(explainer, saved, mixed):
+    loaded = ONBMACF.load(saved, dose_model)
+    pd.testing.assert_frame_equal(loaded.explain(mixed).to_frame(), explainer.explain(mixed).to_frame())
+    again = saved.with_name("again.onb")
+    loaded.save(again)
+    assert again.read_bytes() == saved.read_bytes()
+
+
+def test_the_rows_are_memory_mapped(saved):
+    assert isinstance(ONBMACF.load(saved, dose_model).Z_, np.memmap)
+
+
+def test_a_map_of_an_array_and_of_odd_floats(tmp_path):
+    table = np.random.default_rng(0).random((30, 2))
+    model = lambda rows: (rows.sum(axis=1) > 1).astype(int)  # noqa: E731
+    explainer = ONBMACF().fit(table, model)
+    explainer.save(tmp_path / "m.onb")
+    loaded = ONBMACF.load(tmp_path / "m.onb", model)
+    pd.testing.assert_frame_equal(loaded.explain(table).to_frame(), explainer.explain(table).to_frame())
+
+
+def test_another_model_is_refused_with_the_count(saved):
+    with pytest.raises(ModelError, match=r"[1-9]\d* of 12 probe rows differ"):
+        ONBMACF.load(saved, lambda rows: np.where(rows["age"] > 40, "risk", "fine"))
+
+
+def break_file(path, how):
+    raw = bytearray(path.read_bytes())
+    if how == "empty":
+        raw = bytearray()
+    elif how == "foreign":
+        raw = bytearray(b"PK\x03\x04 this is some other file" * 20)
+    elif how == "truncated":
+        raw = raw[:-100]
+    elif how == "truncated header":
+        raw = raw[:1000]
+    elif how == "flipped":
+        raw[-20] ^= 4
+    elif how == "newer":
+        raw = raw.replace(rb"\"version\": 1", rb"\"version\": 9")
+    path.write_bytes(raw)
+
+
+BROKEN = {
+    "empty": EmptyFileError,
+    "foreign": ForeignFileError,
+    "truncated": TruncatedFileError,
+    "truncated header": TruncatedFileError,
+    "flipped": CorruptFileError,
+    "newer": NewerVersionError,
+}
+
+
+@pytest.mark.parametrize("how", BROKEN)
+def test_a_broken_file_gets_an_error_of_its_kind_that_names_it(saved, how):
+    break_file(saved, how)
+    with pytest.raises(BROKEN[how], match="a map with spaces"):
+        ONBMACF.load(saved, dose_model)
+
+
+def test_no_flipped_bit_goes_unnoticed(saved):
+    raw = saved.read_bytes()
+    rng = np.random.default_rng(0)
+    for position in rng.integers(0, len(raw), 150):
+        broken = bytearray(raw)
+        broken[position] ^= 1 << int(rng.integers(8))
+        saved.write_bytes(broken)
+        try:
+            ONBMACF.load(saved, dose_model)
+        except StoreError:
+            continue
+        length = int.from_bytes(raw[:8], "little")
+        assert 8 <= position < 8 + length, "a flipped bit in the data was not noticed"
+        assert json.loads(bytes(broken[8 : 8 + length])) == json.loads(raw[8 : 8 + length])
+
+
+def test_a_missing_file_and_a_folder_that_cannot_be_written(explainer, tmp_path):
+    with pytest.raises(StoreError, match="nowhere.onb"):
+        ONBMACF.load(tmp_path / "nowhere.onb", dose_model)
+    with pytest.raises(StoreError, match="no folder"):
+        explainer.save(tmp_path / "no folder" / "m.onb")
+
+
+def test_a_failed_write_leaves_the_old_file(explainer, saved, monkeypatch):
+    before = saved.read_bytes()
+    monkeypatch.setattr("os.replace", lambda *paths: (_ for _ in ()).throw(OSError(28, "No space left on device")))
+    with pytest.raises(StoreError, match="No space left"):
+        explainer.save(saved)
+    assert saved.read_bytes() == before
+    assert [path.name for path in saved.parent.iterdir()] == [saved.name]
+
+
+def test_a_second_writer_is_told_and_a_dead_ones_claim_is_taken_over(explainer, saved):
+    claim = saved.with_name(saved.name + ".writing")
+    claim.write_text(str(os.getpid()))
+    with pytest.raises(StoreError, match="another process"):
+        explainer.save(saved)
+    dead = subprocess.Popen([sys.executable, "-c", ""])
+    dead.wait()
+    claim.write_text(str(dead.pid))
+    explainer.save(saved)
+    assert not claim.exists()
+
+
+def test_what_cannot_be_saved_is_said(mixed, tmp_path):
+    explainer = ONBMACF(metric=lambda a, b: float(np.abs(a - b).sum())).fit(mixed, dose_model)
+    with pytest.raises(StoreError, match="parameter metric"):
+        explainer.save(tmp_path / "m.onb")
