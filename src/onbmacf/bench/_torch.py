@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
 
 try:
     import torch
@@ -23,6 +24,6 @@ def seeded(seed: int) -> Iterator[None]:
 def forward_net(widths: Sequence[int]) -> nn.Sequential:
     """Return fully connected layers of these widths in float64, with ReLU between them."""
     layers: list[nn.Module] = []
-    for inputs, outputs in zip(widths[:-1], widths[1:], strict=True):
+    for inputs, outputs in pairwise(widths):
         layers += [nn.Linear(inputs, outputs, dtype=torch.float64), nn.ReLU()]
     return nn.Sequential(*layers[:-1])

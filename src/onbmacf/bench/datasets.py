@@ -6,7 +6,7 @@ Label 1 is the desired class everywhere: more than 50K, not high risk, no delinq
 certificate taken, *no* heart disease (the file's 1 is disease), survived, a wine of quality 6 or more.
 """
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from onbmacf.bench import sources
 from onbmacf.bench.protocol import Labels, Task
 from onbmacf.errors import ParameterError
-from onbmacf.schema import Schema
+from onbmacf.schema import Kind, Schema
 from onbmacf.space import FeatureSpace
 
 ONE_HOT_HEIGHT = 1.0  # the network's view of a table: an active level is 1
@@ -32,15 +32,13 @@ class Description:
     desired: tuple[Any, ...]  # values of the target column that count as label 1
     class_names: tuple[str, str]  # of label 0 and label 1
     immutable: tuple[str, ...] = ()
-    kinds: Mapping[str, Any] = field(default_factory=dict)  # where the column alone would mislead
-    ordinal: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    kinds: Mapping[Hashable, Kind] = field(default_factory=dict)  # where the column alone would mislead
+    ordinal: Mapping[Hashable, tuple[str, ...]] = field(default_factory=dict)
     paper_rows: int | None = None  # rows that the paper kept by stratified subsampling
 
 
 # PMLB, and so the paper, orders the unknown prestige after the highest: kept, as one more rank.
-_PRESTIGE = tuple(
-    "18 27 28 30 31 33 35 36 37 38 40 42 43 46 47 48 51 53 57 58 61 62 64 65 66 69 71 75 ?".split()
-)
+_PRESTIGE = (*map(str, sources.IRISH_SCORES), "?")
 
 DESCRIPTIONS: dict[str, Description] = {
     "adult": Description("income", (1,), ("at most 50K", "more than 50K"), ("age", "sex"), paper_rows=24_416),
@@ -83,12 +81,10 @@ def load_task(name: str, data_dir: Path | None = None, *, target: int = 1, paper
 
 def _as_task(name: str, frame: pd.DataFrame, description: Description, target: int, digest: str) -> Task:
     table = frame.drop(columns=description.target)
-    schema = Schema.infer(
-        table, immutable=description.immutable, kinds=description.kinds, ordinal=description.ordinal
-    )
+    schema = Schema.infer(table, immutable=description.immutable, kinds=description.kinds, ordinal=description.ordinal)
     space = FeatureSpace.fit(table, schema, ONE_HOT_HEIGHT)
     y = _labels(frame, description)
-    return Task(name, table, space.schema, space, y, target, description.class_names, digest)
+    return Task(name, table, space.schema, space, space.encode(table), y, target, description.class_names, digest)
 
 
 def _labels(frame: pd.DataFrame, description: Description) -> Labels:

@@ -58,9 +58,7 @@ def violations(differences: Matrix, is_immutable: NDArray[np.bool_]) -> Matrix:
     return l0(differences[:, is_immutable])
 
 
-def redundancy(
-    factuals: Matrix, counterfactuals: Matrix, blocks: Blocks, label_of: LabelOf, target: int
-) -> Matrix:
+def redundancy(factuals: Matrix, counterfactuals: Matrix, blocks: Blocks, label_of: LabelOf, target: int) -> Matrix:
     """Return how many changed features can each be put back alone without losing the target label."""
     changed = changed_features(factuals, counterfactuals, blocks)
     return _reversible(factuals, counterfactuals, changed, blocks, label_of, target)

@@ -25,7 +25,7 @@ Found = Matrix | None  # one factual's counterfactuals, best first: (columns,) o
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """One dataset and the question asked of it: what would make the model say `target`?
+    """One dataset, and the question what would make the model say `target`.
 
     Labels are 1 for the desired class and 0 for the other, whatever the file calls them.
     """
@@ -34,15 +34,11 @@ class Task:
     table: pd.DataFrame  # features only, in raw units
     schema: Schema
     space: FeatureSpace
+    Z: Matrix  # the table, encoded
     y: Labels  # the true labels
     target: int = 1
     class_names: tuple[str, str] = ("0", "1")
     digest: str = ""  # SHA-256 of the file the rows came from
-
-    @cached_property
-    def Z(self) -> Matrix:
-        """All rows, encoded."""
-        return self.space.encode(self.table)
 
     @property
     def blocks(self) -> tuple[slice, ...]:

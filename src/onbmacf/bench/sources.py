@@ -12,7 +12,7 @@ import os
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from io import BytesIO, StringIO
+from io import BytesIO
 from pathlib import Path
 
 import pandas as pd
@@ -21,6 +21,10 @@ from onbmacf.bench._files import write_atomically
 from onbmacf.errors import OnbmacfWarning, StoreError
 
 ENVIRONMENT = "ONBMACF_DATA"
+IRISH_SCORES = (
+    *(18, 27, 28, 30, 31, 33, 35, 36, 37, 38, 40, 42, 43, 46),
+    *(47, 48, 51, 53, 57, 58, 61, 62, 64, 65, 66, 69, 71, 75),
+)
 _CARLA = "https://raw.githubusercontent.com/carla-recourse/cf-data/2d56677095bd11deba5d8e3731f8941b95e0a880"
 
 
@@ -120,44 +124,41 @@ def _wine(content: bytes) -> bytes:
 
 def _irish(content: bytes) -> bytes:
     """Turn PMLB's codes, which number the sorted names from 0, back into names."""
-    coded = pd.read_csv(BytesIO(gzip.decompress(content)), sep="\t")
-    names = pd.read_csv(StringIO(_IRISH_NAMES), sep=";")
-    for column in names.columns:
-        coded[column] = coded[column].astype(int).map(names[column].dropna())
-    coded = coded.rename(columns={"target": "Leaving_Certificate"})
-    coded["Leaving_Certificate"] = coded["Leaving_Certificate"].map({0: "not_taken", 1: "taken"})
-    coded["DVRT"] = coded["DVRT"].astype(int)
-    return coded.to_csv(index=False, lineterminator="\n").encode()
+    coded = pd.read_csv(BytesIO(gzip.decompress(content)), sep="\t").astype(int)
+    for column, names in _IRISH_NAMES.items():
+        coded[column] = coded[column].map(dict(enumerate(names)))
+    named = coded.rename(columns={"target": "Leaving_Certificate"})
+    return named.to_csv(index=False, lineterminator="\n").encode()
 
 
-_IRISH_NAMES = """Sex;Educational_level;Prestige_score;Type_school
-female;3rd_level_complete;18;primary_terminal_leaver
-male;3rd_level_incomplete;27;secondary
-;?;28;vocational
-;Junior_cycle_incomplete-secondary_school;30;
-;Junior_cycle_incomplete-vocational_school;31;
-;Junior_cycle_terminal_leaver-secondary_school;33;
-;Junior_cycle_terminal_leaver-vocational_school;35;
-;Primary_terminal_leaver;36;
-;Senior_cycle_incomplete-secondary_school;37;
-;Senior_cycle_incomplete-vocational_school;38;
-;Senior_cycle_terminal_leaver-secondary_school;40;
-""" + "".join(f";;{score};\n" for score in "42 43 46 47 48 51 53 57 58 61 62 64 65 66 69 71 75 ?".split())
+_IRISH_NAMES = {
+    "Sex": ["female", "male"],
+    "Educational_level": [
+        "3rd_level_complete",
+        "3rd_level_incomplete",
+        "?",
+        "Junior_cycle_incomplete-secondary_school",
+        "Junior_cycle_incomplete-vocational_school",
+        "Junior_cycle_terminal_leaver-secondary_school",
+        "Junior_cycle_terminal_leaver-vocational_school",
+        "Primary_terminal_leaver",
+        "Senior_cycle_incomplete-secondary_school",
+        "Senior_cycle_incomplete-vocational_school",
+        "Senior_cycle_terminal_leaver-secondary_school",
+    ],
+    "Prestige_score": [*map(str, IRISH_SCORES), "?"],
+    "Type_school": ["primary_terminal_leaver", "secondary", "vocational"],
+    "target": ["not_taken", "taken"],
+}
 
 PUBLISHED: dict[str, Published] = {
-    "adult": Published(
-        "e98ef37848b34919802d9e110718dd02ccbc8ec0369677f92bb1fd40b71eccdc", f"{_CARLA}/adult.csv"
-    ),
-    "compas": Published(
-        "e99430e4bdeebc858ba22726be3c3924c8435e6c890e2ae7f52d0411a3cc0516", f"{_CARLA}/compas.csv"
-    ),
+    "adult": Published("e98ef37848b34919802d9e110718dd02ccbc8ec0369677f92bb1fd40b71eccdc", f"{_CARLA}/adult.csv"),
+    "compas": Published("e99430e4bdeebc858ba22726be3c3924c8435e6c890e2ae7f52d0411a3cc0516", f"{_CARLA}/compas.csv"),
     "give_me_some_credit": Published(
         "a79d610d1d3e1e8ee1906185cd958c671391fe4866a02f79c148ac6685a6dcb0",
         f"{_CARLA}/give_me_some_credit.csv",
     ),
-    "heloc": Published(
-        "6a668dddbd2b59aed119c0169c562d54ad6a462580ca783628e88cbc59315d41", f"{_CARLA}/heloc.csv"
-    ),
+    "heloc": Published("6a668dddbd2b59aed119c0169c562d54ad6a462580ca783628e88cbc59315d41", f"{_CARLA}/heloc.csv"),
     "irish": Published(
         "e729337e0fe174e49654d22f0de72aa625f34329ae955e200f94477f3e0de4fe",
         "https://raw.githubusercontent.com/EpistasisLab/pmlb/"

@@ -8,7 +8,7 @@ less is better, value / largest where more is; all 1 where the largest is 0. A m
 the datasets where it has a value: "Na" is left out, not counted as 0.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from importlib.resources import files
 from itertools import combinations
 
@@ -26,6 +26,8 @@ LESS_IS_BETTER = {
     "success_rate": False,
 }
 METRICS = list(LESS_IS_BETTER)
+
+Events = Callable[[list[str]], Iterable[str]]  # what one counterfactual adds to a count
 
 
 def paper_table(name: str) -> pd.DataFrame:
@@ -92,7 +94,7 @@ def compare(ours: pd.DataFrame, theirs: pd.DataFrame, keys: list[str]) -> pd.Dat
     return both[columns]
 
 
-def _count(lines: pd.DataFrame, events) -> dict[tuple[str, str, str], int]:  # type: ignore[no-untyped-def]
+def _count(lines: pd.DataFrame, events: Events) -> dict[tuple[str, str, str], int]:
     counts: dict[tuple[str, str, str], int] = {}
     for dataset, method, changed in zip(lines["dataset"], lines["method"], lines["changed"], strict=True):
         for event in events(changed) if changed is not None else ():
@@ -109,7 +111,7 @@ def _by_method(
     return {m: counted.get((dataset, m, feature), 0) if m in ran else np.nan for m in methods}
 
 
-def _most_frequent(lines: pd.DataFrame, events, most: int) -> pd.DataFrame:  # type: ignore[no-untyped-def]
+def _most_frequent(lines: pd.DataFrame, events: Events, most: int) -> pd.DataFrame:
     counted = _count(lines, events)
     rows = [(*key, count) for key, count in counted.items()]
     table = pd.DataFrame(rows, columns=["dataset", "method", "features", "count"])

@@ -17,11 +17,12 @@ from onbmacf.errors import ParameterError
 
 @dataclass(frozen=True)
 class Entry:
-    """Where a method lives, and what its constructor is given."""
+    """Where a method lives, what its constructor is given, and which other code of the package decides it."""
 
     module: str
     class_name: str
     options: Mapping[str, Any] = field(default_factory=dict)
+    also: tuple[str, ...] = ()  # files of the package, as patterns
 
 
 REGISTRY: dict[str, Entry] = {
@@ -35,7 +36,7 @@ REGISTRY: dict[str, Entry] = {
     "GS": Entry("onbmacf.bench.methods.growing_spheres", "GrowingSpheres"),
     "WACHTER": Entry("onbmacf.bench.methods.wachter", "Wachter"),
     "NICE": Entry("onbmacf.bench.methods.nice", "NICE"),
-    "ONB-MACF": Entry("onbmacf.bench.methods.onb", "OnbMacf"),
+    "ONB-MACF": Entry("onbmacf.bench.methods.onb", "OnbMacf", also=("*.py",)),
 }
 
 

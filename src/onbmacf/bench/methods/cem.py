@@ -25,7 +25,7 @@ from onbmacf.bench.protocol import Found, Matrix, Model, Task
 KAPPA, BETA = 0.1, 0.9
 FIRST_C, LARGEST_C = 10.0, 1e10
 SEARCHES, ITERATIONS, STEP = 9, 100, 0.01
-AUTOENCODER_STEPS = 4000
+AUTOENCODER_STEPS = 3000
 
 
 @dataclass

@@ -20,7 +20,7 @@ from onbmacf.bench.methods._gradient import BestRows, kl_to_normal, minimise, sa
 from onbmacf.bench.protocol import Found, Matrix, Model, Task
 
 WIDTH, DEPTH, LATENT = 10, 3, 12
-TRAINING_STEPS = 6000
+TRAINING_STEPS = 4000
 ITERATIONS, LEARNING_RATE = 400, 0.5
 DISTANCE_WEIGHT = 4.0  # per column
 
@@ -52,7 +52,7 @@ class CLUE:
             points = self.vae_.decode(code)
             best.offer(points, lines)
             distance = (points - start).abs().sum() * DISTANCE_WEIGHT / Z.shape[1]
-            (_entropy(module(points)).sum() + distance).backward()  # type: ignore[no-untyped-call]
+            (_entropy(module(points)).sum() + distance).backward()
             optimizer.step()
         return best.found()
 
@@ -72,7 +72,7 @@ class VAE:
 
     def decode(self, code: torch.Tensor) -> torch.Tensor:
         """Return the rows that codes stand for."""
-        return self.decoder(code)  # type: ignore[no-any-return]
+        return self.decoder(code)
 
     def loss(self, rows: torch.Tensor) -> torch.Tensor:
         """Return the negative evidence bound: Bernoulli reconstruction and divergence from N(0, 1)."""

@@ -24,7 +24,7 @@ from onbmacf.bench.protocol import Found, Matrix, Model, Task
 HIDDEN, LATENT, SUBSPACE = 16, 8, 2
 CENTERS, SCALES = (0.0, 3.0), (0.1, 1.0)  # the prior of w for label 0 and label 1
 RECONSTRUCTION, Z_DIVERGENCE, W_DIVERGENCE, ENTROPY, ADVERSARY = 40.0, 0.2, 1.0, 110.0, 100.0
-TRAINING_STEPS, BATCH, TRAINING_RATE = 4000, 64, 1e-3
+TRAINING_STEPS, BATCH, TRAINING_RATE = 3000, 128, 1e-3
 ITERATIONS, LEARNING_RATE, DISTANCE_WEIGHT = 2000, 0.008, 0.001
 
 
@@ -52,15 +52,15 @@ class CRUDS:
         """Return the cheapest flipping row that the search has passed."""
         best, start = BestRows(self.task_, self.model_, Z), torch.tensor(Z)
         labels = torch.full((len(Z),), 1 - self.task_.target)
-        code, subspace = self.vae_.encode(start[:, self.mutable_], labels)
-        code, moved = code[0].detach(), subspace[0].detach().requires_grad_()
+        (code, _), (subspace, _) = self.vae_.encode(start[:, self.mutable_], labels)
+        moved = subspace.detach().requires_grad_()
         optimizer = torch.optim.RMSprop([moved], lr=LEARNING_RATE)
         for _ in range(ITERATIONS):
             optimizer.zero_grad()
             points = start.index_copy(1, self.mutable_, self.vae_.decode(code, moved))
             losses = self._losses(points, start)
             best.offer(points, np.arange(len(Z)), losses.detach().numpy())
-            losses.sum().backward()  # type: ignore[no-untyped-call]
+            losses.sum().backward()
             optimizer.step()
         return best.found()
 
@@ -92,23 +92,23 @@ class CSVAE:
 
     def decode(self, code: torch.Tensor, subspace: torch.Tensor) -> torch.Tensor:
         """Return the rows that codes stand for."""
-        return self.decoder(torch.cat([code, subspace], dim=1))  # type: ignore[no-any-return]
+        return self.decoder(torch.cat([code, subspace], dim=1))
 
     def train(self, rows: torch.Tensor, labels: torch.Tensor) -> None:
         """Train the VAE and its adversary in turn. Call it within `seeded`."""
         modules = (self.z_encoder, self.w_encoder, self.decoder)
         parameters = [parameter for module in modules for parameter in module.parameters()]
-        optimizer = torch.optim.Adam(parameters, lr=TRAINING_RATE)
-        adversary = torch.optim.Adam(self.adversary.parameters(), lr=TRAINING_RATE)
+        optimizer = torch.optim.Adam(parameters, lr=TRAINING_RATE, fused=True)
+        adversary = torch.optim.Adam(self.adversary.parameters(), lr=TRAINING_RATE, fused=True)
         for _ in range(TRAINING_STEPS):
             batch = torch.randint(len(rows), (BATCH,))
             loss, code = self._loss(rows[batch], labels[batch])
             optimizer.zero_grad()
-            loss.backward()  # type: ignore[no-untyped-call]
+            loss.backward()
             optimizer.step()
             adversary.zero_grad()
             guess = self.adversary(code.detach())
-            (ADVERSARY * nn.functional.cross_entropy(guess, labels[batch])).backward()  # type: ignore[no-untyped-call]
+            (ADVERSARY * nn.functional.cross_entropy(guess, labels[batch])).backward()
             adversary.step()
         for module in modules:
             module.requires_grad_(False)

@@ -1,8 +1,8 @@
 """DiCE (Mothilal, Sharma, Tan, 2020) by its own package, dice-ml: the random method.
 
 It draws new values for one feature, then two, ... until enough rows flip, and then pulls each number back towards
-the factual (`posthoc_sparsity_algorithm="binary"`: the linear one may hang). It works on raw rows; ordinals and binaries
-are categories to it.
+the factual (`posthoc_sparsity_algorithm="binary"`: the linear one may hang). It works on raw rows; ordinals and
+binaries are categories to it.
 
 Immutables: all features may vary, as in CARLA's benchmark. dice-ml draws from the global generators of Python
 and NumPy: they are seeded per factual and put back afterwards.

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from onbmacf.bench.metrics import feature_differences
 from onbmacf.bench.protocol import Found, Matrix, Model, Task
@@ -97,7 +98,9 @@ def _draw(task: Task, z: Matrix, inner: float, outer: float, random: np.random.G
     return np.clip(points, 0.0, 1.0)
 
 
-def _switch_levels(task: Task, points: Matrix, levelled: Matrix, radius: Matrix, random: np.random.Generator) -> Matrix:
+def _switch_levels(
+    task: Task, points: Matrix, levelled: NDArray[np.bool_], radius: Matrix, random: np.random.Generator
+) -> Matrix:
     """Give some categories another level, at most radius squared of them per point; return how many."""
     positions = np.flatnonzero(levelled)
     if not len(positions):
@@ -111,7 +114,7 @@ def _switch_levels(task: Task, points: Matrix, levelled: Matrix, radius: Matrix,
     return count.astype(np.float64)
 
 
-def _switch(points: Matrix, lines: Matrix, block: slice, random: np.random.Generator) -> None:
+def _switch(points: Matrix, lines: NDArray[np.intp], block: slice, random: np.random.Generator) -> None:
     width = block.stop - block.start
     if width == 1:
         points[lines, block.start] = 1.0 - points[lines, block.start]

@@ -55,7 +55,7 @@ class Wachter:
             distance = (points - start).abs().sum()
             rows = points + (torch.tensor(self.task_.to_rows(points.detach().numpy())) - points).detach()
             loss = nn.functional.cross_entropy(module(rows), goal, reduction="sum") + weight * distance
-            loss.backward()  # type: ignore[no-untyped-call]
+            loss.backward()
             optimizer.step()
             with torch.no_grad():
                 points.clamp_(0.0, 1.0)
