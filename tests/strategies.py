@@ -89,14 +89,23 @@ class ToyModel(NamedTuple):
     """A deterministic rule on the grid cells of one raw row, with exceptions by cell."""
 
     kinds: tuple[str, ...]
+    stripes: int  # cells per unit of a continuous feature
     rule: str
     weights: tuple[int, ...]
     prototypes: tuple[tuple[int, ...], ...]  # one per class
     exceptions: dict[tuple[int, ...], int]
 
     def __call__(self, row: Row) -> str:
-        cell = tuple(cell_of(kind, value) for kind, value in zip(self.kinds, row, strict=True))
+        cell = self.cell_of(row)
         return LABELS[self.exceptions.get(cell, self.rule_of(cell))]
+
+    def cell_of(self, row: Row) -> tuple[int, ...]:
+        return tuple(self.code_of(kind, value) for kind, value in zip(self.kinds, row, strict=True))
+
+    def code_of(self, kind: str, value: Any) -> int:
+        if kind == "continuous":
+            return floor(self.stripes * value + 0.337)
+        return value - 10 if kind == "integer" else GRIDS[kind].index(value)
 
     def rule_of(self, cell: tuple[int, ...]) -> int:
         total = sum(weight * code for weight, code in zip(self.weights, cell, strict=True))
@@ -106,12 +115,6 @@ class ToyModel(NamedTuple):
             return min(total // 3, len(self.prototypes) - 1)
         gaps = [sum(abs(a - b) for a, b in zip(cell, p, strict=True)) for p in self.prototypes]
         return gaps.index(min(gaps))
-
-
-def cell_of(kind: str, value: Any) -> int:
-    if kind == "continuous":
-        return floor(4 * value + 0.337)
-    return value - 10 if kind == "integer" else GRIDS[kind].index(value)
 
 
 class ExplanationCase(NamedTuple):
@@ -148,14 +151,13 @@ def toy_models(draw: Any, features: list[Feature], rows: list[Row]) -> ToyModel:
     prototype = st.tuples(*[st.integers(0, 3)] * len(kinds))
     prototypes = draw(st.tuples(*[prototype] * classes))
     rule = draw(st.sampled_from(["modular", "threshold", "prototype"]))
-    cells = [tuple(map(cell_of, kinds, row)) for row in rows]
-    exceptions = {}
+    model = ToyModel(kinds, draw(st.sampled_from([4, 16])), rule, weights, prototypes, exceptions={})
+    cells = [model.cell_of(row) for row in rows]
     if draw(st.booleans()):
-        exceptions = {cell: draw(st.integers(0, classes - 1)) for cell in dict.fromkeys(cells)}
-    model = ToyModel(kinds, rule, weights, prototypes, exceptions)
+        model.exceptions.update({cell: draw(st.integers(0, classes - 1)) for cell in dict.fromkeys(cells)})
     labels = [model(row) for row in rows]
     if len(set(labels)) == 1:
-        exceptions[cells[0]] = (LABELS.index(labels[0]) + 1) % classes
+        model.exceptions[cells[0]] = (LABELS.index(labels[0]) + 1) % classes
     return model
 
 

@@ -15,6 +15,8 @@ import paper
 from onbmacf import ONBMACF, Feature, Schema
 from onbmacf.associate import home_balls
 from onbmacf.cover import build_cover
+from onbmacf.geometry import Balls, crossing
+from paper_space import encode, learn_space
 from strategies import (
     Association,
     ExplanationCase,
@@ -74,6 +76,19 @@ def test_two_labels_that_no_fitted_row_has_are_two_labels():
     case = ExplanationCase([(0.0,), (1.0,)], [paper.Feature("continuous")], model, [(2.0,)], None, paper.Options())
     assert_agreement(case)
     assert explained_by_the_package(case)[0].semifactuals == (None,)
+
+
+@pytest.mark.parametrize(("boundary", "share"), [("surface", 0.5), ("ratio", 2.0**-50)])
+def test_balls_of_radius_0_have_a_boundary(boundary: str, share: float):
+    """From the centre of one to the centre of the other; between them both ratios are infinite, so equal."""
+    rows, options = [(0.0,), (1.0,), (0.0,)], paper.Options(boundary=boundary)
+    space = learn_space(rows, [paper.Feature("continuous")], "manhattan")
+    points = [encode(row, space) for row in rows]
+    q = paper.Question(rows, points, ["a", "b", "a"], 2, space, str, options)
+    a, l = (paper.Ball(row, q.c[row], 0.0, frozenset({row})) for row in (0, 1))  # noqa: E741
+    home, ball = (Balls(np.array([[x]]), np.zeros(1), np.array([0])) for x in (0.0, 1.0))
+    assert paper.cut(q, a, l, rows[1]) == pytest.approx(share)
+    assert crossing(home.points, ball.points, home, ball, "manhattan", boundary) == pytest.approx(share)
 
 
 def assert_agreement(case: ExplanationCase) -> None:

@@ -10,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 from onbmacf import ONBMACF
-from onbmacf.model import FAILED, UNKNOWN, BlackBox
+from onbmacf.model import FAILED, BlackBox
 from onbmacf.table import TableForm
 
 TABLE = pd.DataFrame({"x": np.linspace(0, 1, 40), "y": np.arange(40) % 7})
@@ -93,17 +93,18 @@ def test_an_array_goes_to_the_model_as_an_array_of_its_dtype():
     assert set(seen) == {(np.ndarray, np.dtype(np.float32))}
 
 
-def test_unknown_labels_and_failures_have_codes_of_their_own():
+def test_unseen_labels_and_failures_have_codes_of_their_own():
     black_box, _ = box(lambda rows: (rows["x"] > 0.5).astype(int))
 
     def odd(rows):
         if (rows["y"] == 5).any():
             raise ValueError("five")
-        return (rows["x"] > 0.5).astype(int) + 3 * (rows["y"] == 6)
+        return (rows["x"] > 0.5).astype(int) + 3 * (rows["y"] == 6) + 7 * (rows["y"] == 4)
 
     black_box.model = odd
-    N = np.array([[0.9, 1.0], [0.9, 5.0], [0.9, 6.0], [0.1, 0.0]])
-    assert black_box.ask(N).tolist() == [1, FAILED, UNKNOWN, 0]
+    N = np.array([[0.9, 1.0], [0.9, 5.0], [0.9, 6.0], [0.1, 0.0], [0.9, 4.0], [0.8, 6.0]])
+    assert black_box.ask(N).tolist() == [1, FAILED, 2, 0, 3, 2]
+    assert black_box.unseen == [4, 8]
 
 
 def families():

@@ -36,7 +36,10 @@ def test_inferred_kind(values, kind):
 
 def test_every_guess_can_be_overridden_by_name(mixed):
     schema = Schema.infer(
-        mixed, immutable=["age"], kinds={"age": "continuous", "insured": "categorical"}, ordinal={"city": ["C", "A", "B"]}
+        mixed,
+        immutable=["age"],
+        kinds={"age": "continuous", "insured": "categorical"},
+        ordinal={"city": ["C", "A", "B"]},
     )
     assert schema.kinds == {
         "age": "continuous",

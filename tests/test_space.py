@@ -56,8 +56,9 @@ def test_floats_of_any_size_come_back_exactly_unless_scaling_merges_them(values)
 def test_a_changed_category_or_binary_costs_one_under_every_metric(metric):
     table = pd.DataFrame({"k": ["a", "b", "c"], "b": ["no", "yes", "no"]})
     space = FeatureSpace.fit(table, height=one_hot_height(metric))
-    a, b = space.encode(pd.DataFrame({"k": ["a", "a"], "b": ["no", "no"]})), space.encode(
-        pd.DataFrame({"k": ["c", "a"], "b": ["no", "yes"]})
+    a, b = (
+        space.encode(pd.DataFrame({"k": ["a", "a"], "b": ["no", "no"]})),
+        space.encode(pd.DataFrame({"k": ["c", "a"], "b": ["no", "yes"]})),
     )
     assert paired(a, b, metric) == pytest.approx([1, 1])
 

@@ -4,7 +4,7 @@
 
 All pairs of a factual and a ball move together: one question to the model per stage, one per feature for the
 reduction. `label_of(points, factual)` answers for encoded points, given the line of the factual each belongs to.
-Symbols: docs/glossary.md. "Line n" is line n of Algorithm 3. Departures: docs/decisions/0008 to 0010, 0014.
+Symbols: docs/glossary.md. "Line n" is line n of Algorithm 3. Departures: docs/decisions/0008 to 0010, 0014, 0024.
 """
 
 from collections.abc import Callable
@@ -46,60 +46,109 @@ class Candidates(NamedTuple):
     relaxation: Rows  # position in Relaxation
 
 
+class Search(NamedTuple):
+    """How far to look: which balls, in what order, at what cost."""
+
+    n: int  # candidates per factual
+    metric: Metric
+    boundary: str
+    rounds: Rows  # balls per factual to have tried after each round, nearest bound first; the last has no end
+    balls_left: Callable[[], Rows]  # per factual: how many more balls its budget allows
+
+
 def shortlist(
-    z: Matrix,
-    home: Rows,
-    pairs: Pairs,
-    balls: Balls,
-    features: Features,
-    label_of: LabelOf,
-    *,
-    n: int,
-    metric: Metric,
-    boundary: str,
+    z: Matrix, home: Rows, pairs: Pairs, balls: Balls, features: Features, label_of: LabelOf, search: Search
 ) -> Candidates:
     """Lines 2-14: per factual the n candidates with the nearest boundary point, relaxing where there is none."""
+    bounds = lower_bounds(z, home, pairs, balls, search)
     found: list[Candidates] = []
     for step, relaxation in enumerate(Relaxation):
         if not len(pairs.factual):
             break
-        kept, goal = project(z, pairs, balls, features, label_of, relaxation, metric)
-        goal = reduce_changes(z, goal, kept, balls.labels, features, label_of)  # line 6
-        ball = balls.at(kept.ball)
-        share = crossing(z[kept.factual], goal, balls.at(home[kept.factual]), ball, metric, boundary)  # line 7
-        near = nearest(z, kept, goal, share, n, metric)  # lines 8, 9
-        relaxed = np.full(len(near), step, dtype=np.intp)
-        found.append(Candidates(kept.factual[near], kept.ball[near], goal[near], share[near], relaxed))
-        left = ~np.isin(pairs.factual, kept.factual)  # lines 11, 13
-        pairs = Pairs(pairs.factual[left], pairs.ball[left])
+        near = _one_pass(z, home, pairs, bounds, balls, features, label_of, relaxation, search)
+        found.append(near._replace(relaxation=np.full(len(near.factual), step, dtype=np.intp)))
+        left = ~np.isin(pairs.factual, near.factual)  # lines 11, 13
+        pairs, bounds = _only(pairs, left), bounds[left]
     return _joined(found, z.shape[1])
 
 
-def project(
+def lower_bounds(z: Matrix, home: Rows, pairs: Pairs, balls: Balls, search: Search) -> Matrix:
+    """Return half the gap of the surface distances: no unreduced boundary point of the pair is nearer than this.
+
+    The reduction of changes comes before the ranking and may undercut it, so the bound orders balls but does not
+    prove that a farther ball is worse (docs/decisions/0024-search.md).
+    """
+    if len(search.rounds) == 1:
+        return np.zeros(len(pairs.factual))  # everything is tried at once: no order is needed
+    start = z[pairs.factual]
+    ball, own = balls.at(pairs.ball), balls.at(home)
+    at_home = paired(z, own.points, search.metric) - own.radii
+    return (paired(start, ball.points, search.metric) - ball.radii - at_home[pairs.factual]) / 2
+
+
+def _one_pass(
     z: Matrix,
+    home: Rows,
     pairs: Pairs,
+    bounds: Matrix,
     balls: Balls,
     features: Features,
     label_of: LabelOf,
     relaxation: Relaxation,
-    metric: Metric,
-) -> tuple[Pairs, Matrix]:
-    """Lines 4, 5: centres with the factual's immutable values, of those pairs in which that is viable.
+    search: Search,
+) -> Candidates:
+    """Lines 4-10 in rounds: a factual leaves when its n-th candidate is nearer than the next ball's bound."""
+    if relaxation is Relaxation.NONE:
+        inside = stays_inside(z, pairs, balls, features, search.metric)
+        pairs, bounds = _only(pairs, inside), bounds[inside]
+    order = np.lexsort((pairs.ball, bounds, pairs.factual))
+    pairs, bounds = _only(pairs, order), bounds[order]
+    place = np.arange(len(order)) - np.searchsorted(pairs.factual, pairs.factual)
+    tried = 0
+    found: list[Candidates] = []
+    for last in search.rounds:
+        size = np.minimum(last - tried, search.balls_left())[pairs.factual]
+        now = (place >= tried) & (place < tried + size)
+        kept, goal = project(z, _only(pairs, now), balls, features, label_of, relaxation)
+        goal = reduce_changes(z, goal, kept, balls.labels, features, label_of)  # line 6
+        home_balls, ball = balls.at(home[kept.factual]), balls.at(kept.ball)
+        share = crossing(z[kept.factual], goal, home_balls, ball, search.metric, search.boundary)  # line 7
+        found.append(Candidates(kept.factual, kept.ball, goal, share, np.zeros(len(share), dtype=np.intp)))
+        near, worst = nearest(z, _joined(found, z.shape[1]), search)  # lines 8, 9
+        found, tried = [near], int(last)
+        open_pairs = (place >= tried) & (bounds < worst[pairs.factual])
+        open_factuals = np.unique(pairs.factual[open_pairs])
+        stays = np.isin(pairs.factual, open_factuals)
+        pairs, bounds, place = _only(pairs, stays), bounds[stays], place[stays]
+        if not len(open_factuals):
+            break
+    return found[0]
 
-    Viable: inside the ball (only immutable columns have moved, so the model need not be asked for this) and of
-    the ball's label. The relaxations drop the first condition, then the immutability itself.
+
+def stays_inside(z: Matrix, pairs: Pairs, balls: Balls, features: Features, metric: Metric) -> NDArray[np.bool_]:
+    """Line 5, first condition: the projected centre lies in its ball. Only immutable columns move: no model needed."""
+    centers = balls.points[pairs.ball]
+    moved = paired(_locked(z, centers, pairs, features), centers, metric)
+    return (moved < balls.radii[pairs.ball]) | (moved == 0)
+
+
+def project(
+    z: Matrix, pairs: Pairs, balls: Balls, features: Features, label_of: LabelOf, relaxation: Relaxation
+) -> tuple[Pairs, Matrix]:
+    """Lines 4, 5: centres with the factual's immutable values, of those pairs in which they keep the ball's label.
+
+    The relaxations first drop that the projected centre must be inside its ball, then the immutability itself.
     """
     centers = balls.points[pairs.ball]
     if relaxation is Relaxation.IMMUTABILITY:
         return pairs, centers  # a centre is a fitted row: inside its ball and of its label
-    locked = features.is_immutable[features.of_column]
-    projected = np.where(locked, z[pairs.factual], centers)
-    if relaxation is Relaxation.NONE:
-        moved = paired(projected, centers, metric)
-        inside = (moved < balls.radii[pairs.ball]) | (moved == 0)
-        pairs, projected = _only(pairs, inside), projected[inside]
+    projected = _locked(z, centers, pairs, features)
     viable = label_of(projected, pairs.factual) == balls.labels[pairs.ball]
     return _only(pairs, viable), projected[viable]
+
+
+def _locked(z: Matrix, centers: Matrix, pairs: Pairs, features: Features) -> Matrix:
+    return np.where(features.is_immutable[features.of_column], z[pairs.factual], centers)
 
 
 def reduce_changes(
@@ -126,14 +175,19 @@ def reduce_changes(
     return goal
 
 
-def nearest(z: Matrix, pairs: Pairs, goal: Matrix, share: Matrix, n: int, metric: Metric) -> Rows:
-    """Lines 8, 9: lines of the n pairs per factual whose boundary point is nearest; ties by ball order."""
-    start = z[pairs.factual]
-    distance = paired(start, between(start, goal, share), metric)
-    order = np.lexsort((pairs.ball, distance, pairs.factual))
-    sorted_factual = pairs.factual[order]
-    first = np.searchsorted(sorted_factual, sorted_factual)
-    return order[np.arange(len(order)) - first < n]
+def nearest(z: Matrix, found: Candidates, search: Search) -> tuple[Candidates, Matrix]:
+    """Lines 8, 9: the n candidates per factual whose boundary point is nearest, ties by ball order.
+
+    Also the distance of the n-th per factual; infinite where there are fewer.
+    """
+    start = z[found.factual]
+    distance = paired(start, between(start, found.goal, found.share), search.metric)
+    order = np.lexsort((found.ball, distance, found.factual))
+    factual = found.factual[order]
+    rank = np.arange(len(order)) - np.searchsorted(factual, factual)
+    worst = np.full(len(z), np.inf)
+    worst[factual[rank == search.n - 1]] = distance[order[rank == search.n - 1]]
+    return _at(found, order[rank < search.n]), worst
 
 
 def between(start: Matrix, goal: Matrix, share: Matrix) -> Matrix:
@@ -142,14 +196,20 @@ def between(start: Matrix, goal: Matrix, share: Matrix) -> Matrix:
     return np.where(share[:, np.newaxis] == 1.0, goal, points)
 
 
-def _only(pairs: Pairs, mask: NDArray[np.bool_]) -> Pairs:
-    return Pairs(pairs.factual[mask], pairs.ball[mask])
+def _only(pairs: Pairs, lines: NDArray[np.bool_] | Rows) -> Pairs:
+    return Pairs(pairs.factual[lines], pairs.ball[lines])
+
+
+def _at(found: Candidates, lines: Rows) -> Candidates:
+    return Candidates(
+        found.factual[lines], found.ball[lines], found.goal[lines], found.share[lines], found.relaxation[lines]
+    )
 
 
 def _joined(found: list[Candidates], width: int) -> Candidates:
+    """Put candidates together, those of one factual next to each other and otherwise in their order."""
     if not found:
         empty = np.empty(0, dtype=np.intp)
         return Candidates(empty, empty, np.empty((0, width)), np.empty(0), empty)
     factual, ball, goal, share, relaxation = (np.concatenate(parts) for parts in zip(*found, strict=True))
-    order = np.argsort(factual, kind="stable")
-    return Candidates(factual[order], ball[order], goal[order], share[order], relaxation[order])
+    return _at(Candidates(factual, ball, goal, share, relaxation), np.argsort(factual, kind="stable"))

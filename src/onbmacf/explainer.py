@@ -3,9 +3,11 @@
 table, model  ->  fit  ->  space_, cover_        rows  ->  explain  ->  Explanations
 """
 
+import os
 import warnings
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,12 +19,13 @@ from onbmacf.candidates import Features
 from onbmacf.cover import COMPETITORS, BallCover, build_cover
 from onbmacf.distance import Matrix, Metric, check_metric, distances
 from onbmacf.errors import ModelError, OnbmacfWarning, ParameterError
+from onbmacf.executor import run_all
 from onbmacf.explanation import Explanations
 from onbmacf.fitted_map import FittedMap
 from onbmacf.geometry import BOUNDARIES
 from onbmacf.model import BlackBox
-from onbmacf.pipeline import Found, Ground, search
-from onbmacf.questions import Questions, answer, joined
+from onbmacf.pipeline import SEARCHES, Ground, chunks
+from onbmacf.questions import Part, Questions, answer, joined, search_part
 from onbmacf.recover import absorb
 from onbmacf.schema import Schema
 from onbmacf.space import FeatureSpace, one_hot_height
@@ -39,7 +42,10 @@ PARAMETERS = (
     "association",
     "boundary",
     "recover",
+    "search",
+    "max_model_rows",
     "predict_chunk",
+    "n_jobs",
 )
 N_PROBES = 64  # rows asked twice at fit, and again at load
 
@@ -57,8 +63,12 @@ class ONBMACF:
     association : the ball of a row that none covers: nearest "surface" or nearest "center" (decision 0006).
     boundary : balls meet at equal "surface" distance d - r or at equal "ratio" d / r (decision 0005).
     recover : what happens to a home ball of another label: an "overlay" for this row, or "persist" (0011).
+    search : "exhaustive" tries every opposing ball, as the paper does; "best_first" tries them by a lower bound of
+        their boundary's distance, at least 128, and stops when no nearer one is to be expected (decision 0024).
+    max_model_rows : the most rows that may be asked of the model for one factual; the best so far is returned.
     predict_chunk : rows per question to the model. Every question has this size (it is padded), so that answers
         do not depend on batching; make it small for a model that is slow per row.
+    n_jobs : processes that explain; the answers are the same for any number.
 
     >>> from onbmacf.datasets import load_heart
     >>> table, y = load_heart()
@@ -81,7 +91,10 @@ class ONBMACF:
         association: str = "surface",
         boundary: str = "surface",
         recover: str = "overlay",
+        search: str = "best_first",
+        max_model_rows: int | None = None,
         predict_chunk: int = 512,
+        n_jobs: int = 1,
     ) -> None:
         self.n_counterfactuals = n_counterfactuals
         self.metric = metric
@@ -91,7 +104,10 @@ class ONBMACF:
         self.association = association
         self.boundary = boundary
         self.recover = recover
+        self.search = search
+        self.max_model_rows = max_model_rows
         self.predict_chunk = predict_chunk
+        self.n_jobs = n_jobs
 
     def fit(self, table: Any, model: Any, schema: Schema | None = None, *, output: str = "auto") -> "ONBMACF":
         """Map the table as the model labels it.
@@ -123,15 +139,23 @@ class ONBMACF:
         frame, ignored = self.space_.form.arrange(rows)
         for message in ignored:
             warnings.warn(message, OnbmacfWarning, stacklevel=2)
-        calls, asked = self.black_box_.n_calls, self.black_box_.n_rows
-        questions = Questions.of(frame, self.space_, self.black_box_, targets)
-        found = [self._search(questions, lines) for lines in questions.chunks(len(self.cover_), self.recover)]
-        answers = answer(questions, joined(found, self.space_.width), self.metric, self.n_counterfactuals)
+        box = self.black_box_
+        calls, asked = box.n_calls, box.n_rows
+        questions = Questions.of(frame, self.space_, box, targets)
+        lines = questions.open_lines()
+        if self.recover == "persist":
+            parts = [self._absorb_and_search(questions.part(lines[i : i + 1])) for i in range(len(lines))]
+        else:
+            pieces = [questions.part(lines[piece]) for piece in chunks(len(lines), len(self.cover_), self.n_jobs)]
+            here = partial(search_part, self._ground(), n=self.n_counterfactuals)
+            parts = run_all(here, pieces, self.n_jobs, "explaining")
+        answers = answer(questions, joined(parts, self.space_.width), self.metric, self.n_counterfactuals)
+        elsewhere = [part for part in parts if part.process != os.getpid()]
         return replace(
             answers,
             warnings=(*self.warnings_, *ignored),
-            n_calls=self.black_box_.n_calls - calls,
-            n_rows=self.black_box_.n_rows - asked,
+            n_calls=box.n_calls - calls + sum(part.n_calls for part in elsewhere),
+            n_rows=box.n_rows - asked + sum(part.n_rows for part in elsewhere),
         )
 
     @property
@@ -182,38 +206,37 @@ class ONBMACF:
         state = f": {len(self.cover_)} balls over {len(self.Z_)} rows" if hasattr(self, "cover_") else ""
         return f"<ONBMACF n_counterfactuals={self.n_counterfactuals}{state}>"
 
-    def _search(self, questions: Questions, lines: Rows) -> Found:
-        """Explain some of the questions; lines of the result are positions among all rows."""
-        z, codes = questions.z[lines], questions.codes[lines]
-        if self.recover == "persist":
-            self._absorb(z, codes)
-        found = search(
-            self._ground(),
-            z,
-            codes,
-            questions.wanted[lines],
-            lambda points, factual: questions.ask(points, lines[factual]),
-            self.space_.snap,
-            self.n_counterfactuals,
-        )
-        return found._replace(factual=lines[found.factual])
+    def _absorb_and_search(self, question: Questions) -> Part:
+        self._absorb(question.z[0], int(question.codes[0]))
+        return search_part(self._ground(), question, n=self.n_counterfactuals)
 
     def _ground(self) -> Ground:
         space = self.space_
         starts = np.array([block.start for block in space.blocks])
         features = Features(starts, space.feature_of, space.is_immutable)
-        options = (self.competitors, self.association, self.boundary, self.step_ratio, self.max_steps)
-        return Ground(self.Z_, self.labels_, self.cover_, features, self.metric, *options)
+        return Ground(
+            self.Z_,
+            self.labels_,
+            self.cover_,
+            features,
+            self.metric,
+            self.competitors,
+            self.association,
+            self.boundary,
+            self.step_ratio,
+            self.max_steps,
+            self.search,
+            self.max_model_rows,
+        )
 
-    def _absorb(self, z: Matrix, codes: Rows) -> None:
-        for point, code in zip(z, codes, strict=True):
-            balls = self.Z_[self.cover_.centers]
-            apart = distances(point[np.newaxis], balls, self.metric)
-            home = int(home_balls(apart, self.cover_.radii, self.association, self.boundary)[0])
-            if self.cover_.labels[home] != code:
-                self.cover_, self.Z_, self.labels_ = absorb(
-                    self.cover_, self.Z_, self.labels_, point, int(code), home, self.metric, self.competitors
-                )
+    def _absorb(self, z: Matrix, code: int) -> None:
+        """Let a row of another label than its home ball into the map for good."""
+        apart = distances(z[np.newaxis], self.Z_[self.cover_.centers], self.metric)
+        home = int(home_balls(apart, self.cover_.radii, self.association, self.boundary)[0])
+        if self.cover_.labels[home] != code:
+            self.cover_, self.Z_, self.labels_ = absorb(
+                self.cover_, self.Z_, self.labels_, z, code, home, self.metric, self.competitors
+            )
 
     def _target_codes(self, target: Any) -> Rows | None:
         if target is None:
@@ -234,7 +257,11 @@ class ONBMACF:
         check_choice("association", self.association, ASSOCIATIONS)
         check_choice("boundary", self.boundary, BOUNDARIES)
         check_choice("recover", self.recover, RECOVERIES)
+        check_choice("search", self.search, SEARCHES)
+        if self.max_model_rows is not None:
+            check_count("max_model_rows", self.max_model_rows)
         check_count("predict_chunk", self.predict_chunk)
+        check_count("n_jobs", self.n_jobs)
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "cover_"):

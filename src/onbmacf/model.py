@@ -19,8 +19,7 @@ from onbmacf.errors import ModelError
 from onbmacf.table import TableForm
 
 Codes = NDArray[np.intp]
-UNKNOWN = -1  # a label that no fitted row has
-FAILED = -2  # the model raised an error on this row
+FAILED = -1  # the model raised an error on this row
 OUTPUTS = ("auto", "label", "probability")
 MOST_RETRIES = 64  # of one chunk, to find the rows on which the model raises
 
@@ -36,6 +35,7 @@ class BlackBox:
     classes: NDArray[Any] = field(default_factory=lambda: np.empty(0, dtype=object))
     n_calls: int = 0
     n_rows: int = 0
+    unseen: list[Any] = field(default_factory=list)  # labels met since that no fitted row has
 
     def __post_init__(self) -> None:
         check_choice("output", self.output, OUTPUTS)
@@ -61,7 +61,7 @@ class BlackBox:
         return self.codes(labels)
 
     def ask(self, N: NDArray[np.float64]) -> Codes:
-        """Return label codes; UNKNOWN for a label not seen in fit, FAILED where the model raised."""
+        """Return label codes: from len(classes) on for labels that no fitted row has, FAILED where it raised."""
         return self.codes(self.ask_labels(N))
 
     def ask_labels(self, N: NDArray[np.float64]) -> NDArray[Any]:
@@ -69,14 +69,18 @@ class BlackBox:
         return np.concatenate(list(self._answers(N)) or [np.empty(0, dtype=object)])
 
     def codes(self, labels: NDArray[Any]) -> Codes:
-        """Return the position of each label among the classes, UNKNOWN or FAILED."""
+        """Return the position of each label among the classes and then the unseen ones, or FAILED."""
         if _is_error(labels).any():
             return np.array([FAILED if isinstance(label, Exception) else self._code(label) for label in labels])
         found, values = pd.factorize(labels)
         return np.array([self._code(value) for value in values.tolist()], dtype=np.intp)[found]
 
     def _code(self, label: Any) -> int:
-        return next((code for code, known in enumerate(self.classes) if known == label), UNKNOWN)
+        known = [*self.classes, *self.unseen]
+        if label not in known:
+            self.unseen.append(label)
+            return len(known)
+        return known.index(label)
 
     def _answers(self, N: NDArray[np.float64]) -> Iterator[NDArray[Any]]:
         rows = self.form.rows_for_model(_padded(N, self.chunk))

@@ -6,7 +6,6 @@ Nothing here sees pandas, the schema or the model. A chunk of factuals is explai
 not depend on which others are in the chunk.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -14,13 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onbmacf.associate import home_balls
-from onbmacf.candidates import Features, LabelOf, Pairs, Rows, shortlist
+from onbmacf.candidates import Features, LabelOf, Pairs, Rows, Search, shortlist
 from onbmacf.cover import BallCover
 from onbmacf.distance import Matrix, Metric, distances
 from onbmacf.geometry import Balls
 from onbmacf.recover import reach_of, recover
 from onbmacf.walk import Snap, walk
 
+SEARCHES = ("best_first", "exhaustive")
+FIRST_ROUND = 128  # balls per factual in the first round of a best-first search
 MOST_PAIRS = 1 << 17  # factual-ball pairs that are held in memory together
 
 
@@ -38,6 +39,8 @@ class Ground:
     boundary: str
     step_ratio: float
     max_steps: int
+    search: str = "best_first"
+    max_model_rows: int | None = None
 
     @property
     def balls(self) -> Balls:
@@ -59,18 +62,54 @@ class Found(NamedTuple):
 
 def search(
     ground: Ground, z: Matrix, codes: Rows, wanted: NDArray[np.bool_], label_of: LabelOf, snap: Snap, n: int
-) -> Found:
-    """Explain the factuals z with label codes `codes`; wanted (factuals x classes) says which labels to reach."""
+) -> tuple[Found, NDArray[np.bool_]]:
+    """Explain the factuals z with label codes `codes`; wanted (factuals x classes) says which labels to reach.
+
+    Also returned: which factuals' budget of questions ran out before the balls did.
+    """
     home, balls, pairs = prepare(ground, z, codes, wanted)
-    candidates = shortlist(
-        z, home, pairs, balls, ground.features, label_of, n=n, metric=ground.metric, boundary=ground.boundary
-    )
+    meter = Meter(label_of, len(z), ground, n)
+    how = Search(n, ground.metric, ground.boundary, rounds_of(ground.search, pairs), meter.balls_left)
+    candidates = shortlist(z, home, pairs, balls, ground.features, meter.label_of, how)
     labels = balls.labels[candidates.ball]
     walked = walk(
         z, codes, candidates, labels, label_of, snap, step_ratio=ground.step_ratio, max_steps=ground.max_steps
     )
     ball = np.where(candidates.ball < len(ground.cover), candidates.ball, -1)
-    return Found(candidates.factual, ball, labels, candidates.relaxation, *walked)
+    return Found(candidates.factual, ball, labels, candidates.relaxation, *walked), meter.ran_out
+
+
+class Meter:
+    """Counts the questions asked per factual, and tells how many more balls a budget allows at worst."""
+
+    def __init__(self, label_of: LabelOf, n_factuals: int, ground: Ground, n: int) -> None:
+        self._label_of = label_of
+        self._spent = np.full(n_factuals, 1 + n * (ground.max_steps + 3))  # its own label, the walks, the last check
+        self._per_ball = 1 + len(ground.features.starts)  # the projection, then each feature put back once
+        self._budget = ground.max_model_rows
+        self.ran_out = np.zeros(n_factuals, dtype=bool)
+
+    def label_of(self, points: Matrix, factual: Rows) -> Rows:
+        """Ask, and count the rows of each factual."""
+        self._spent += np.bincount(factual, minlength=len(self._spent))
+        return self._label_of(points, factual)
+
+    def balls_left(self) -> Rows:
+        """Return per factual how many more balls can be tried within the budget."""
+        if self._budget is None:
+            return np.full(len(self._spent), np.iinfo(np.intp).max // 2)
+        left = np.maximum(0, (self._budget - self._spent) // self._per_ball)
+        self.ran_out |= left == 0
+        return left
+
+
+def rounds_of(search: str, pairs: Pairs) -> Rows:
+    """Return how many balls per factual have been tried after each round: all at once, or 128, 384, 896, ..."""
+    most = int(np.bincount(pairs.factual).max(initial=1))
+    if search == "exhaustive":
+        return np.array([most])
+    n_rounds = 1 + max(0, int(np.ceil(np.log2(most / FIRST_ROUND + 1))))
+    return FIRST_ROUND * (2 ** np.arange(1, n_rounds + 1) - 1)
 
 
 def prepare(ground: Ground, z: Matrix, codes: Rows, wanted: NDArray[np.bool_]) -> tuple[Rows, Balls, Pairs]:
@@ -117,8 +156,7 @@ def _with_overlays(
     return home, all_balls, Pairs(factual[order], ball[order])
 
 
-def chunks(n_factuals: int, n_balls: int) -> Iterator[slice]:
-    """Cut factuals into slices whose pairs fit in memory together."""
-    step = max(1, MOST_PAIRS // max(1, n_balls))
-    for start in range(0, n_factuals, step):
-        yield slice(start, min(start + step, n_factuals))
+def chunks(n_factuals: int, n_balls: int, n_jobs: int = 1) -> list[slice]:
+    """Cut factuals into slices whose pairs fit in memory together, and at least one per job."""
+    step = max(1, min(MOST_PAIRS // max(1, n_balls), -(-n_factuals // n_jobs)))
+    return [slice(start, min(start + step, n_factuals)) for start in range(0, n_factuals, step)]

@@ -6,8 +6,9 @@ A row that cannot be asked has its status before the search; a counterfactual th
 asked again, about the very values returned, is dropped and said.
 """
 
-from dataclasses import dataclass
-from typing import Any
+import os
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 from onbmacf.distance import Matrix, Metric, paired
 from onbmacf.explanation import Batch, Explanations, Relaxation, Status
 from onbmacf.model import FAILED, BlackBox
-from onbmacf.pipeline import Found, chunks
+from onbmacf.pipeline import Found, Ground, search
 from onbmacf.space import FeatureSpace
 
 Rows = NDArray[np.intp]
@@ -36,6 +37,7 @@ class Questions:
     wanted: NDArray[np.bool_]  # rows x classes
     statuses: NDArray[Any]
     reasons: NDArray[Any]
+    places: Rows  # positions in the caller's rows
 
     @classmethod
     def of(cls, frame: pd.DataFrame, space: FeatureSpace, black_box: BlackBox, targets: Rows | None) -> "Questions":
@@ -52,14 +54,26 @@ class Questions:
         wanted = _wanted(codes, targets, len(black_box.classes))
         statuses, reasons = _settled(faults, labels, codes, targets)
         labels[codes == FAILED] = None
-        return cls(frame, space, black_box, N, z, labels, codes, wanted, statuses, reasons)
+        return cls(frame, space, black_box, N, z, labels, codes, wanted, statuses, reasons, np.arange(len(frame)))
 
-    def chunks(self, n_balls: int, recover: str) -> list[Rows]:
-        """Return the open rows in groups that are explained together; one by one where each changes the map."""
-        lines = np.flatnonzero(self.statuses == Status.FOUND)
-        if recover == "persist":
-            return [lines[i : i + 1] for i in range(len(lines))]
-        return [lines[part] for part in chunks(len(lines), n_balls)]
+    def open_lines(self) -> Rows:
+        """Return the positions of the rows that are still to be searched."""
+        return np.flatnonzero(self.statuses == Status.FOUND)
+
+    def part(self, lines: Rows) -> "Questions":
+        """Return some of the questions, remembering their places."""
+        return replace(
+            self,
+            frame=self.frame.iloc[:0],  # the search needs numbers only
+            N=self.N[lines],
+            z=self.z[lines],
+            labels=self.labels[lines],
+            codes=self.codes[lines],
+            wanted=self.wanted[lines],
+            statuses=self.statuses[lines],
+            reasons=self.reasons[lines],
+            places=self.places[lines],
+        )
 
     def ask(self, points: Matrix, factual: Rows) -> Rows:
         """Return the model's label codes of encoded points; features left alone keep the factual's own values."""
@@ -93,30 +107,66 @@ def _settled(
     return statuses, reasons
 
 
-def joined(found: list[Found], width: int) -> Found:
-    """Put what was found chunk by chunk into one."""
-    if not found:
+class Part(NamedTuple):
+    """What was found for a part of the questions, and at what cost, in which process."""
+
+    found: Found
+    ran_out: Rows  # places of the rows whose budget ran out
+    n_calls: int
+    n_rows: int
+    process: int
+
+
+def search_part(ground: Ground, questions: Questions, n: int) -> Part:
+    """Search the answers to some questions; places in the result are those of the whole batch."""
+    box = questions.black_box
+    calls, asked = box.n_calls, box.n_rows
+    found, ran_out = search(
+        ground, questions.z, questions.codes, questions.wanted, questions.ask, questions.space.snap, n
+    )
+    found = found._replace(factual=questions.places[found.factual])
+    return Part(found, questions.places[ran_out], box.n_calls - calls, box.n_rows - asked, os.getpid())
+
+
+def joined(parts: list[Part], width: int) -> tuple[Found, Rows]:
+    """Put what was found part by part together: all of it, and the places whose budget ran out."""
+    if not parts:
         none, points = np.empty(0, dtype=np.intp), np.empty((0, width))
-        return Found(none, none, none, none, points, points, np.empty(0, dtype=bool))
-    return Found(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
+        return Found(none, none, none, none, points, points, np.empty(0, dtype=bool)), none
+    every = Found(*(np.concatenate(column) for column in zip(*(part.found for part in parts), strict=True)))
+    return every, np.concatenate([part.ran_out for part in parts])
 
 
-def answer(questions: Questions, found: Found, metric: Metric, n: int) -> Explanations:
+def answer(questions: Questions, search_result: tuple[Found, Rows], metric: Metric, n: int) -> Explanations:
     """Decode what was found, ask the model again about the very rows returned, and keep what holds."""
+    found, ran_out = search_result
     N = questions.numbers(found.counterfactual, found.factual)
     labels = questions.black_box.ask_labels(N)
     holds = questions.black_box.codes(labels) == found.label
+    n_found = np.bincount(found.factual, minlength=len(questions.places))
     found, N, labels = Found(*(part[holds] for part in found)), N[holds], labels[holds]
+    n_held = np.bincount(found.factual, minlength=len(questions.places))
     batch = _batch(questions, found, N, labels, metric)
     statuses, reasons = questions.statuses.copy(), questions.reasons.copy()
-    counts = np.bincount(found.factual, minlength=len(statuses)) if len(statuses) else np.empty(0, dtype=int)
-    for row in np.flatnonzero(statuses == Status.FOUND):
-        if counts[row] == 0:
-            statuses[row] = Status.MODEL_ERROR
-            reasons[row] = "the model gave another label when it was asked again: it is not deterministic."
-        elif counts[row] < n:
-            reasons[row] = f"{counts[row]} of {n} counterfactuals exist: no more balls have a viable centre."
+    for row in questions.open_lines():
+        statuses[row], reasons[row] = _verdict(int(n_found[row]), int(n_held[row]), n, bool(row in ran_out))
     return Explanations(questions.frame, questions.labels, statuses, reasons, batch)
+
+
+def _verdict(n_found: int, n_held: int, n: int, ran_out: bool) -> tuple[Status, str]:
+    """Return status and reason of a row that was searched."""
+    if n_found > n_held == 0:
+        reason = "the model gave another label when it was asked again about the very values to be returned: "
+        return Status.MODEL_ERROR, reason + "it is not deterministic, or tells apart rows that are equal once scaled."
+    if n_held == 0 and ran_out:
+        return Status.INFEASIBLE, "max_model_rows was used up before a counterfactual was found: raise it."
+    if n_held == 0:
+        return Status.INFEASIBLE, "the map has no ball with a label to reach."
+    if ran_out:
+        return Status.FOUND, f"max_model_rows was used up: the best {n_held} so far, others may be nearer."
+    if n_held < n:
+        return Status.FOUND, f"{n_held} of {n} counterfactuals exist: no more balls have a viable centre."
+    return Status.FOUND, ""
 
 
 def _batch(questions: Questions, found: Found, N: Matrix, labels: NDArray[Any], metric: Metric) -> Batch:

@@ -194,7 +194,7 @@ def _scales(form: TableForm, N: Matrix) -> tuple[Matrix, Matrix]:
 
 def _decimals(values: Matrix, dtype: Any) -> int | None:
     """Return decimals to which unscaled values can be rounded so that fitted ones come back exactly, or None."""
-    largest = max(np.abs(values).max(), 1e-300)
+    largest = max(np.abs(values).max(), 1e-30)
     most = int(min(MOST_DECIMALS, np.floor(np.log10(HEADROOM / largest))))
     narrow = dtype if isinstance(dtype, np.dtype) and dtype.kind == "f" else np.dtype(np.float64)
     if most >= 0 and np.array_equal(np.round(values, most).astype(narrow), values.astype(narrow)):

@@ -1,0 +1,113 @@
+"""Results as people read them: sentences, frames, notebooks."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from conftest import dose_model
+from onbmacf import ONBMACF, Schema
+from onbmacf.wording import html_table, shown
+
+
+@pytest.fixture
+def answers(mixed):
+    schema = Schema.infer(mixed, immutable=["age"])
+    return ONBMACF(2).fit(mixed, dose_model, schema=schema).explain(mixed)
+
+
+def test_a_counterfactual_tells_what_changes(answers):
+    found = answers[0].counterfactuals[0]
+    changes = found.changes()
+    assert list(changes.columns) == ["feature", "before", "after"]
+    assert tuple(changes["feature"]) == found.changed
+    assert found.n_changes == len(changes) > 0
+    for feature, before, after in changes.itertuples(index=False):
+        assert before == found.factual[feature]
+        assert after == found.values[feature]
+        assert before != after
+    untouched = [name for name in found.values.index if name not in found.changed]
+    assert (found.values[untouched] == found.factual[untouched]).all()
+
+
+def test_values_keep_the_type_of_their_column(answers):
+    values = answers[0].counterfactuals[0].values
+    assert isinstance(values["age"], int | np.integer)
+    assert isinstance(values["insured"], bool | np.bool_)
+    assert isinstance(values["city"], str)
+    assert values.name == 9
+
+
+def test_the_long_table_of_changes_agrees_with_the_single_ones(answers):
+    single = [found.changes() for answer in answers for found in answer.counterfactuals]
+    long = answers.changes()
+    assert list(long["feature"]) == list(pd.concat(single)["feature"])
+    assert list(long["after"]) == list(pd.concat(single)["after"])
+    assert set(long.index) <= set(answers.rows.index)
+
+
+def test_sentences_name_the_change_and_both_labels(answers):
+    for answer in answers:
+        for found, sentence in zip(answer.counterfactuals, answer.sentences(), strict=True):
+            assert sentence.startswith(f"If {found.changed[0]} were ")
+            assert f"the model would say '{found.label}' instead of '{answer.label}'." in sentence
+            assert ("Even if" in sentence) == (found.semifactual is not None)
+    assert len(answers.sentences()) == len(answers.to_frame())
+
+
+def test_to_frame_has_one_line_per_counterfactual_ranked(answers):
+    frame = answers.to_frame()
+    assert list(frame.columns[:7]) == ["rank", "from", "to", "distance", "n_changes", "relaxation", "ball"]
+    assert frame["rank"].tolist() == [rank for a in answers for rank in range(1, len(a.counterfactuals) + 1)]
+
+
+def test_a_column_of_the_callers_that_is_called_like_ours_keeps_its_name():
+    table = pd.DataFrame({"rank": [0.0, 1, 3, 4], "distance": [1, 2, 3, 4]})
+    frame = ONBMACF().fit(table, lambda rows: (rows["rank"] > 2).astype(int)).explain(table).to_frame()
+    assert list(frame.columns) == [
+        "rank_",
+        "from",
+        "to",
+        "distance_",
+        "n_changes",
+        "relaxation",
+        "ball",
+        "rank",
+        "distance",
+    ]
+
+
+def test_slices_and_negative_positions(answers):
+    assert len(answers[2:5]) == 3
+    assert answers[-1].factual.name == 8
+    with pytest.raises(IndexError):
+        answers[len(answers)]
+
+
+def test_the_notebook_view_escapes_every_value():
+    evil = "<script>alert(1)</script>"
+    table = pd.DataFrame({evil: [0.0, 1, 3, 4], "k": ["<b>a</b>", "b&", "c", "c"]})
+    model = lambda rows: np.where(rows[evil] > 2, "<i>yes</i>", "no")  # noqa: E731
+    page = ONBMACF().fit(table, model).explain(table)._repr_html_()
+    assert "<script>" not in page
+    assert "<i>" not in page
+    assert "&lt;script&gt;" in page
+    assert "<b>" not in html_table([ONBMACF().fit(table, model).explain(table)[0]])
+
+
+def test_a_long_batch_is_cut_in_the_notebook(heart):
+    answers = ONBMACF().fit(heart, lambda rows: (rows["ldl"] > 5).astype(int)).explain(heart.head(25))
+    assert "and 5 more rows" in answers._repr_html_()
+    assert repr(answers) == "<Explanations of 25 rows: 25 found; 25 counterfactuals>"
+
+
+@pytest.mark.parametrize(
+    "value, text", [(7.5, "7.5"), (0.123456, "0.1235"), (3, "3"), (True, "True"), ("a", "a"), (1234567.8, "1,234,568")]
+)
+def test_numbers_are_written_for_people(value, text):
+    assert shown(value) == text
+
+
+def test_values_that_look_the_same_are_written_out():
+    table = pd.DataFrame({"x": [1.00001, 1.00002, 1.00003, 1.00004]})
+    answers = ONBMACF().fit(table, lambda rows: (rows["x"] > 1.000025).astype(int)).explain(table.head(1))
+    assert "instead of 1.00001" in answers.sentences()[0]

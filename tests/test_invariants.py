@@ -1,0 +1,119 @@
+"""What must hold for every cover and every answer, whatever the table and the model."""
+
+import hashlib
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+
+from conftest import dose_model
+from onbmacf import ONBMACF, Relaxation, Schema
+from onbmacf.cover import build_cover
+from onbmacf.distance import distances
+from strategies import ExplanationCase, LabelledGrid, explanation_cases, labelled_grids
+from test_against_paper import explained_by_the_package
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # the tables are odd on purpose
+often = settings(max_examples=200, deadline=None, derandomize=True)
+
+
+@often
+@given(labelled_grids())
+def test_no_ball_contains_an_enemy(grid: LabelledGrid):
+    Z, labels = np.array(grid.points, dtype=float), np.array(grid.labels)
+    cover = build_cover(Z, labels, grid.metric, grid.competitors)
+    inside = distances(Z[cover.centers], Z, grid.metric) < cover.radii[:, np.newaxis]
+    assert not (inside & (labels != cover.labels[:, np.newaxis])).any()
+
+
+@often
+@given(labelled_grids())
+def test_every_row_is_owned_by_a_ball_of_its_label_that_covers_it(grid: LabelledGrid):
+    Z, labels = np.array(grid.points, dtype=float), np.array(grid.labels)
+    cover = build_cover(Z, labels, grid.metric, grid.competitors)
+    assert (cover.labels[cover.owner] == labels).all()
+    to_owner = distances(Z, Z[cover.centers], grid.metric)[np.arange(len(Z)), cover.owner]
+    assert ((to_owner < cover.radii[cover.owner]) | (to_owner == 0)).all()
+    members = [cover.members(ball) for ball in range(len(cover))]
+    assert sorted(np.concatenate(members)) == list(range(len(Z)))
+    assert all(len(rows) for rows in members)
+
+
+@often
+@given(explanation_cases())
+def test_counterfactuals_hold_and_immutables_stay_unless_released(case: ExplanationCase):
+    locked = [position for position, feature in enumerate(case.features) if feature.immutable]
+    for answer in explained_by_the_package(case):
+        for found in answer.counterfactuals:
+            assert case.model(tuple(found.values)) == found.label != answer.label
+            if found.relaxation is not Relaxation.IMMUTABILITY:
+                assert [found.values.iloc[p] for p in locked] == [found.factual.iloc[p] for p in locked]
+            if found.semifactual is not None:
+                assert case.model(tuple(found.semifactual.values)) == answer.label
+                assert set(found.semifactual.changed) <= set(found.changed)
+
+
+def digest(frame: pd.DataFrame) -> str:
+    return hashlib.sha256(frame.sort_index(kind="stable").to_csv(float_format="%.17g").encode()).hexdigest()
+
+
+@pytest.mark.parametrize("batch", [1, 2, 5])
+def test_one_row_alone_is_the_same_row_in_any_batch_and_any_order(mixed, batch):
+    table = mixed.reset_index(drop=True)
+    explainer = ONBMACF(3).fit(table, dose_model, schema=Schema.infer(table, immutable=["age"]))
+    whole = explainer.explain(table).to_frame()
+    shuffled = table.sample(frac=1, random_state=4)
+    parts = [explainer.explain(shuffled[i : i + batch]).to_frame() for i in range(0, len(table), batch)]
+    assert digest(pd.concat(parts)) == digest(whole)
+
+
+def test_the_index_of_the_caller_is_kept_and_repeated(mixed):
+    explainer = ONBMACF(2).fit(mixed, dose_model)
+    frame = explainer.explain(mixed).to_frame()
+    assert frame.index.name == "person"
+    expected = [label for label, n in zip(mixed.index, explainer.explain(mixed).status_frame()["n_found"], strict=True)]
+    assert list(dict.fromkeys(frame.index)) == list(dict.fromkeys(expected))
+    pd.testing.assert_series_equal(frame[mixed.columns].dtypes, mixed.dtypes)
+
+
+def test_questions_to_the_model_grow_with_features_not_with_rows_times_balls(heart):
+    questions = []
+
+    def model(rows):
+        return (rows["tobacco"] + rows["ldl"] > 10).astype(int)
+
+    explainer = ONBMACF(3, predict_chunk=1 << 16).fit(heart, model)
+    for n in (2, 40):
+        questions.append(explainer.explain(heart.head(n)).n_calls)
+    assert questions[0] == questions[1] <= heart.shape[1] + 4
+
+
+def test_persisting_gives_the_same_answer_to_the_first_question_and_then_grows_the_map(heart):
+    def model(rows):
+        return (rows["tobacco"] + rows["ldl"] > 10).astype(int)
+
+    fitted = heart.iloc[::3]
+    overlay = ONBMACF().fit(fitted, model)
+    persist = ONBMACF(recover="persist").fit(fitted, model)
+    strangers = [row for row in heart.index if _is_stranger(overlay, heart.loc[[row]])]
+    assert strangers
+    first = heart.loc[strangers[:1]]
+    before = len(persist.cover_)
+    columns = [name for name in overlay.explain(first).to_frame() if name != "ball"]
+    pd.testing.assert_frame_equal(
+        persist.explain(first).to_frame()[columns], overlay.explain(first).to_frame()[columns]
+    )
+    assert len(persist.cover_) > before
+    assert len(persist.Z_) == len(fitted) + 1
+    assert (persist.cover_.labels[persist.cover_.owner] == persist.labels_).all()
+    assert not _is_stranger(persist, first)
+
+
+def _is_stranger(explainer: ONBMACF, row: pd.DataFrame) -> bool:
+    z = explainer.space_.encode(row)
+    apart = distances(z, explainer.Z_[explainer.cover_.centers], "manhattan")
+    home = (apart - explainer.cover_.radii).argmin()
+    return bool(
+        explainer.cover_.labels[home] != explainer.black_box_.codes(explainer.black_box_.model(row).to_numpy())[0]
+    )
