@@ -76,10 +76,11 @@ def load_task(name: str, data_dir: Path | None = None, *, target: int = 1, paper
     description = DESCRIPTIONS[name]
     if paper_sizes and description.paper_rows is not None:
         frame = _subsample(frame, description, description.paper_rows)
-    return _as_task(name, frame, description, target, source.digest)
+    return as_task(name, frame, description, target, source.digest)
 
 
-def _as_task(name: str, frame: pd.DataFrame, description: Description, target: int, digest: str) -> Task:
+def as_task(name: str, frame: pd.DataFrame, description: Description, target: int = 1, digest: str = "") -> Task:
+    """Return a table with its target column as a Task."""
     table = frame.drop(columns=description.target)
     schema = Schema.infer(table, immutable=description.immutable, kinds=description.kinds, ordinal=description.ordinal)
     space = FeatureSpace.fit(table, schema, ONE_HOT_HEIGHT)

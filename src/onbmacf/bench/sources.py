@@ -2,7 +2,7 @@
 
     name  ->  locate  ->  path and SHA-256 of the (unzipped) content
 
-A folder given by the caller or by ONBMACF_DATA comes first. A file there that differs from the published one is
+saheart ships with the package. A folder given by the caller or by ONBMACF_DATA comes first. A file there that differs from the published one is
 used with a warning; a download that differs is an error.
 """
 
@@ -13,6 +13,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from io import BytesIO
+from importlib.resources import files
 from pathlib import Path
 
 import pandas as pd
@@ -53,6 +54,8 @@ def locate(name: str, data_dir: Path | None = None) -> Source:
         for path in (folder / f"{name}.csv", folder / f"{name}.csv.gz"):
             if path.is_file():
                 return _checked(name, path)
+    if name == "saheart":
+        return _checked(name, Path(str(files("onbmacf.datasets") / "heart.csv")))
     return _fetch(name, cache_dir() / f"{name}.csv")
 
 
@@ -165,10 +168,7 @@ PUBLISHED: dict[str, Published] = {
         "9cc9017958f2d8284e62d8bc54b77cb6fa1e9592/datasets/irish/irish.tsv.gz",
         _irish,
     ),
-    "saheart": Published(
-        "82d9144a01e87336992259137c28bca747ea1af0352309c1a72fad04de712181",
-        hint="It ships with the package: onbmacf.datasets.load_heart().",
-    ),
+    "saheart": Published("82d9144a01e87336992259137c28bca747ea1af0352309c1a72fad04de712181"),
     "titanic": Published(
         "f338ce63293df41ea7dd73ca37af332c10558201d7e47851cb9bea2f287e8e66",
         hint="It is `titanic` of the R package DALEX, written as CSV with NA for missing values.",
