@@ -8,9 +8,11 @@ except ImportError as error:  # pragma: no cover - depends on the installation
     raise ImportError("the command line needs the extra 'cli': pip install 'onbmacf[cli]'") from error
 
 from onbmacf import __version__
+from onbmacf.bench.cli import app as bench_app
 from onbmacf.errors import OnbmacfError
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
+app.add_typer(bench_app, name="bench")
 
 
 @app.callback(invoke_without_command=True)

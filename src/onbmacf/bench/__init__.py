@@ -1,0 +1,6 @@
+"""The paper's comparison: eight datasets, eleven methods, one network, eight metrics.
+
+    Task + Network  ->  Method.fit, Method.explain  ->  metrics  ->  one tidy table  ->  tables and radar plots
+
+Everything here uses the rest of the package as any other user would. Importing it loads nothing heavy.
+"""

@@ -1,0 +1,29 @@
+"""Torch, or an error that says how to get it; and randomness that leaves the global state alone."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import pairwise
+
+try:
+    import torch
+    from torch import nn
+except ImportError as error:
+    raise ImportError("the benchmark's network needs torch: pip install 'onbmacf[bench]'.") from error
+
+__all__ = ["forward_net", "nn", "seeded", "torch"]
+
+
+@contextmanager
+def seeded(seed: int) -> Iterator[None]:
+    """Run with torch's generator at a seed, then put it back."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        yield
+
+
+def forward_net(widths: Sequence[int]) -> nn.Sequential:
+    """Return fully connected layers of these widths in float64, with ReLU between them."""
+    layers: list[nn.Module] = []
+    for inputs, outputs in pairwise(widths):
+        layers += [nn.Linear(inputs, outputs, dtype=torch.float64), nn.ReLU()]
+    return nn.Sequential(*layers[:-1])

@@ -1,0 +1,152 @@
+"""A cell is one method on one dataset: what decides it, and how it is computed.
+
+    Cell  ->  key (a hash of everything that decides it)        Cell  ->  compute  ->  a JSON document
+
+The hash takes in the settings, the data, the versions of the libraries and the code that is used (without comments
+and layout): a changed method recomputes its own cells only.
+"""
+
+import ast
+import hashlib
+import json
+import platform
+import time
+import traceback
+import warnings
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from onbmacf.bench import sources
+from onbmacf.bench.methods import REGISTRY
+
+PACKAGE = Path(__file__).parents[1]
+LIBRARIES = ("numpy", "pandas", "scipy", "scikit-learn", "torch", "dice-ml")
+COMMON_CODE = (
+    *("schema.py", "space.py", "table.py"),
+    *(f"bench/{name}.py" for name in ("protocol", "datasets", "network", "metrics", "results", "cells")),
+    "bench/methods/_*.py",
+)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One method on one dataset, with all settings."""
+
+    dataset: str
+    method: str
+    n_factuals: int = 200
+    n_counterfactuals: int = 1
+    seed: int = 0
+    target: int = 1
+    paper_sizes: bool = False
+
+
+def key(cell: Cell, data_dir: Path | None) -> str:
+    """Return a hash of everything that decides a cell's result."""
+    decided_by = {
+        "cell": asdict(cell),
+        "data": sources.locate(cell.dataset, data_dir).digest,
+        "versions": versions(),
+        "code": _code_digest(cell.method),
+    }
+    return hashlib.sha256(json.dumps(decided_by, sort_keys=True).encode()).hexdigest()
+
+
+def versions() -> dict[str, str]:
+    """Return the versions that results depend on."""
+    found = {"python": ".".join(platform.python_version_tuple()[:2])}
+    for name in LIBRARIES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = "absent"
+    return found
+
+
+def compute(cell: Cell, data_dir: Path | None, models: Path) -> dict[str, Any]:
+    """Run a cell and return its document; an error becomes its status."""
+    document: dict[str, Any] = {**asdict(cell), "status": "done", "error": "", "versions": versions()}
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default")
+        try:
+            document |= _run(cell, data_dir, models)
+        except Exception as error:
+            text = traceback.format_exc()
+            document |= {"status": "failed", "error": f"{type(error).__name__}: {error}", "traceback": text}
+    document["warnings"] = sorted({str(warning.message) for warning in caught})
+    return document
+
+
+def _run(cell: Cell, data_dir: Path | None, models: Path) -> dict[str, Any]:
+    from onbmacf.bench.datasets import load_task
+    from onbmacf.bench.methods import create
+    from onbmacf.bench.network import trained_network
+    from onbmacf.bench.protocol import factual_rows
+    from onbmacf.bench.results import evaluate
+
+    _one_thread()
+    task = load_task(cell.dataset, data_dir, target=cell.target, paper_sizes=cell.paper_sizes)
+    model = trained_network(task, cell.seed, models)
+    rows = factual_rows(task, model, cell.n_factuals)
+    method = create(cell.method)
+    started = time.perf_counter()
+    method.fit(task, model, cell.seed)
+    fitted = time.perf_counter()
+    method.explain(task.Z[rows[:1]], cell.n_counterfactuals)  # warm-up: compilers and caches are not timed
+    warm = time.perf_counter()
+    found = method.explain(task.Z[rows], cell.n_counterfactuals)
+    ended = time.perf_counter()
+    lines = evaluate(task, model, rows, found).assign(remark=getattr(method, "remarks_", ""))
+    return {
+        "n_factuals": len(rows),
+        "fit_seconds": round(fitted - started, 4),
+        "explain_seconds": round(ended - warm, 4),
+        "features": [str(name) for name in task.schema.names],
+        "lines": {name: _plain(lines[name]) for name in lines.columns},
+        "counterfactuals": [None if answer is None else np.asarray(answer).tolist() for answer in found],
+    }
+
+
+def _plain(column: Any) -> list[Any]:
+    """Return a column as JSON holds it: NaN as null."""
+    return [None if isinstance(value, float) and np.isnan(value) else value for value in column.tolist()]
+
+
+def _one_thread() -> None:
+    """Times are compared between methods: every one gets one thread."""
+    import numba
+    import threadpoolctl
+    import torch
+
+    torch.set_num_threads(1)
+    numba.set_num_threads(1)
+    threadpoolctl.threadpool_limits(1)
+
+
+@cache
+def _code_digest(method: str) -> str:
+    entry = REGISTRY[method]
+    patterns = [*COMMON_CODE, *entry.also, entry.module.removeprefix("onbmacf.").replace(".", "/") + ".py"]
+    paths = sorted({path for pattern in patterns for path in PACKAGE.glob(pattern)})
+    parts = [str(asdict(entry)), *(_logic(path) for path in paths)]
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+
+def _logic(path: Path) -> str:
+    """Return a module's code without docstrings, comments and layout."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in _documented(tree):
+        node.body = node.body[1:]
+    return ast.dump(tree)
+
+
+def _documented(tree: ast.Module) -> Iterator[Any]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node) is not None:
+            yield node

@@ -1,0 +1,99 @@
+"""`onbmacf bench run` and `onbmacf bench report`: words in, one library call, files out."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from onbmacf.bench.cells import Cell
+
+app = typer.Typer(no_args_is_help=True, help="The paper's comparison: run it, and write its tables and plots.")
+
+DEFAULT_FOLDER = Path("bench-run")
+
+
+@app.command()
+def run(
+    folder: Path = typer.Option(
+        DEFAULT_FOLDER, "--folder", help="Where cells and networks are kept; run again to go on."
+    ),
+    data_dir: Path | None = typer.Option(None, "--data-dir", help="Folder of the CSV files (or set ONBMACF_DATA)."),
+    datasets: str = typer.Option("", "--datasets", help="Comma-separated; all eight by default."),
+    methods: str = typer.Option("", "--methods", help="Comma-separated; all by default."),
+    factuals: int = typer.Option(200, "--factuals", min=1, help="Rows to explain per dataset."),
+    counterfactuals: int = typer.Option(1, "--counterfactuals", min=1, help="Counterfactuals asked for per row."),
+    seed: int = typer.Option(0, "--seed", min=0),
+    reverse: bool = typer.Option(False, "--reverse", help="Explain the desired class instead of the other."),
+    paper_sizes: bool = typer.Option(False, "--paper-sizes", help="Subsample adult and credit as the paper did."),
+    jobs: int = typer.Option(1, "--jobs", min=1, help="Cells at a time."),
+    time_limit: float = typer.Option(1800.0, "--time-limit", min=1, help="Seconds per cell."),
+    retry: bool = typer.Option(False, "--retry", help="Compute failed cells again."),
+) -> None:
+    """Run methods on datasets; cells that are already there are kept.
+
+    Example: onbmacf bench run --data-dir data --datasets irish,saheart --methods NICE,ONB-MACF --jobs 2
+    """
+    from onbmacf.bench.run import run as run_cells
+
+    cells = _cells(
+        _chosen("datasets", datasets),
+        _chosen("methods", methods),
+        n_factuals=factuals,
+        n_counterfactuals=counterfactuals,
+        seed=seed,
+        target=0 if reverse else 1,
+        paper_sizes=paper_sizes,
+    )
+    say = lambda line: typer.echo(line, err=True)  # noqa: E731
+    try:
+        run_cells(cells, folder, data_dir=data_dir, jobs=jobs, time_limit=time_limit, retry=retry, say=say)
+    except KeyboardInterrupt:
+        typer.echo("Stopped; what is done is kept. The same command goes on.", err=True)
+        raise typer.Exit(130) from None
+    _conclude(folder)
+
+
+@app.command()
+def report(
+    folder: Path = typer.Option(DEFAULT_FOLDER, "--folder", help="A folder that `bench run` has filled."),
+    out: Path = typer.Option(Path("bench-report"), "--out", help="Where the tables and plots go."),
+    plots: bool = typer.Option(True, "--plots/--no-plots", help="Draw the radar plots."),
+) -> None:
+    """Write the tables (Markdown, CSV, LaTeX), the radar plots and the comparison with the paper.
+
+    Example: onbmacf bench report --folder bench-run --out bench-report
+    """
+    from onbmacf.bench.report import write_report
+
+    written = write_report(folder, out, plots=plots)
+    typer.echo(f"{len(written)} files in {out}; start with {out / 'report.md'}.")
+
+
+def _chosen(what: str, words: str) -> list[str]:
+    """Return the names asked for, all of them by default."""
+    from onbmacf.bench.datasets import DESCRIPTIONS
+    from onbmacf.bench.methods import REGISTRY
+    from onbmacf.errors import ParameterError
+
+    known = list(DESCRIPTIONS if what == "datasets" else REGISTRY)
+    names = [word.strip() for word in words.split(",") if word.strip()]
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise ParameterError(f"{what} must be among {', '.join(known)}, got {', '.join(unknown)}.")
+    return names or known
+
+
+def _cells(datasets: list[str], methods: list[str], **settings: Any) -> "list[Cell]":
+    from onbmacf.bench.cells import Cell
+
+    return [Cell(dataset, method, **settings) for dataset in datasets for method in methods]
+
+
+def _conclude(folder: Path) -> None:
+    from onbmacf.bench.results import collect, digest
+
+    lines, cells = collect(folder)
+    counts = cells["status"].value_counts()
+    typer.echo(", ".join(f"{count} {status}" for status, count in counts.items()))
+    typer.echo(f"digest {digest(lines, cells)}")

@@ -1,0 +1,48 @@
+"""The compared methods. REGISTRY is the only list of them: one line adds one.
+
+    name  ->  create  ->  Method (fit, explain)
+
+A method's module is imported when it is first made, so that torch and dice-ml are needed only by those that use
+them.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any, cast
+
+from onbmacf.bench.protocol import Method
+from onbmacf.errors import ParameterError
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Where a method lives, what its constructor is given, and which other code of the package decides it."""
+
+    module: str
+    class_name: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+    also: tuple[str, ...] = ()  # files of the package, as patterns
+
+
+REGISTRY: dict[str, Entry] = {
+    "CEM": Entry("onbmacf.bench.methods.cem", "CEM"),
+    "CEM-VAE": Entry("onbmacf.bench.methods.cem", "CEM", {"autoencoder_weight": 1.0}),
+    "CLUE": Entry("onbmacf.bench.methods.clue", "CLUE"),
+    "CRUDS": Entry("onbmacf.bench.methods.cruds", "CRUDS"),
+    "DICE": Entry("onbmacf.bench.methods.dice", "DiCE"),
+    "FACE-EPSILON": Entry("onbmacf.bench.methods.face", "FACE", {"graph": "epsilon"}),
+    "FACE-KNN": Entry("onbmacf.bench.methods.face", "FACE", {"graph": "knn"}),
+    "GS": Entry("onbmacf.bench.methods.growing_spheres", "GrowingSpheres"),
+    "WACHTER": Entry("onbmacf.bench.methods.wachter", "Wachter"),
+    "NICE": Entry("onbmacf.bench.methods.nice", "NICE"),
+    "ONB-MACF": Entry("onbmacf.bench.methods.onb", "OnbMacf", also=("*.py",)),
+}
+
+
+def create(name: str) -> Method:
+    """Return a method ready to be fitted."""
+    if name not in REGISTRY:
+        raise ParameterError(f"method must be one of {', '.join(REGISTRY)}, got {name!r}.")
+    entry = REGISTRY[name]
+    return cast(Method, getattr(import_module(entry.module), entry.class_name)(**entry.options))

@@ -1,0 +1,130 @@
+"""What a counterfactual is worth: arrays in, one number per counterfactual out.
+
+    factuals, counterfactuals (encoded, line by line), blocks  ->  L0 .. redundancy, yNN, distance to data
+
+Definitions are CARLA's (Pawelczyk et al., 2021) with the two corrections that the paper's tables imply: a
+changed category counts once, not once per encoded column, and redundancy asks for whole features. CARLA's own
+redundancy is kept as `redundancy_columns`. Success rate and time belong to a whole run: see results.py.
+"""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.neighbors import NearestNeighbors
+
+from onbmacf.bench.protocol import Labels, Matrix
+
+Blocks = Sequence[slice]
+LabelOf = Callable[[Matrix], Labels]
+
+CHANGED = 1e-5  # of a feature's range: below it a feature counts as unchanged
+NEIGHBOURS = 5
+
+
+def feature_differences(factuals: Matrix, counterfactuals: Matrix, blocks: Blocks) -> Matrix:
+    """Return how far each feature moved: its range is 1, and so is another category."""
+    difference = np.abs(counterfactuals - factuals)
+    return np.maximum.reduceat(difference, [block.start for block in blocks], axis=1)
+
+
+def changed_features(factuals: Matrix, counterfactuals: Matrix, blocks: Blocks) -> NDArray[np.bool_]:
+    """Return which features changed."""
+    return feature_differences(factuals, counterfactuals, blocks) > CHANGED
+
+
+def l0(differences: Matrix) -> Matrix:
+    """Return the number of changed features."""
+    return np.sum(differences > CHANGED, axis=1).astype(np.float64)
+
+
+def l1(differences: Matrix) -> Matrix:
+    """Return the Manhattan distance."""
+    return np.asarray(differences.sum(axis=1))
+
+
+def l2(differences: Matrix) -> Matrix:
+    """Return the squared Euclidean distance: no root, as in CARLA and the paper."""
+    return np.asarray((differences**2).sum(axis=1))
+
+
+def linf(differences: Matrix) -> Matrix:
+    """Return the largest move of one feature."""
+    return np.asarray(differences.max(axis=1))
+
+
+def violations(differences: Matrix, is_immutable: NDArray[np.bool_]) -> Matrix:
+    """Return the number of immutable features that changed."""
+    return l0(differences[:, is_immutable])
+
+
+def redundancy(factuals: Matrix, counterfactuals: Matrix, blocks: Blocks, label_of: LabelOf, target: int) -> Matrix:
+    """Return how many changed features can each be put back alone without losing the target label."""
+    changed = changed_features(factuals, counterfactuals, blocks)
+    return _reversible(factuals, counterfactuals, changed, blocks, label_of, target)
+
+
+def redundancy_columns(factuals: Matrix, counterfactuals: Matrix, label_of: LabelOf, target: int) -> Matrix:
+    """Return CARLA's count: single encoded columns, any difference at all."""
+    columns = [slice(column, column + 1) for column in range(factuals.shape[1])]
+    return _reversible(factuals, counterfactuals, factuals != counterfactuals, columns, label_of, target)
+
+
+def ynn(counterfactuals: Matrix, index: NearestNeighbors, labels: Labels, target: int) -> Matrix:
+    """Return the share of target labels among the 5 nearest rows.
+
+    `index` is fitted on the whole encoded table (Euclidean), `labels` are the model's for these rows. Rows at
+    the same distance are taken as scikit-learn returns them.
+    """
+    neighbours = index.kneighbors(counterfactuals, n_neighbors=NEIGHBOURS, return_distance=False)
+    return np.asarray((labels[neighbours] == target).mean(axis=1))
+
+
+def distance_to_rows(counterfactuals: Matrix, rows: Matrix, blocks: Blocks) -> Matrix:
+    """Return the Manhattan distance to the nearest of the rows, a changed category counting 1.
+
+    With the rows that the model gives the target label this says how far a counterfactual is from the data.
+    """
+    weights = np.concatenate([_column_weights(block) for block in blocks])
+    index = NearestNeighbors(n_neighbors=1, metric="manhattan").fit(rows * weights)
+    return np.asarray(index.kneighbors(counterfactuals * weights)[0][:, 0])
+
+
+def pairwise_distance(counterfactuals: Matrix, blocks: Blocks) -> float:
+    """Return the mean Manhattan distance between one factual's counterfactuals; NaN for fewer than two."""
+    first, second = np.triu_indices(len(counterfactuals), k=1)
+    if not len(first):
+        return float("nan")
+    return float(l1(feature_differences(counterfactuals[first], counterfactuals[second], blocks)).mean())
+
+
+def distinct_changes(factual: Matrix, counterfactuals: Matrix, blocks: Blocks) -> float:
+    """Return the share of distinct sets of changed features; NaN for fewer than two counterfactuals."""
+    if len(counterfactuals) < 2:
+        return float("nan")
+    changed = changed_features(np.broadcast_to(factual, counterfactuals.shape), counterfactuals, blocks)
+    return len(np.unique(changed, axis=0)) / len(counterfactuals)
+
+
+def _column_weights(block: slice) -> Matrix:
+    """Another level moves two columns of its block by 1: half each makes 1."""
+    width = block.stop - block.start
+    return np.full(width, 1.0 if width == 1 else 0.5)
+
+
+def _reversible(
+    factuals: Matrix,
+    counterfactuals: Matrix,
+    changed: NDArray[np.bool_],
+    blocks: Blocks,
+    label_of: LabelOf,
+    target: int,
+) -> Matrix:
+    """Put each changed block back alone, ask the model once for all, count per counterfactual."""
+    lines, positions = np.nonzero(changed)
+    reverted = counterfactuals[lines].copy()
+    for position, block in enumerate(blocks):
+        chosen = positions == position
+        reverted[chosen, block] = factuals[lines[chosen], block]
+    kept = label_of(reverted) == target if len(lines) else np.zeros(0, dtype=bool)
+    return np.bincount(lines, weights=kept, minlength=len(factuals)).astype(np.float64)

@@ -1,0 +1,113 @@
+"""The classifier every method explains: two hidden ReLU layers of 32 and 16, trained once per dataset.
+
+    Task  ->  trained_network  ->  Network (a Model with gradients), cached as a safetensors file
+
+Training is seeded and single-threaded on 75 % of the rows, so the same task gives the same network. The file's
+name holds a digest of all that decides it.
+"""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onbmacf.bench._files import write_atomically
+from onbmacf.bench._torch import forward_net, nn, seeded, torch
+from onbmacf.bench.protocol import Labels, Matrix, Task
+
+HIDDEN = (32, 16)
+LEARNING_RATE = 0.002
+BATCH = 128
+MOST_STEPS = 6000
+MOST_EPOCHS = 200  # small tables: more only memorises them
+TRAINING_SHARE = 0.75
+
+
+@dataclass(frozen=True, eq=False)
+class Network:
+    """A torch module from encoded rows to two scores, as a Model."""
+
+    module: nn.Sequential
+
+    def label_of(self, Z: Matrix) -> Labels:
+        """Return 1 where its score is the higher; a tie is 0."""
+        scores = self.scores(Z)
+        return (scores[:, 1] > scores[:, 0]).astype(np.intp)
+
+    def probability_of(self, Z: Matrix) -> Matrix:
+        """Return the probability of label 1 of each row."""
+        scores = self.scores(Z)
+        return 1.0 / (1.0 + np.exp(np.clip(scores[:, 0] - scores[:, 1], -700, 700)))
+
+    def scores(self, Z: Matrix) -> Matrix:
+        """Return the two scores of each row."""
+        with torch.no_grad():
+            return np.asarray(self.module(torch.tensor(Z, dtype=torch.float64)).numpy())
+
+
+def trained_network(task: Task, seed: int, folder: Path | None = None) -> Network:
+    """Return the network of a task: from the folder if it is there, else trained (and put there)."""
+    network = Network(forward_net([task.Z.shape[1], *HIDDEN, 2]))
+    path = None if folder is None else folder / f"{task.name}-{_fingerprint(task, seed)}.safetensors"
+    if path is not None and path.exists():
+        _load(network, path)
+        return network
+    network = train(task, seed)
+    if path is not None:
+        _save(network, path)
+    return network
+
+
+def train(task: Task, seed: int) -> Network:
+    """Train on the training rows with Adam and cross-entropy; a fixed number of steps."""
+    rows = training_rows(len(task.y), seed)
+    steps = min(MOST_STEPS, MOST_EPOCHS * -(-len(rows) // BATCH))
+    Z, y = torch.tensor(task.Z[rows]), torch.tensor(task.y[rows].astype(np.int64))
+    with seeded(seed):
+        module = forward_net([Z.shape[1], *HIDDEN, 2])
+        optimizer = torch.optim.Adam(module.parameters(), lr=LEARNING_RATE, fused=True)
+        schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, steps)
+        for _ in range(steps):
+            batch = torch.randint(len(Z), (min(BATCH, len(Z)),))
+            optimizer.zero_grad()
+            nn.functional.cross_entropy(module(Z[batch]), y[batch]).backward()
+            optimizer.step()
+            schedule.step()
+    return Network(module.requires_grad_(False).eval())
+
+
+def training_rows(count: int, seed: int) -> NDArray[np.intp]:
+    """Return the rows that the network may learn from, in file order."""
+    shuffled = np.random.default_rng(seed).permutation(count)
+    return np.sort(shuffled[: int(TRAINING_SHARE * count)])
+
+
+def accuracy(network: Network, task: Task, seed: int) -> tuple[float, float]:
+    """Return the share of right labels on the training rows and on the others."""
+    right = network.label_of(task.Z) == task.y
+    trained = np.zeros(len(right), dtype=bool)
+    trained[training_rows(len(right), seed)] = True
+    return float(right[trained].mean()), float(right[~trained].mean())
+
+
+def _fingerprint(task: Task, seed: int) -> str:
+    decided_by = [task.digest, len(task.y), task.Z.shape[1], seed, HIDDEN, LEARNING_RATE, BATCH]
+    decided_by += [MOST_STEPS, MOST_EPOCHS, TRAINING_SHARE, torch.__version__]
+    rows = hashlib.sha256(task.Z.tobytes() + task.y.astype(np.int8).tobytes()).hexdigest()
+    return hashlib.sha256(json.dumps([*decided_by, rows]).encode()).hexdigest()[:16]
+
+
+def _save(network: Network, path: Path) -> None:
+    from safetensors.torch import save
+
+    write_atomically(path, save(network.module.state_dict()))
+
+
+def _load(network: Network, path: Path) -> None:
+    from safetensors.torch import load
+
+    network.module.load_state_dict(load(path.read_bytes()))
+    network.module.requires_grad_(False).eval()

@@ -1,0 +1,161 @@
+"""Run cells side by side, each in a process of its own; go on where the last run stopped.
+
+    settings  ->  cells  ->  one file per cell (written whole or not at all)  +  manifest.json
+
+A file that is there is not computed again, so a run that was killed is resumed by starting it again. A cell that
+fails, crashes or exceeds its time is kept with its error; `retry` computes those again.
+"""
+
+import json
+import multiprocessing
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass
+from multiprocessing.connection import wait
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from typing import Any
+
+from onbmacf._check import check_count
+from onbmacf.bench import cells as cells_module
+from onbmacf.bench._files import write_atomically
+from onbmacf.bench.cells import Cell
+from onbmacf.bench.results import MANIFEST
+
+TIME_LIMIT = 1800.0
+POLL = 0.5
+PRELOADED = ["onbmacf.bench.results", "onbmacf.bench.network", "onbmacf.bench.datasets", "numba", "scipy.sparse.csgraph"]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The cells of a run and where each one's file is."""
+
+    folder: Path
+    data_dir: Path | None
+    files: dict[Cell, Path]
+
+    @classmethod
+    def of(cls, cells: Iterable[Cell], folder: Path, data_dir: Path | None) -> "Plan":
+        """Name each cell's file after what decides it, and write the manifest."""
+        files = {cell: folder / "cells" / _file_name(cell, data_dir) for cell in cells}
+        entries = [{**asdict(cell), "file": str(path.relative_to(folder))} for cell, path in files.items()]
+        manifest = {"cells": entries, "versions": cells_module.versions()}
+        write_atomically(folder / MANIFEST, json.dumps(manifest, indent=1).encode())
+        return cls(folder, data_dir, files)
+
+    def open_cells(self, retry: bool) -> list[Cell]:
+        """Return the cells that are still to be computed."""
+        return [cell for cell, path in self.files.items() if not path.exists() or (retry and _has_failed(path))]
+
+
+def run(
+    cells: Iterable[Cell],
+    folder: Path,
+    *,
+    data_dir: Path | None = None,
+    jobs: int = 1,
+    time_limit: float = TIME_LIMIT,
+    retry: bool = False,
+    say: Callable[[str], None] = lambda line: None,
+) -> Plan:
+    """Compute the cells that have no file yet, `jobs` at a time."""
+    check_count("jobs", jobs)
+    plan = Plan.of(cells, folder, data_dir)
+    waiting = plan.open_cells(retry)
+    say(f"{len(plan.files)} cells, {len(plan.files) - len(waiting)} already there, {jobs} at a time.")
+    progress = Progress(len(waiting), say)
+    running: dict[BaseProcess, tuple[Cell, float]] = {}
+    try:
+        while waiting or running:
+            while waiting and len(running) < jobs:
+                process = _start(plan, waiting[0])
+                running[process] = (waiting.pop(0), time.monotonic())
+            wait([process.sentinel for process in running], timeout=POLL)
+            for process in [process for process in running if _is_over(process, running[process][1], time_limit)]:
+                cell, started = running.pop(process)
+                progress.ended(cell, _outcome(plan.files[cell], process, cell, time_limit), time.monotonic() - started)
+    finally:
+        for process in running:
+            process.kill()
+    return plan
+
+
+class Progress:
+    """Says each ended cell and the time left."""
+
+    def __init__(self, total: int, say: Callable[[str], None]) -> None:
+        self.total, self.say, self.done, self.started = total, say, 0, time.monotonic()
+
+    def ended(self, cell: Cell, document: dict[str, Any], seconds: float) -> None:
+        """Count a cell and say how it went."""
+        self.done += 1
+        left = (time.monotonic() - self.started) / self.done * (self.total - self.done)
+        how = _success(document) if document["status"] == "done" else f"{document['status']}: {document['error']}"
+        place = f"[{self.done:>{len(str(self.total))}}/{self.total}]"
+        self.say(f"{place} {cell.dataset:<20} {cell.method:<13} {seconds:7.1f} s  {how}  (about {_minutes(left)} left)")
+
+
+def _success(document: dict[str, Any]) -> str:
+    found = [count > 0 for count in document["lines"]["n_found"]]
+    return f"success {sum(found) / max(len(found), 1):.3f}"
+
+
+def _minutes(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"
+
+
+def _file_name(cell: Cell, data_dir: Path | None) -> str:
+    return f"{cell.dataset}-{cell.method.lower().replace('+', 'plus')}-{cells_module.key(cell, data_dir)[:16]}.json"
+
+
+def _has_failed(path: Path) -> bool:
+    return bool(json.loads(path.read_text(encoding="utf-8"))["status"] != "done")
+
+
+def _start(plan: Plan, cell: Cell) -> BaseProcess:
+    arguments = (cell, plan.files[cell], plan.data_dir, plan.folder / "models")
+    process = _context().Process(target=_work, args=arguments, daemon=True)
+    process.start()
+    return process
+
+
+def _context() -> Any:
+    """Fork from a clean process that has imported the heavy libraries once; spawn where there is no fork."""
+    if "forkserver" not in multiprocessing.get_all_start_methods():
+        return multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(PRELOADED)
+    return context
+
+
+def _work(cell: Cell, path: Path, data_dir: Path | None, models: Path) -> None:
+    """Compute one cell in a child process and write its file."""
+    threading.Thread(target=_die_with_parent, daemon=True).start()
+    document = cells_module.compute(cell, data_dir, models)
+    write_atomically(path, json.dumps(document).encode())
+
+
+def _die_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+def _is_over(process: BaseProcess, started: float, time_limit: float) -> bool:
+    return not process.is_alive() or time.monotonic() - started > time_limit
+
+
+def _outcome(path: Path, process: BaseProcess, cell: Cell, time_limit: float) -> dict[str, Any]:
+    """Return the cell's document; write one for a cell that ended without."""
+    late = process.is_alive()
+    process.kill()
+    process.join()
+    if not path.exists() or late:
+        error = f"more than {time_limit:g} s" if late else f"the process ended with exit code {process.exitcode}"
+        document = {**asdict(cell), "status": "timeout" if late else "crashed", "error": error}
+        write_atomically(path, json.dumps(document).encode())
+    return json.loads(path.read_text(encoding="utf-8"))

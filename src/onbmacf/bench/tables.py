@@ -1,0 +1,119 @@
+"""From one line per dataset and method to the paper's tables.
+
+    raw (dataset, method, eight metrics)  ->  scaled  ->  average_results        times  ->  average_time
+    lines (one per factual)               ->  feature_changes, feature_pairs
+
+The paper scales each metric within a dataset by the largest value any method reached: 1 - value / largest where
+less is better, value / largest where more is; all 1 where the largest is 0. A method's score is its mean over
+the datasets where it has a value: "Na" is left out, not counted as 0.
+"""
+
+from collections.abc import Callable, Iterable
+from importlib.resources import files
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+
+LESS_IS_BETTER = {
+    "l0": True,
+    "l1": True,
+    "l2": True,
+    "linf": True,
+    "violations": True,
+    "redundancy": True,
+    "ynn": False,
+    "success_rate": False,
+}
+METRICS = list(LESS_IS_BETTER)
+
+Events = Callable[[list[str]], Iterable[str]]  # what one counterfactual adds to a count
+
+
+def paper_table(name: str) -> pd.DataFrame:
+    """Return one of the paper's own tables: raw_results, average_results, average_time, feature_changes."""
+    with files("onbmacf.bench").joinpath("reference", f"{name}.csv").open(encoding="utf-8") as file:
+        return pd.read_csv(file)
+
+
+def scaled(raw: pd.DataFrame, less_is_better: dict[str, bool] = LESS_IS_BETTER) -> pd.DataFrame:
+    """Scale each metric to 0..1 (1 is best) within each dataset."""
+    scores = raw.copy()
+    largest = raw.groupby("dataset")[list(less_is_better)].transform("max")
+    for metric, less in less_is_better.items():
+        share = raw[metric] / largest[metric].where(largest[metric] > 0)
+        score = 1.0 - share if less else share
+        scores[metric] = score.where(largest[metric] > 0, 1.0).where(raw[metric].notna())
+    return scores
+
+
+def average_results(raw: pd.DataFrame) -> pd.DataFrame:
+    """Return each method's mean scores and their mean, in the order of first appearance."""
+    scores = scaled(raw).groupby("method", sort=False)[METRICS].mean()
+    scores["overall_mean"] = scores.mean(axis=1)
+    return scores.reset_index()
+
+
+def average_time(times: pd.DataFrame) -> pd.DataFrame:
+    """Return each method's mean scaled time from (dataset, method, average_time)."""
+    scores = scaled(times, {"average_time": True})
+    return scores.groupby("method", sort=False)["average_time"].mean().reset_index()
+
+
+def feature_changes(lines: pd.DataFrame, features: dict[str, list[str]]) -> pd.DataFrame:
+    """Count, per dataset, feature and method, the counterfactuals that change the feature.
+
+    `lines` has dataset, method and `changed` (a list of feature names, None where nothing was found).
+    """
+    counted = _count(lines, lambda changed: changed)
+    counts = [
+        {"dataset": dataset, "feature": feature, **_by_method(counted, lines, dataset, feature)}
+        for dataset, names in features.items()
+        for feature in names
+    ]
+    return pd.DataFrame(counts)
+
+
+def feature_pairs(lines: pd.DataFrame, most: int = 10) -> pd.DataFrame:
+    """Return each dataset's and method's most frequent pairs of features changed together."""
+    return _most_frequent(lines, lambda changed: (" + ".join(pair) for pair in combinations(changed, 2)), most)
+
+
+def single_changes(lines: pd.DataFrame, most: int = 10) -> pd.DataFrame:
+    """Return the features that most often are a counterfactual's only change."""
+    return _most_frequent(lines, lambda changed: changed if len(changed) == 1 else (), most)
+
+
+def compare(ours: pd.DataFrame, theirs: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
+    """Put two tables side by side: each metric as ours, the paper's, and the difference."""
+    both = ours.merge(theirs, on=keys, how="left", suffixes=("", "_paper"))
+    columns = list(keys)
+    for metric in (name for name in ours.columns if name not in keys and name in theirs.columns):
+        both[f"{metric}_difference"] = both[metric] - both[f"{metric}_paper"]
+        columns += [metric, f"{metric}_paper", f"{metric}_difference"]
+    return both[columns]
+
+
+def _count(lines: pd.DataFrame, events: Events) -> dict[tuple[str, str, str], int]:
+    counts: dict[tuple[str, str, str], int] = {}
+    for dataset, method, changed in zip(lines["dataset"], lines["method"], lines["changed"], strict=True):
+        for event in events(changed) if changed is not None else ():
+            key = (dataset, method, event)
+            counts[key] = counts.get(key, 0) + 1
+    return counts
+
+
+def _by_method(
+    counted: dict[tuple[str, str, str], int], lines: pd.DataFrame, dataset: str, feature: str
+) -> dict[str, float]:
+    ran = set(lines.loc[lines["dataset"] == dataset, "method"])
+    methods: Iterable[str] = lines["method"].drop_duplicates()
+    return {m: counted.get((dataset, m, feature), 0) if m in ran else np.nan for m in methods}
+
+
+def _most_frequent(lines: pd.DataFrame, events: Events, most: int) -> pd.DataFrame:
+    counted = _count(lines, events)
+    rows = [(*key, count) for key, count in counted.items()]
+    table = pd.DataFrame(rows, columns=["dataset", "method", "features", "count"])
+    order = table.sort_values(["dataset", "method", "count", "features"], ascending=[True, True, False, True])
+    return order.groupby(["dataset", "method"], sort=False).head(most).reset_index(drop=True)

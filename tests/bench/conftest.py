@@ -1,0 +1,38 @@
+"""A small task with a feature of every kind, and a network for it."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+pytest.importorskip("torch", reason="the benchmark's network needs torch")
+
+from onbmacf.bench import network  # noqa: E402
+from onbmacf.bench.datasets import Description, as_task  # noqa: E402
+
+SMALL = Description("y", (1,), ("no", "yes"), immutable=("age",), ordinal={"size": ("S", "M", "L")})
+
+
+def small_frame(rows=240):
+    random = np.random.default_rng(7)
+    frame = pd.DataFrame(
+        {
+            "age": random.integers(20, 60, rows),
+            "income": random.normal(50, 15, rows).round(2),
+            "city": random.choice(["A", "B", "C"], rows),
+            "owner": random.choice(["no", "yes"], rows),
+            "size": random.choice(["S", "M", "L"], rows),
+            "debt": random.exponential(10, rows).round(2),
+        }
+    )
+    score = frame["income"] - 2 * frame["debt"] + 10 * (frame["city"] == "B") + 0.2 * frame["age"]
+    return frame.assign(y=(score > 42).astype(int))
+
+
+@pytest.fixture(scope="session")
+def small_task():
+    return as_task("small", small_frame(), SMALL)
+
+
+@pytest.fixture(scope="session")
+def small_network(small_task):
+    return network.trained_network(small_task, seed=0)

@@ -1,0 +1,102 @@
+"""Each metric on numbers worked out by hand."""
+
+import numpy as np
+import pytest
+from sklearn.neighbors import NearestNeighbors
+
+from onbmacf.bench import metrics
+
+# features: number | category with levels a, b, c | binary
+BLOCKS = (slice(0, 1), slice(1, 4), slice(4, 5))
+FACTUAL = np.array([[0.20, 1.0, 0.0, 0.0, 0.0]])
+MOVED = np.array([[0.50, 0.0, 1.0, 0.0, 0.0]])  # number by 0.3, category a -> b
+
+
+def says_one_when_number_is_large(Z):
+    return (Z[:, 0] > 0.4).astype(np.intp)
+
+
+def differences():
+    return metrics.feature_differences(FACTUAL, MOVED, BLOCKS)
+
+
+def test_a_changed_category_is_one_whatever_its_columns():
+    assert differences().tolist() == [[pytest.approx(0.3), 1.0, 0.0]]
+
+
+@pytest.mark.parametrize(
+    ("metric", "by_hand"),
+    [(metrics.l0, 2.0), (metrics.l1, 1.3), (metrics.l2, 1.09), (metrics.linf, 1.0)],
+)
+def test_distances_by_hand(metric, by_hand):
+    assert metric(differences()) == pytest.approx([by_hand])
+
+
+def test_a_drift_below_the_tolerance_is_no_change():
+    assert metrics.l0(np.array([[1e-6, 2e-5]])).tolist() == [1.0]
+
+
+@pytest.mark.parametrize(
+    ("immutable", "count"), [([True, False, False], 1), ([True, True, False], 2), ([False, False, True], 0)]
+)
+def test_violations_count_changed_immutable_features(immutable, count):
+    assert metrics.violations(differences(), np.array(immutable)).tolist() == [count]
+
+
+def test_redundancy_counts_features_that_can_go_back_alone():
+    found = metrics.redundancy(FACTUAL, MOVED, BLOCKS, says_one_when_number_is_large, 1)
+    assert found.tolist() == [1.0]  # the category is idle, the number is not
+
+
+def test_redundancy_per_column_counts_both_columns_of_the_category():
+    found = metrics.redundancy_columns(FACTUAL, MOVED, says_one_when_number_is_large, 1)
+    assert found.tolist() == [2.0]
+
+
+def test_redundancy_per_column_counts_a_drift_that_redundancy_does_not():
+    drifted = MOVED + np.array([[0, 0, 0, 0, 1e-7]])
+    assert metrics.redundancy(FACTUAL, drifted, BLOCKS, says_one_when_number_is_large, 1).tolist() == [1.0]
+    assert metrics.redundancy_columns(FACTUAL, drifted, says_one_when_number_is_large, 1).tolist() == [3.0]
+
+
+def test_redundancy_without_any_change_asks_nothing():
+    def never(Z):
+        raise AssertionError("asked")
+
+    assert metrics.redundancy(FACTUAL, FACTUAL, BLOCKS, never, 1).tolist() == [0.0]
+
+
+def test_redundancy_works_for_either_target():
+    back = metrics.redundancy(MOVED, FACTUAL, BLOCKS, says_one_when_number_is_large, 0)
+    assert back.tolist() == [1.0]
+
+
+def test_ynn_is_the_share_of_target_labels_among_the_five_nearest():
+    line = np.arange(10.0)[:, np.newaxis]
+    labels = np.array([0, 0, 0, 1, 1, 1, 0, 0, 0, 0])
+    index = NearestNeighbors().fit(line)
+    # nearest to 4.1: 4 5 3 6 2 -> 1 1 1 0 0;  nearest to 8.9: 9 8 7 6 5 -> 0 0 0 0 1
+    found = metrics.ynn(np.array([[4.1], [8.9]]), index, labels, 1)
+    assert found == pytest.approx([0.6, 0.2])
+
+
+def test_distance_to_rows_counts_another_category_once():
+    rows = np.array([[0.1, 1.0, 0.0, 0.0, 0.0], [0.5, 0.0, 0.0, 1.0, 0.0]])
+    # to the first: 0.4 + 1 (a -> b); to the second: 0 + 1 (c -> b)
+    assert metrics.distance_to_rows(MOVED, rows, BLOCKS) == pytest.approx([1.0])
+
+
+def test_pairwise_distance_is_the_mean_over_pairs():
+    three = np.array([[0.0, 1, 0, 0, 0], [0.5, 1, 0, 0, 0], [0.5, 0, 1, 0, 1]])
+    # 0.5, 0.5 + 1 + 1, 1 + 1
+    assert metrics.pairwise_distance(three, BLOCKS) == pytest.approx((0.5 + 2.5 + 2.0) / 3)
+
+
+def test_distinct_changes_is_the_share_of_different_feature_sets():
+    three = np.array([[0.3, 1, 0, 0, 0], [0.5, 1, 0, 0, 0], [0.5, 0, 1, 0, 0]])
+    assert metrics.distinct_changes(FACTUAL[0], three, BLOCKS) == pytest.approx(2 / 3)
+
+
+def test_diversity_of_one_is_not_a_number():
+    assert np.isnan(metrics.pairwise_distance(MOVED, BLOCKS))
+    assert np.isnan(metrics.distinct_changes(FACTUAL[0], MOVED, BLOCKS))
