@@ -6,8 +6,8 @@ import pytest
 
 pytest.importorskip("torch", reason="the benchmark's network needs torch")
 
-from onbmacf.bench import network  # noqa: E402
-from onbmacf.bench.datasets import Description, as_task  # noqa: E402
+from onbmacf.bench import network
+from onbmacf.bench.datasets import Description, as_task
 
 SMALL = Description("y", (1,), ("no", "yes"), immutable=("age",), ordinal={"size": ("S", "M", "L")})
 

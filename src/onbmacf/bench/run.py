@@ -26,7 +26,13 @@ from onbmacf.bench.results import MANIFEST
 
 TIME_LIMIT = 1800.0
 POLL = 0.5
-PRELOADED = ["onbmacf.bench.results", "onbmacf.bench.network", "onbmacf.bench.datasets", "numba", "scipy.sparse.csgraph"]
+PRELOADED = [
+    "onbmacf.bench.results",
+    "onbmacf.bench.network",
+    "onbmacf.bench.datasets",
+    "numba",
+    "scipy.sparse.csgraph",
+]
 
 
 @dataclass(frozen=True)

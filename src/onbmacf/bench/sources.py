@@ -12,8 +12,8 @@ import os
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from io import BytesIO
 from importlib.resources import files
+from io import BytesIO
 from pathlib import Path
 
 import pandas as pd
