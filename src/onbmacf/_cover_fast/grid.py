@@ -7,8 +7,8 @@ A coarse sum is the sum of the integer gaps between two grid points. For two tam
     coarse sum <= sure   implies  sum <= limit            coarse sum > maybe   implies  sum > limit
 
 so only the thin band between is summed in float64. A row with a coordinate outside its column's window (a
-gross outlier) is put on the window's edge and is not tame: that only shortens its gaps, so `maybe` holds for it
-and `sure` does not. Squared gaps keep their upper 16 bits, which loses less than one unit per column.
+gross outlier) is put on the window's edge and is not tame: that only shortens its gaps, so `maybe` holds for
+it and `sure` does not. Squared gaps keep their upper 16 bits, which loses less than one unit per column.
 """
 
 from __future__ import annotations
