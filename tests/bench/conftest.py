@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-pytest.importorskip("torch", reason="the benchmark's network needs torch")
+torch = pytest.importorskip("torch", reason="the benchmark's network needs torch")
+torch.set_num_threads(1)  # the tests themselves run side by side
 
 from onbmacf.bench import network  # noqa: E402
 from onbmacf.bench.datasets import Description, as_task  # noqa: E402

@@ -175,7 +175,7 @@ def test_growing_spheres_draws_within_the_shell(small_task):
             z[block.start] = 1.0
     points = _draw(small_task, z, 0.2, 0.4, np.random.default_rng(0))
     distance = np.sqrt((feature_differences(z[np.newaxis], points, small_task.blocks) ** 2).sum(axis=1))
-    assert 0.2 <= distance.min()
+    assert distance.min() >= 0.2
     assert distance.max() <= 0.4
 
 

@@ -2,8 +2,8 @@
 
     name  ->  locate  ->  path and SHA-256 of the (unzipped) content
 
-saheart ships with the package. A folder given by the caller or by ONBMACF_DATA comes first. A file there that differs from the published one is
-used with a warning; a download that differs is an error.
+A folder given by the caller or by ONBMACF_DATA comes first; saheart also ships with the package. A file that
+differs from the published one is used with a warning; a download that differs is an error.
 """
 
 import gzip
@@ -12,8 +12,8 @@ import os
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from io import BytesIO
 from importlib.resources import files
+from io import BytesIO
 from pathlib import Path
 
 import pandas as pd
