@@ -330,3 +330,14 @@ def test_read_only_and_fortran_arrays_work(order):
     answers = ONBMACF().fit(table, above).explain(table)
     assert list(answers.statuses) == ["found"] * 4
     assert list(answers.to_frame().columns[-2:]) == ["x0", "x1"]
+
+
+def test_a_model_that_fails_only_on_counterfactuals_says_what_it_raised(fitted):
+    def fragile(rows):
+        if (rows["x"] > 0.5).any():
+            raise OverflowError("too far")
+        return np.zeros(len(rows), dtype=int)
+
+    fitted.black_box_.model = fragile
+    answer = fitted.explain({"x": 0.5, "y": 6, "t": "red"})[0]
+    assert (answer.status, answer.reason) == ("model_error", "the model raised OverflowError: too far")

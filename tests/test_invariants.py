@@ -117,3 +117,13 @@ def _is_stranger(explainer: ONBMACF, row: pd.DataFrame) -> bool:
     return bool(
         explainer.cover_.labels[home] != explainer.black_box_.codes(explainer.black_box_.model(row).to_numpy())[0]
     )
+
+
+def test_persisting_takes_in_a_row_of_a_label_unseen_in_fit(heart):
+    def model(rows):
+        return np.select([rows["ldl"] > 50, rows["ldl"] > 5], ["absurd", "high"], "low")
+
+    explainer = ONBMACF(recover="persist").fit(heart, model)
+    answers = explainer.explain(pd.concat([heart.head(1).assign(ldl=60.0), heart.head(3)]))
+    assert answers[0].label == "absurd"
+    assert list(answers.statuses) == ["found"] * 4

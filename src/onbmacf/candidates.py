@@ -53,7 +53,7 @@ class Search(NamedTuple):
     metric: Metric
     boundary: str
     rounds: Rows  # balls per factual to have tried after each round, nearest bound first; the last has no end
-    balls_left: Callable[[], Rows]  # per factual: how many more balls its budget allows
+    afford: Callable[[Rows], Rows]  # per factual: how many of so many balls its budget allows
 
 
 def shortlist(
@@ -107,8 +107,9 @@ def _one_pass(
     tried = 0
     found: list[Candidates] = []
     for last in search.rounds:
-        size = np.minimum(last - tried, search.balls_left())[pairs.factual]
-        now = (place >= tried) & (place < tried + size)
+        due = (place >= tried) & (place < last)
+        size = search.afford(np.bincount(pairs.factual[due], minlength=len(z)))
+        now = due & (place < tried + size[pairs.factual])
         kept, goal = project(z, _only(pairs, now), balls, features, label_of, relaxation)
         goal = reduce_changes(z, goal, kept, balls.labels, features, label_of)  # line 6
         home_balls, ball = balls.at(home[kept.factual]), balls.at(kept.ball)

@@ -15,6 +15,7 @@ from onbmacf.distance import Matrix, Metric, blocks, check_metric, distances
 from onbmacf.errors import ParameterError
 
 Rows = NDArray[np.intp]
+LARGE = 1e9  # cells of rows x rows x columns: the plain functions take some seconds there
 COMPETITORS = ("uncovered", "all")
 
 
@@ -41,29 +42,65 @@ class BallCover:
         return self.radii == 0
 
 
-def build_cover(Z: Matrix, labels: Rows, metric: Metric = "manhattan", competitors: str = "uncovered") -> BallCover:
+def build_cover(
+    Z: Matrix,
+    labels: Rows,
+    metric: Metric = "manhattan",
+    competitors: str = "uncovered",
+    *,
+    fast: bool | None = None,
+    threads: int | None = None,
+) -> BallCover:
     """Cover the rows of each label with open balls that hold no row of another label.
 
     labels are integer codes. With competitors="all" every row of the class may become a centre, also one that
-    is covered already (the paper's text); by default only uncovered ones may (its line 8).
+    is covered already (the paper's text); by default only uncovered ones may (its line 8). `fast` picks the compiled
+    twins of `nearest_enemy` and `greedy_cover`, which give the same cover; None lets the size of the table decide.
     """
     check_metric(metric)
     check_choice("competitors", competitors, COMPETITORS)
     classes = np.unique(labels)
     if len(classes) < 2:
         raise ParameterError("a cover needs two labels: with one there is nothing to be counter to.")
-    reach = nearest_enemy(Z, labels, metric)
+    if fast is None:
+        fast = is_large(len(Z), Z.shape[1])
+    reach = line_9(Z, labels, metric, fast, threads)
     owner = np.empty(len(Z), dtype=np.intp)
     centers: list[Rows] = []
     n_balls = 0
     for label in classes:  # line 3
         rows = np.flatnonzero(labels == label)  # line 4
-        chosen, owned = greedy_cover(Z[rows], reach[rows], metric, competitors)
+        chosen, owned = lines_6_to_18(Z[rows], reach[rows], metric, competitors, fast, threads)
         centers.append(rows[chosen])
         owner[rows] = owned + n_balls
         n_balls += len(chosen)
     center = np.concatenate(centers)
     return BallCover(center, reach[center], labels[center].astype(np.intp), owner, reach)
+
+
+def is_large(n_rows: int, n_columns: int) -> bool:
+    """Say whether a table is worth the compiled twins, which take seconds to load, and more the first time."""
+    return n_rows * n_rows * n_columns > LARGE
+
+
+def line_9(Z: Matrix, labels: Rows, metric: Metric, fast: bool, threads: int | None = None) -> Matrix:
+    """Return the nearest enemy's distance of every row, by the plain function or its compiled twin."""
+    if fast and isinstance(metric, str):
+        from onbmacf._cover_fast import nearest_enemy_fast
+
+        return nearest_enemy_fast(Z, labels, metric, threads)
+    return nearest_enemy(Z, labels, metric)
+
+
+def lines_6_to_18(
+    Z: Matrix, reach: Matrix, metric: Metric, competitors: str, fast: bool, threads: int | None = None
+) -> tuple[Rows, Rows]:
+    """Return the greedy cover of one label, by the plain function or its compiled twin."""
+    if fast and isinstance(metric, str):
+        from onbmacf._cover_fast import greedy_cover_fast
+
+        return greedy_cover_fast(Z, reach, metric, competitors, threads)
+    return greedy_cover(Z, reach, metric, competitors)
 
 
 def nearest_enemy(Z: Matrix, labels: Rows, metric: Metric) -> Matrix:

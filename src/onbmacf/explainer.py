@@ -123,6 +123,7 @@ class ONBMACF:
         self.labels_ = self.black_box_.learn_classes(N)
         self.Z_ = self.space_.encode_numbers(N)
         self.cover_ = build_cover(self.Z_, self.labels_, self.metric, self.competitors)
+        self.probes_ = N[probe_rows(len(N))]
         self.warnings_ = _fit_warnings(form, N, self.cover_, self.black_box_, self.labels_)
         for message in self.warnings_:
             warnings.warn(message, OnbmacfWarning, stacklevel=2)
@@ -182,6 +183,7 @@ class ONBMACF:
             self.Z_,
             self.labels_,
             self.cover_,
+            self.probes_,
         ).save(path)
 
     @classmethod
@@ -194,11 +196,11 @@ class ONBMACF:
         classes = np.array([*fitted.classes, None], dtype=object)[:-1]
         box = BlackBox(model, fitted.space.form, explainer.predict_chunk, fitted.output, classes)
         explainer.black_box_ = box
-        probes = probe_rows(len(fitted.Z))
-        differ = int((box.ask(fitted.space.decode_numbers(fitted.Z[probes])) != fitted.labels[probes]).sum())
+        explainer.probes_ = fitted.probes
+        differ = int((box.ask(fitted.probes) != fitted.labels[probe_rows(len(fitted.Z))]).sum())
         if differ:
             raise ModelError(
-                f"{path} was made for another model: {differ} of {len(probes)} probe rows differ. Fit again."
+                f"{path} was made for another model: {differ} of {len(fitted.probes)} probe rows differ. Fit again."
             )
         return explainer
 

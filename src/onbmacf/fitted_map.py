@@ -32,11 +32,12 @@ class FittedMap:
     Z: NDArray[np.float64]
     labels: NDArray[np.intp]
     cover: BallCover
+    probes: NDArray[np.float64]  # fitted rows, as numbers, by which the model is recognised
 
     def save(self, path: Any) -> None:
         """Write the map to one file."""
         space, form = self.space, self.space.form
-        arrays = {"Z": self.Z, "row_labels": self.labels, "low": space.low, "span": space.span}
+        arrays = {"Z": self.Z, "probes": self.probes, "row_labels": self.labels, "low": space.low, "span": space.span}
         arrays |= {f"known_{position}": values for position, values in space.known.items()}
         arrays |= {name: getattr(self.cover, name) for name in COVER}
         manifest = {
@@ -72,6 +73,7 @@ class FittedMap:
             Z=arrays["Z"],
             labels=arrays["row_labels"],
             cover=BallCover(*(arrays[name] for name in COVER)),
+            probes=arrays["probes"],
         )
 
 

@@ -43,9 +43,9 @@ def surface_distance(distance: Matrix, radius: Matrix, boundary: str) -> Matrix:
 def crossing(z: Matrix, goal: Matrix, home: Balls, ball: Balls, metric: Metric, boundary: str) -> Matrix:
     """Return per line the share of the way from z to goal at which the boundary is met.
 
-    All arguments have one line per pair. 0 if z is beyond the boundary already, 1 if even
-    the goal is not (decision 0010). Under Manhattan the difference is monotone along the segment, since every
-    coordinate of the goal is either z's or the centre's; under other metrics one crossing is found.
+    All arguments have one line per pair. 0 if z is beyond the boundary already, 1 if even the goal is not
+    (decision 0010). Under Manhattan and "surface" the difference is monotone along the segment, since every
+    coordinate of the goal is either z's or the centre's; otherwise one crossing is found.
     """
 
     def beyond(lines: NDArray[np.intp], share: Matrix) -> NDArray[np.bool_]:

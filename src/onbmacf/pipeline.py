@@ -69,7 +69,7 @@ def search(
     """
     home, balls, pairs = prepare(ground, z, codes, wanted)
     meter = Meter(label_of, len(z), ground, n)
-    how = Search(n, ground.metric, ground.boundary, rounds_of(ground.search, pairs), meter.balls_left)
+    how = Search(n, ground.metric, ground.boundary, rounds_of(ground.search, pairs), meter.afford)
     candidates = shortlist(z, home, pairs, balls, ground.features, meter.label_of, how)
     labels = balls.labels[candidates.ball]
     walked = walk(
@@ -94,13 +94,13 @@ class Meter:
         self._spent += np.bincount(factual, minlength=len(self._spent))
         return self._label_of(points, factual)
 
-    def balls_left(self) -> Rows:
-        """Return per factual how many more balls can be tried within the budget."""
+    def afford(self, n_balls: Rows) -> Rows:
+        """Return per factual how many of the balls can be tried within the budget, and note where not all can."""
         if self._budget is None:
-            return np.full(len(self._spent), np.iinfo(np.intp).max // 2)
+            return n_balls
         left = np.maximum(0, (self._budget - self._spent) // self._per_ball)
-        self.ran_out |= left == 0
-        return left
+        self.ran_out |= left < n_balls
+        return np.minimum(left, n_balls)
 
 
 def rounds_of(search: str, pairs: Pairs) -> Rows:
@@ -116,7 +116,8 @@ def prepare(ground: Ground, z: Matrix, codes: Rows, wanted: NDArray[np.bool_]) -
     """Return each factual's home ball, all balls with those of re-covered homes behind, and the opposing pairs."""
     balls = ground.balls
     home = home_balls(distances(z, balls.points, ground.metric), balls.radii, ground.association, ground.boundary)
-    opposing = wanted[:, balls.labels]
+    is_known = balls.labels < wanted.shape[1]  # a row taken into the map may have a label unseen in fit
+    opposing = wanted[:, np.where(is_known, balls.labels, 0)] & is_known
     strangers = np.flatnonzero(balls.labels[home] != codes)  # line 15
     opposing[strangers, home[strangers]] = False  # line 17
     extra = [_overlay(ground, z[line], int(home[line])) for line in strangers]

@@ -143,18 +143,23 @@ def answer(questions: Questions, search_result: tuple[Found, Rows], metric: Metr
     N = questions.numbers(found.counterfactual, found.factual)
     labels = questions.black_box.ask_labels(N)
     holds = questions.black_box.codes(labels) == found.label
+    raised = {int(row): error for row, error in zip(found.factual, labels, strict=True) if isinstance(error, Exception)}
     n_found = np.bincount(found.factual, minlength=len(questions.places))
     found, N, labels = Found(*(part[holds] for part in found)), N[holds], labels[holds]
     n_held = np.bincount(found.factual, minlength=len(questions.places))
     batch = _batch(questions, found, N, labels, metric)
     statuses, reasons = questions.statuses.copy(), questions.reasons.copy()
     for row in questions.open_lines():
-        statuses[row], reasons[row] = _verdict(int(n_found[row]), int(n_held[row]), n, bool(row in ran_out))
+        statuses[row], reasons[row] = _verdict(
+            int(n_found[row]), int(n_held[row]), n, bool(row in ran_out), raised.get(int(row))
+        )
     return Explanations(questions.frame, questions.labels, statuses, reasons, batch)
 
 
-def _verdict(n_found: int, n_held: int, n: int, ran_out: bool) -> tuple[Status, str]:
+def _verdict(n_found: int, n_held: int, n: int, ran_out: bool, error: Exception | None) -> tuple[Status, str]:
     """Return status and reason of a row that was searched."""
+    if n_held == 0 and error is not None:
+        return Status.MODEL_ERROR, f"the model raised {type(error).__name__}: {error}"
     if n_found > n_held == 0:
         reason = "the model gave another label when it was asked again about the very values to be returned: "
         return Status.MODEL_ERROR, reason + "it is not deterministic, or tells apart rows that are equal once scaled."

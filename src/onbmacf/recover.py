@@ -9,14 +9,15 @@ answer changes (decision 0011).
 
 import numpy as np
 
-from onbmacf.cover import BallCover, Rows, greedy_cover
+from onbmacf.cover import BallCover, Rows, is_large, lines_6_to_18
 from onbmacf.distance import Matrix, Metric, blocks, distances
 
 
 def recover(z: Matrix, members: Matrix, reach: Matrix, metric: Metric, competitors: str) -> tuple[Rows, Matrix]:
     """Return the members chosen as centres of smaller balls, in order, and their radii."""
     radii = np.minimum(reach, distances(z[np.newaxis], members, metric)[0])
-    centers, _ = greedy_cover(members, radii, metric, competitors)
+    fast = is_large(len(members), members.shape[1])
+    centers, _ = lines_6_to_18(members, radii, metric, competitors, fast, threads=1)
     return centers, radii[centers]
 
 

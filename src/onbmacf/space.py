@@ -165,7 +165,7 @@ class FeatureSpace:
 
 
 def one_hot_height(metric: Any) -> float:
-    """Return the height of an active level at which a changed category costs 1 under the metric."""
+    """Return the height of an active level at which a changed category costs 1; for a function of points, 1."""
     return {"manhattan": 0.5, "euclidean": float(np.sqrt(0.5))}.get(metric, 1.0) if isinstance(metric, str) else 1.0
 
 

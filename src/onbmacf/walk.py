@@ -55,7 +55,7 @@ def walk(
     said = np.full(len(line), np.iinfo(np.intp).min)
     said[is_new] = label_of(points[is_new], factual[is_new])
     answers = said.reshape(n_walks, n_stops)
-    points = points.reshape(n_walks, n_stops, -1)
+    points = points.reshape(n_walks, n_stops, z.shape[1])
     hit = _first(answers == ball_labels[:, np.newaxis])  # line 27; if none says so, line 32: the goal
     before = np.arange(n_stops) < hit[:, np.newaxis]
     moved = (points != z[candidates.factual][:, np.newaxis]).any(axis=2)

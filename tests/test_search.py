@@ -1,0 +1,106 @@
+"""How far the search looks: best first or everywhere, within a budget, in one process or several."""
+
+import threading
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from onbmacf import ONBMACF, Schema
+from onbmacf.candidates import Pairs
+from onbmacf.errors import OnbmacfWarning
+from onbmacf.pipeline import chunks, rounds_of
+
+
+def wavy(rows):
+    """A boundary with many folds, so that the cover has many balls."""
+    return (np.sin(25 * rows["a"]) + np.cos(31 * rows["b"]) + rows["c"] > 0.4).astype(int)
+
+
+@pytest.fixture(scope="module")
+def table():
+    rng = np.random.default_rng(5)
+    return pd.DataFrame(rng.random((2500, 3)).round(4), columns=list("abc"))
+
+
+@pytest.fixture(scope="module")
+def fitted(table):
+    return ONBMACF(2, search="exhaustive").fit(table, wavy)
+
+
+def explain(fitted, rows, **parameters):
+    explainer = ONBMACF(**{"n_counterfactuals": 2, **parameters})
+    for name in ("space_", "black_box_", "labels_", "Z_", "cover_", "probes_", "warnings_"):
+        setattr(explainer, name, getattr(fitted, name))
+    return explainer.explain(rows)
+
+
+def test_best_first_asks_far_less_and_is_nearly_as_near(fitted, table):
+    assert len(fitted.cover_) > 500
+    every, best = explain(fitted, table.head(40), search="exhaustive"), explain(fitted, table.head(40))
+    assert best.n_rows < every.n_rows / 2
+    assert list(best.statuses) == list(every.statuses) == ["found"] * 40
+    assert best.to_frame()["distance"].mean() < 1.1 * every.to_frame()["distance"].mean()
+
+
+def test_with_few_balls_both_searches_give_the_same_answer(heart):
+    model = lambda rows: (rows["tobacco"] + rows["ldl"] > 10).astype(int)  # noqa: E731
+    schema = Schema.infer(heart, immutable=["age"])
+    frames = [
+        ONBMACF(3, search=how).fit(heart, model, schema=schema).explain(heart.head(30)).to_frame()
+        for how in ("best_first", "exhaustive")
+    ]
+    pd.testing.assert_frame_equal(*frames)
+
+
+@pytest.mark.parametrize("budget", [200, 450, 1200])
+@pytest.mark.parametrize("search", ["best_first", "exhaustive"])
+def test_a_budget_of_questions_is_never_exceeded(fitted, table, budget, search):
+    free = explain(fitted, table.head(1), search="exhaustive")
+    assert free.n_rows > 1200
+    for row in range(5):
+        answers = explain(fitted, table.iloc[[row]], search=search, max_model_rows=budget)
+        assert answers.n_rows <= budget
+        if search == "exhaustive":
+            assert answers[0].status == "found"
+            assert "max_model_rows was used up" in answers[0].reason
+
+
+def test_a_budget_too_small_for_anything_is_said(fitted, table):
+    answer = explain(fitted, table.head(1), max_model_rows=5)[0]
+    assert (answer.status, answer.counterfactuals) == ("infeasible", ())
+    assert "max_model_rows" in answer.reason
+
+
+def test_the_same_answers_for_any_number_of_processes(fitted, table):
+    alone, together = explain(fitted, table.head(30)), explain(fitted, table.head(30), n_jobs=2)
+    pd.testing.assert_frame_equal(alone.to_frame(), together.to_frame())
+    assert together.n_rows == alone.n_rows
+
+
+def test_a_model_that_cannot_travel_stays_in_this_process_and_says_so(table):
+    lock = threading.Lock()
+
+    def held(rows):
+        with lock:
+            return wavy(rows)
+
+    explainer = ONBMACF(n_jobs=2).fit(table.head(300), held)
+    with pytest.warns(OnbmacfWarning, match="cannot be sent to other processes"):
+        answers = explainer.explain(table.head(10))
+    assert list(answers.statuses) == ["found"] * 10
+
+
+def test_rounds_double_until_every_ball_is_in(fitted):
+    pairs = Pairs(np.repeat([0, 1], [1000, 10]), np.r_[np.arange(1000), np.arange(10)])
+    assert rounds_of("exhaustive", pairs).tolist() == [1000]
+    rounds = rounds_of("best_first", pairs)
+    assert rounds.tolist()[:3] == [128, 384, 896]
+    assert rounds[-1] >= 1000
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2, 5])
+@pytest.mark.parametrize("n", [0, 1, 7, 100])
+def test_chunks_hold_every_row_once(n, n_jobs):
+    pieces = chunks(n, 10_000, n_jobs)
+    assert [row for piece in pieces for row in range(n)[piece]] == list(range(n))
