@@ -66,7 +66,7 @@ class BlackBox:
 
     def ask_labels(self, N: NDArray[np.float64]) -> NDArray[Any]:
         """Return the model's own labels; a caught exception stands where it raised."""
-        return np.concatenate(list(self._answers(N)) or [np.empty(0, dtype=object)])
+        return np.concatenate(list(self._answers(N))) if len(N) else np.empty(0, dtype=object)
 
     def codes(self, labels: NDArray[Any]) -> Codes:
         """Return the position of each label among the classes and then the unseen ones, or FAILED."""

@@ -7,6 +7,7 @@ The only place that knows dtypes, column names, indexes and missing values.
 
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -52,11 +53,22 @@ class TableForm:
 
     def frame(self, N: NDArray[np.float64]) -> pd.DataFrame:
         """Return numbers as rows with the caller's columns and dtypes: the inverse of `numbers`."""
-        columns = {
-            feature.name: _column(N[:, position], feature, dtype)
-            for position, (feature, dtype) in enumerate(zip(self.schema.features, self.dtypes, strict=True))
-        }
+        columns = {}
+        for position, feature in enumerate(self.schema.features):
+            if feature.is_numeric:
+                columns[feature.name] = _as_dtype(N[:, position], feature.kind, self.dtypes[position])
+            else:
+                columns[feature.name] = self._level_arrays[position].take(N[:, position].astype(np.intp))
         return pd.DataFrame(columns, index=pd.RangeIndex(len(N)), copy=False)
+
+    @cached_property
+    def _level_arrays(self) -> dict[int, Any]:
+        """The levels of each feature that has them, in the caller's dtype."""
+        return {
+            position: pd.Series(list(feature.levels or ()), dtype=object).astype(dtype).array
+            for position, (feature, dtype) in enumerate(zip(self.schema.features, self.dtypes, strict=True))
+            if not feature.is_numeric
+        }
 
     def rows_for_model(self, N: NDArray[np.float64]) -> Any:
         """Return numbers in the very form the caller gave to fit: a frame or an array."""
@@ -116,14 +128,10 @@ def _codes(column: "pd.Series[Any]", levels: tuple[Any, ...]) -> NDArray[np.intp
     return known[found]  # factorize says -1 for a missing value: the last entry
 
 
-def _column(numbers: NDArray[np.float64], feature: Feature, dtype: Any) -> Any:
-    if feature.is_numeric:
-        if isinstance(dtype, np.dtype) and not pd.api.types.is_object_dtype(dtype):
-            return numbers.astype(dtype)
-        whole = feature.kind == "integer"
-        return pd.array(numbers.astype(np.int64) if whole else numbers).astype(dtype)
-    levels = pd.Series(list(feature.levels or ()), dtype=object).astype(dtype).array
-    return levels.take(numbers.astype(np.intp))
+def _as_dtype(numbers: NDArray[np.float64], kind: str, dtype: Any) -> Any:
+    if isinstance(dtype, np.dtype) and not pd.api.types.is_object_dtype(dtype):
+        return numbers.astype(dtype)
+    return pd.array(numbers.astype(np.int64) if kind == "integer" else numbers).astype(dtype)
 
 
 def _with_levels(feature: Feature, column: "pd.Series[Any]") -> Feature:

@@ -7,8 +7,8 @@ import pytest
 torch = pytest.importorskip("torch", reason="the benchmark's network needs torch")
 torch.set_num_threads(1)  # the tests themselves run side by side
 
-from onbmacf.bench import network  # noqa: E402
-from onbmacf.bench.datasets import Description, as_task  # noqa: E402
+from onbmacf.bench import network
+from onbmacf.bench.datasets import Description, as_task
 
 SMALL = Description("y", (1,), ("no", "yes"), immutable=("age",), ordinal={"size": ("S", "M", "L")})
 

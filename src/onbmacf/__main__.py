@@ -1,0 +1,5 @@
+"""`python -m onbmacf`: the command line without its script."""
+
+from onbmacf.cli import main
+
+main()

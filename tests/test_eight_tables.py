@@ -1,0 +1,73 @@
+"""The paper's eight tables at their full sizes, with a 32-16 ReLU network and 200 rows of either class each."""
+
+import hashlib
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from onbmacf import ONBMACF, Relaxation
+from onbmacf.bench.datasets import DESCRIPTIONS, load_task
+from onbmacf.bench.network import trained_network
+from onbmacf.cover import build_cover
+
+N_ROWS = 200
+PLAIN_FITS = 10_000  # rows up to which the plain cover is compared with the compiled one; six tables are whole
+
+pytestmark = [
+    pytest.mark.parametrize("name", DESCRIPTIONS),
+    pytest.mark.filterwarnings("ignore::onbmacf.errors.OnbmacfWarning"),
+]
+
+
+@pytest.fixture(scope="module")
+def fitted(data_dir, tmp_path_factory):
+    """Fit each table once per worker."""
+    made = {}
+
+    def fit(name):
+        if name not in made:
+            task = load_task(name, data_dir)
+            network = trained_network(task, seed=0)
+            model = lambda rows: network.label_of(task.space.encode(rows))  # noqa: E731
+            made[name] = (task, ONBMACF().fit(task.table, model, schema=task.schema))
+        return made[name]
+
+    return fit
+
+
+def digest(frame: pd.DataFrame) -> str:
+    return hashlib.sha256(frame.sort_index(kind="stable").to_csv(float_format="%.17g").encode()).hexdigest()
+
+
+@pytest.mark.xdist_group("tables")
+def test_every_row_is_answered_and_no_answer_depends_on_the_batch(fitted, name):
+    task, explainer = fitted(name)
+    rows = task.table.sample(N_ROWS, random_state=1)
+    answers = explainer.explain(rows)
+    assert list(answers.statuses) == ["found"] * N_ROWS  # success rate 1.000
+    whole = answers.to_frame()
+    assert (explainer.black_box_.model(whole[task.table.columns]) == whole["to"]).all()
+    assert_immutables_stay(task, rows, whole)
+    for size in (1, 7):
+        parts = [explainer.explain(rows[i : i + size]).to_frame() for i in range(0, N_ROWS, size)]
+        assert digest(pd.concat(parts)) == digest(whole)
+    assert digest(explainer.explain(rows.sample(frac=1, random_state=2)).to_frame()) == digest(whole)
+
+
+def assert_immutables_stay(task, rows, found):
+    kept = found[found["relaxation"] != Relaxation.IMMUTABILITY]
+    locked = list(task.schema.immutable)
+    pd.testing.assert_frame_equal(kept[locked], rows.loc[kept.index, locked])
+
+
+@pytest.mark.xdist_group("tables")
+def test_the_compiled_cover_is_the_plain_one(fitted, name):
+    task, explainer = fitted(name)
+    rows = np.random.default_rng(0).permutation(len(task.table))[:PLAIN_FITS]
+    Z, labels = explainer.Z_[rows], explainer.labels_[rows]
+    fast = [build_cover(Z, labels, fast=True, threads=threads) for threads in (1, 2)]
+    plain = build_cover(Z, labels, fast=False)
+    for compiled in fast:
+        for field in ("centers", "radii", "labels", "owner", "reach"):
+            np.testing.assert_array_equal(getattr(compiled, field), getattr(plain, field))

@@ -1,0 +1,69 @@
+"""The package as a newcomer meets it: import, README, demo, command line."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import onbmacf
+
+README = Path(__file__).parents[1] / "README.md"
+
+
+def python(code: str) -> str:
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+
+
+def test_importing_the_package_imports_nothing_heavy():
+    loaded = python("import onbmacf, sys; print(*sys.modules)").split()
+    assert not {"numpy", "pandas", "sklearn", "numba", "torch", "scipy"} & set(loaded)
+
+
+def test_help_imports_nothing_heavy():
+    code = "import sys; sys.argv = ['onbmacf', '--help']\nfrom onbmacf.cli import main\n"
+    code += "try: main()\nexcept SystemExit: pass\nprint('MODULES', *sys.modules)"
+    loaded = python(code).split("MODULES")[1].split()
+    assert not {"sklearn", "numba", "torch"} & set(loaded)
+
+
+def test_every_public_name_is_there_and_documented():
+    for name in onbmacf.__all__:
+        assert getattr(onbmacf, name).__doc__
+    assert set(onbmacf.__all__) <= set(dir(onbmacf))
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        onbmacf.nonsense  # noqa: B018
+
+
+def test_the_ten_lines_of_the_readme_run():
+    (code,) = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), flags=re.S)
+    assert python(code).startswith("If ")
+
+
+def test_the_readme_shows_what_the_demo_prints():
+    from onbmacf.demo import demo_text, run_demo
+
+    (shown,) = re.findall(r"\$ onbmacf demo --people 2\n(.*?)```", README.read_text(encoding="utf-8"), flags=re.S)
+    demo = run_demo(2)
+    assert demo_text(demo).splitlines()[0].split(":")[0] == shown.splitlines()[0].split(":")[0]
+    assert [answer.factual.name for answer in demo.answers] == [0, 3]
+    assert list(demo.answers.statuses) == ["found", "found"]
+    assert (demo.answers.to_frame()["age"].to_numpy() == demo.answers.rows["age"].to_numpy()).all()
+
+
+def test_the_command_line_says_errors_in_one_line_and_exits_with_2(monkeypatch, capsys):
+    from onbmacf import cli
+    from onbmacf.errors import ParameterError
+
+    monkeypatch.setattr(cli, "app", lambda: (_ for _ in ()).throw(ParameterError("n must be 1.")))
+    with pytest.raises(SystemExit) as stopped:
+        cli.main()
+    assert stopped.value.code == 2
+    assert capsys.readouterr().err == "onbmacf: n must be 1.\n"
+
+
+def test_the_demo_command():
+    done = subprocess.run([sys.executable, "-m", "onbmacf", "demo", "--people", "1"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "Person 0, 52 years: at risk" in done.stdout
