@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-REQUIREMENTS = ["NICEx==0.2.3", "numpy<2", "pandas<2"]
+REQUIREMENTS = ["NICEx==0.2.3", "numpy<2", "pandas<2", "scikit-learn", "scipy"]
 SAME = 1e-9  # of a feature's range
 
 
