@@ -5,7 +5,6 @@ import pandas as pd
 import pytest
 
 torch = pytest.importorskip("torch", reason="the benchmark's network needs torch")
-torch.set_num_threads(1)  # the tests themselves run side by side
 
 from onbmacf.bench import network
 from onbmacf.bench.datasets import Description, as_task
@@ -27,6 +26,12 @@ def small_frame(rows=240):
     )
     score = frame["income"] - 2 * frame["debt"] + 10 * (frame["city"] == "B") + 0.2 * frame["age"]
     return frame.assign(y=(score > 42).astype(int))
+
+
+@pytest.fixture(autouse=True, scope="session")
+def one_thread():
+    """The tests themselves run side by side."""
+    torch.set_num_threads(1)
 
 
 @pytest.fixture(scope="session")
