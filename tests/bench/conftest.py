@@ -4,9 +4,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-torch = pytest.importorskip("torch", reason="the benchmark's network needs torch")
-
-from onbmacf.bench import network
 from onbmacf.bench.datasets import Description, as_task
 
 SMALL = Description("y", (1,), ("no", "yes"), immutable=("age",), ordinal={"size": ("S", "M", "L")})
@@ -31,7 +28,7 @@ def small_frame(rows=240):
 @pytest.fixture(autouse=True, scope="session")
 def one_thread():
     """The tests themselves run side by side."""
-    torch.set_num_threads(1)
+    pytest.importorskip("torch", reason="the benchmark's network needs torch").set_num_threads(1)
 
 
 @pytest.fixture(scope="session")
@@ -41,4 +38,6 @@ def small_task():
 
 @pytest.fixture(scope="session")
 def small_network(small_task):
+    from onbmacf.bench import network
+
     return network.trained_network(small_task, seed=0)
