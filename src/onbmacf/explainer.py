@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from onbmacf._check import check_between, check_choice, check_count, listed
+from onbmacf._check import check_between, check_choice, check_count, check_within, listed
 from onbmacf.associate import ASSOCIATIONS, home_balls
 from onbmacf.candidates import Features
 from onbmacf.cover import COMPETITORS, BallCover, build_cover
@@ -24,7 +24,8 @@ from onbmacf.explanation import Explanations
 from onbmacf.fitted_map import FittedMap
 from onbmacf.geometry import BOUNDARIES
 from onbmacf.model import BlackBox
-from onbmacf.pipeline import SEARCHES, Ground, chunks
+from onbmacf.neighbours import Neighbours
+from onbmacf.pipeline import SEARCHES, STRATEGIES, Ground, chunks
 from onbmacf.questions import Part, Questions, answer, joined, search_part
 from onbmacf.recover import absorb
 from onbmacf.schema import Schema
@@ -42,11 +43,14 @@ PARAMETERS = (
     "association",
     "boundary",
     "recover",
+    "strategy",
+    "plausibility",
     "search",
     "max_model_rows",
     "predict_chunk",
     "n_jobs",
 )
+N_NEIGHBOURS = 5  # y of the field's yNN
 N_PROBES = 64  # rows asked twice at fit, and again at load
 
 
@@ -63,6 +67,10 @@ class ONBMACF:
     association : the ball of a row that none covers: nearest "surface" or nearest "center" (decision 0006).
     boundary : balls meet at equal "surface" distance d - r or at equal "ratio" d / r (decision 0005).
     recover : what happens to a home ball of another label: an "overlay" for this row, or "persist" (0011).
+    strategy : "paper" walks from the boundary as Algorithm 3 does; "refined" also reduces in a second order, tightens
+        every change and prefers counterfactuals that change different features (decision 0025).
+    plausibility : for "refined", the least share of a counterfactual's 5 nearest fitted rows that must have its label,
+        from 0 (the nearest point) to 1; it gives way before an immutable feature does.
     search : "exhaustive" tries every opposing ball, as the paper does; "best_first" tries them by a lower bound of
         their boundary's distance, at least 128, and stops when no nearer one is to be expected (decision 0024).
     max_model_rows : the most rows that may be asked of the model for one factual; the best so far is returned.
@@ -91,6 +99,8 @@ class ONBMACF:
         association: str = "surface",
         boundary: str = "surface",
         recover: str = "overlay",
+        strategy: str = "refined",
+        plausibility: float = 0.6,
         search: str = "best_first",
         max_model_rows: int | None = None,
         predict_chunk: int = 512,
@@ -104,6 +114,8 @@ class ONBMACF:
         self.association = association
         self.boundary = boundary
         self.recover = recover
+        self.strategy = strategy
+        self.plausibility = plausibility
         self.search = search
         self.max_model_rows = max_model_rows
         self.predict_chunk = predict_chunk
@@ -229,7 +241,18 @@ class ONBMACF:
             self.max_steps,
             self.search,
             self.max_model_rows,
+            self.strategy,
+            self.plausibility,
+            self._neighbours(),
         )
+
+    def _neighbours(self) -> Neighbours | None:
+        """Return the index of fitted rows, made when it is first needed."""
+        if self.strategy == "paper" or self.plausibility == 0:
+            return None
+        if getattr(self, "neighbours_", None) is None:
+            self.neighbours_ = Neighbours(self.Z_, self.labels_, self.space_.to_unit, N_NEIGHBOURS)
+        return self.neighbours_
 
     def _absorb(self, z: Matrix, code: int) -> None:
         """Let a row of another label than its home ball into the map for good."""
@@ -259,6 +282,8 @@ class ONBMACF:
         check_choice("association", self.association, ASSOCIATIONS)
         check_choice("boundary", self.boundary, BOUNDARIES)
         check_choice("recover", self.recover, RECOVERIES)
+        check_choice("strategy", self.strategy, STRATEGIES)
+        check_within("plausibility", self.plausibility, 0, 1)
         check_choice("search", self.search, SEARCHES)
         if self.max_model_rows is not None:
             check_count("max_model_rows", self.max_model_rows)

@@ -85,6 +85,11 @@ class FeatureSpace:
         """Per feature: whether it must keep its value."""
         return np.array([feature.immutable for feature in self.schema.features])
 
+    @cached_property
+    def to_unit(self) -> Matrix:
+        """Per column of Z: the factor that makes an active level 1."""
+        return np.where([self._is_group(feature) for feature in self.feature_of], 1.0 / self.height, 1.0)
+
     def encode(self, table: Any) -> Matrix:
         """Return rows of the caller as encoded points."""
         return self.encode_numbers(self.form.numbers(_frame_of(table, self.form)))

@@ -15,6 +15,7 @@ from onbmacf.candidates import Candidates, LabelOf, between
 from onbmacf.distance import Matrix
 
 Snap = Callable[[Matrix, Matrix, Matrix], Matrix]
+WAY_BACK = 16  # parts into which the way to a refined counterfactual is cut
 
 
 class Walked(NamedTuple):
@@ -65,6 +66,24 @@ def walk(
     walks = np.arange(n_walks)
     semifactual = np.where(has[:, np.newaxis], points[walks, last], z[candidates.factual])
     return Walked(points[walks, hit], semifactual, has)
+
+
+def way_back(
+    z: Matrix, labels: NDArray[np.intp], factual: NDArray[np.intp], point: Matrix, label_of: LabelOf, snap: Snap
+) -> Walked:
+    """Look at the way from the factual to each point: the semifactual is the last place of the factual's label."""
+    n_stops = WAY_BACK - 1
+    shares = np.arange(1, WAY_BACK) / WAY_BACK
+    line = np.repeat(np.arange(len(point)), n_stops)
+    start, goal = z[factual[line]], point[line]
+    places = snap(start + np.tile(shares, len(point))[:, np.newaxis] * (goal - start), start, goal)
+    same = label_of(places, factual[line]) == labels[factual[line]]
+    same &= (places != start).any(axis=1)
+    same = same.reshape(len(point), n_stops)
+    last = n_stops - 1 - _first(same[:, ::-1])
+    has = same.any(axis=1)
+    found = places.reshape(len(point), n_stops, z.shape[1])[np.arange(len(point)), last]
+    return Walked(point, np.where(has[:, np.newaxis], found, z[factual]), has)
 
 
 def _first(mask: NDArray[np.bool_]) -> NDArray[np.intp]:
