@@ -134,7 +134,7 @@ def test_released_counts_rows_by_their_first_counterfactual():
     assert audit.overview(answers)["released"] == 2
     (sentence,) = [text for text in audit.findings(answers, schema) if "without touching" in text]
     assert "without touching b or c for 2 of 3 rows" in sentence
-    assert "It changes b for 1 and c for 1." in sentence
+    assert "Among these, b changes for 1 and c changes for 1." in sentence
 
 
 def test_one_released_feature_is_said_in_the_singular():

@@ -16,10 +16,11 @@ Counts are over counterfactuals; burden and releases are over rows, by each row'
 
 from onbmacf.audit.changes import changes_by_feature, pair_matrix, pairs, semifactual_distances, single_changes
 from onbmacf.audit.figures import compare, compare_changes, overview, released, status_counts
-from onbmacf.audit.groups import bands, burden, burden_gaps
+from onbmacf.audit.groups import as_groups, bands, burden, burden_gaps
 from onbmacf.audit.sentences import findings
 
 __all__ = [
+    "as_groups",
     "bands",
     "burden",
     "burden_gaps",

@@ -25,6 +25,7 @@ BURDEN = ["measure", "group", "n_rows", "estimate", "low", "high"]
 GAPS = ["measure", "group", "other", "n_rows", "n_other", "gap", "low", "high", "excludes_zero"]
 CELLS = 4_000_000  # drawn at a time
 MISSING = "(missing)"
+OTHER = "(other)"
 
 
 def bands(column: Any, edges: Sequence[float] | None = None, n_bands: int = 4) -> "pd.Series[Any]":
@@ -42,6 +43,16 @@ def bands(column: Any, edges: Sequence[float] | None = None, n_bands: int = 4) -
     names = [f"below {cuts[0]:g}", *between, f"{cuts[-1]:g} and above"]
     codes = np.where(np.isnan(numbers), -1, np.searchsorted(cuts, numbers, side="right"))
     return pd.Series(pd.Categorical.from_codes(codes, names, ordered=True), index=column.index, name=column.name)
+
+
+def as_groups(column: "pd.Series[Any]", most: int = 8) -> "pd.Series[Any]":
+    """Return a column fit to group by: numbers with many values as bands, the rarer of many levels as one group."""
+    if column.nunique() <= most:
+        return column
+    if pd.api.types.is_numeric_dtype(column.dtype) and not pd.api.types.is_bool_dtype(column.dtype):
+        return bands(column)
+    kept = column.astype(object).value_counts(sort=True).index[: most - 1]
+    return column.astype(object).where(column.isin(kept) | column.isna(), OTHER)
 
 
 def burden(

@@ -59,13 +59,13 @@ def _released(answers: Explanations, schema: Schema) -> list[str]:
     if not n_released:
         return [f"No row needed an immutable feature changed ({names})."] if n_asked else []
     counts = [line for line in released(answers, schema).itertuples() if line.n_rows]
-    each = _listed([f"{line.feature} for {line.n_rows:,}" for line in counts])
+    each = _listed([f"{line.feature} changes for {line.n_rows:,}" for line in counts])
     touched, one = _listed([str(line.feature) for line in counts], "or"), len(counts) == 1
     return [
         f"This model cannot be made to decide otherwise without touching {touched} "
         f"for {n_released:,} of {n_asked:,} rows ({_percent(n_released / n_asked)}): "
         f"no counterfactual that keeps {'it' if one else 'them'} was found there"
-        + ("." if one else f". It changes {each}.")
+        + ("." if one else f". Among these, {each}.")
     ]
 
 
@@ -82,11 +82,12 @@ def _gaps(name: str, frame: pd.DataFrame) -> list[str]:
 
 def _gap(name: str, line: Any) -> str:
     more = "higher" if line.gap > 0 else "lower"
-    unit = _points if str(line.measure).startswith("share_") else shown
-    low, high = sorted((abs(line.low), abs(line.high)))
+    times, unit = (100, " percentage points") if str(line.measure).startswith("share_") else (1, "")
+    sizes = (abs(line.gap), *sorted((abs(line.low), abs(line.high))))
+    gap, low, high = (f"{times * size:.3g}" for size in sizes)
     return (
-        f"By {name}: {SAID[line.measure]} is {unit(abs(line.gap))} {more} for {quoted(line.group)} than for "
-        f"{quoted(line.other)} (interval {unit(low)} to {unit(high)})."
+        f"By {name}: {SAID[line.measure]} is {gap}{unit} {more} for {quoted(line.group)} than for "
+        f"{quoted(line.other)} (interval {low} to {high})."
     )
 
 
@@ -149,7 +150,3 @@ def _listed(words: list[str], last: str = "and") -> str:
 
 def _percent(share: float) -> str:
     return "-" if pd.isna(share) else f"{100 * share:.0f} %" if share >= 0.1 or share == 0 else f"{100 * share:.1f} %"
-
-
-def _points(gap: float) -> str:
-    return f"{100 * gap:.1f} percentage points"

@@ -7,9 +7,19 @@ most colour-blind readers, and each is paired with a hatch, a marker or a line s
 Names and labels come from tables: they are drawn as text, never as formulas.
 """
 
-from onbmacf.plots._audit import burden, change_frequencies, pair_heatmap
+from onbmacf.plots._audit import AXIS_NAMES, burden, change_frequencies, pair_heatmap
 from onbmacf.plots._map import cover, walk
 from onbmacf.plots._methods import front, radar
 from onbmacf.plots._single import before_after
 
-__all__ = ["before_after", "burden", "change_frequencies", "cover", "front", "pair_heatmap", "radar", "walk"]
+__all__ = [
+    "AXIS_NAMES",
+    "before_after",
+    "burden",
+    "change_frequencies",
+    "cover",
+    "front",
+    "pair_heatmap",
+    "radar",
+    "walk",
+]
