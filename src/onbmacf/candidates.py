@@ -35,6 +35,8 @@ class Features(NamedTuple):
     starts: Rows  # first column of each feature
     of_column: Rows  # feature of each column
     is_immutable: NDArray[np.bool_]
+    constrain: Callable[[Matrix, Matrix], Matrix] | None = None  # points, z -> points that keep the user's rules
+    max_changes: int | None = None
 
 
 class Candidates(NamedTuple):
@@ -113,6 +115,8 @@ def _one_pass(
         now = due & (place < tried + size[pairs.factual])
         kept, goal = project(z, only(pairs, now), balls, features, label_of, relaxation)
         goal = reduce_changes(z[kept.factual], goal, features, keeper(kept, balls, label_of))  # line 6
+        few = few_enough(z[kept.factual], goal, features)
+        kept, goal = only(kept, few), goal[few]
         home_balls, ball = balls.at(home[kept.factual]), balls.at(kept.ball)
         share = crossing(z[kept.factual], goal, home_balls, ball, search.metric, search.boundary)  # line 7
         found.append(Candidates(kept.factual, kept.ball, goal, share, np.zeros(len(share), dtype=np.intp)))
@@ -141,12 +145,23 @@ def project(
 
     The relaxations first drop that the projected centre must be inside its ball, then the immutability itself.
     """
-    centers = balls.points[pairs.ball]
-    if relaxation is Relaxation.IMMUTABILITY:
-        return pairs, centers  # a centre is a fitted row: inside its ball and of its label
-    projected = _locked(z, centers, pairs, features)
+    projected = balls.points[pairs.ball]
+    if relaxation is not Relaxation.IMMUTABILITY:
+        projected = _locked(z, projected, pairs, features)
+    elif features.constrain is None:
+        return pairs, projected  # a centre is a fitted row: inside its ball and of its label
+    if features.constrain is not None:
+        projected = features.constrain(projected, z[pairs.factual])
     viable = label_of(projected, pairs.factual) == balls.labels[pairs.ball]
     return only(pairs, viable), projected[viable]
+
+
+def few_enough(start: Matrix, points: Matrix, features: Features) -> NDArray[np.bool_]:
+    """Say which points change no more features than the rules allow."""
+    if features.max_changes is None:
+        return np.ones(len(points), dtype=bool)
+    changed = np.logical_or.reduceat(points != start, features.starts, axis=1)
+    return changed.sum(axis=1) <= features.max_changes
 
 
 def keeper(pairs: Pairs, balls: Balls, label_of: LabelOf) -> Keeps:

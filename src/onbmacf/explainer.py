@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from onbmacf._check import check_between, check_choice, check_count, check_within, listed
 from onbmacf.associate import ASSOCIATIONS, home_balls
 from onbmacf.candidates import Features
+from onbmacf.constraints import Constraints
 from onbmacf.cover import COMPETITORS, BallCover, build_cover
 from onbmacf.distance import Matrix, Metric, check_metric, distances
 from onbmacf.errors import ModelError, OnbmacfWarning, ParameterError
@@ -131,6 +132,7 @@ class ONBMACF:
         form = TableForm.fit(table, schema)
         N = form.numbers(form.arrange(table)[0])
         self.space_ = FeatureSpace.of_numbers(form, N, one_hot_height(self.metric))
+        Constraints(self.space_, self.space_.schema.rules)  # contradictions are told before any work
         self.black_box_ = BlackBox(model, form, self.predict_chunk, output)
         self.labels_ = self.black_box_.learn_classes(N)
         self.Z_ = self.space_.encode_numbers(N)
@@ -154,7 +156,7 @@ class ONBMACF:
             warnings.warn(message, OnbmacfWarning, stacklevel=2)
         box = self.black_box_
         calls, asked = box.n_calls, box.n_rows
-        questions = Questions.of(frame, self.space_, box, targets)
+        questions = Questions.of(frame, self.space_, box, targets, Constraints(self.space_, self.space_.schema.rules))
         lines = questions.open_lines()
         if self.recover == "persist":
             parts = [self._absorb_and_search(questions.part(lines[i : i + 1])) for i in range(len(lines))]
@@ -227,7 +229,10 @@ class ONBMACF:
     def _ground(self) -> Ground:
         space = self.space_
         starts = np.array([block.start for block in space.blocks])
-        features = Features(starts, space.feature_of, space.is_immutable)
+        constraints = Constraints(space, space.schema.rules)
+        constrain = constraints.constrain if constraints else None
+        max_changes = space.schema.rules.max_changes
+        features = Features(starts, space.feature_of, space.is_immutable, constrain, max_changes)
         return Ground(
             self.Z_,
             self.labels_,

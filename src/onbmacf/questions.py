@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from onbmacf.constraints import Constraints
 from onbmacf.distance import Matrix, Metric, paired
 from onbmacf.explanation import Batch, Explanations, Relaxation, Status
 from onbmacf.model import FAILED, BlackBox
@@ -21,6 +22,7 @@ from onbmacf.pipeline import Found, Ground, search
 from onbmacf.space import FeatureSpace
 
 Rows = NDArray[np.intp]
+FORBIDDEN = -2  # a point that breaks a rule: never asked, never accepted
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,9 +40,17 @@ class Questions:
     statuses: NDArray[Any]
     reasons: NDArray[Any]
     places: Rows  # positions in the caller's rows
+    constraints: Constraints
 
     @classmethod
-    def of(cls, frame: pd.DataFrame, space: FeatureSpace, black_box: BlackBox, targets: Rows | None) -> "Questions":
+    def of(
+        cls,
+        frame: pd.DataFrame,
+        space: FeatureSpace,
+        black_box: BlackBox,
+        targets: Rows | None,
+        constraints: Constraints,
+    ) -> "Questions":
         """Turn rows into points, ask the model for their labels, and settle what cannot be searched."""
         N = space.form.numbers(frame)
         faults = space.form.faults(frame, N)
@@ -54,7 +64,8 @@ class Questions:
         wanted = _wanted(codes, targets, len(black_box.classes))
         statuses, reasons = _settled(faults, labels, codes, targets)
         labels[codes == FAILED] = None
-        return cls(frame, space, black_box, N, z, labels, codes, wanted, statuses, reasons, np.arange(len(frame)))
+        places = np.arange(len(frame))
+        return cls(frame, space, black_box, N, z, labels, codes, wanted, statuses, reasons, places, constraints)
 
     def open_lines(self) -> Rows:
         """Return the positions of the rows that are still to be searched."""
@@ -76,8 +87,18 @@ class Questions:
         )
 
     def ask(self, points: Matrix, factual: Rows) -> Rows:
-        """Return the model's label codes of encoded points; features left alone keep the factual's own values."""
-        return self.black_box.ask(self.numbers(points, factual))
+        """Return the model's label codes of encoded points; FORBIDDEN, unasked, where a rule is broken."""
+        N = self.numbers(points, factual)
+        if not self.constraints:
+            return self.black_box.ask(N)
+        codes = np.full(len(N), FORBIDDEN, dtype=np.intp)
+        good = self.constraints.allowed(N, self.N[factual])
+        codes[good] = self.black_box.ask(N[good])
+        return codes
+
+    def snap(self, points: Matrix, z: Matrix, goal: Matrix) -> Matrix:
+        """Round discrete features, and put values where the rules allow them."""
+        return self.constraints.constrain(self.space.snap(points, z, goal), z)
 
     def numbers(self, points: Matrix, factual: Rows) -> Matrix:
         """Return encoded points as numbers, near their factuals."""
@@ -121,9 +142,7 @@ def search_part(ground: Ground, questions: Questions, n: int) -> Part:
     """Search the answers to some questions; places in the result are those of the whole batch."""
     box = questions.black_box
     calls, asked = box.n_calls, box.n_rows
-    found, ran_out = search(
-        ground, questions.z, questions.codes, questions.wanted, questions.ask, questions.space.snap, n
-    )
+    found, ran_out = search(ground, questions.z, questions.codes, questions.wanted, questions.ask, questions.snap, n)
     found = found._replace(factual=questions.places[found.factual])
     return Part(found, questions.places[ran_out], box.n_calls - calls, box.n_rows - asked, os.getpid())
 
