@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from onbmacf.candidates import Features, LabelOf, Pairs, few_enough, keeper, only, project, reduce_changes
+from onbmacf.candidates import Features, LabelOf, Pairs, few_enough, keeper, only, passes, project, reduce_changes
 from onbmacf.distance import Matrix, Metric, paired
 from onbmacf.explanation import Relaxation
 from onbmacf.geometry import Balls
@@ -79,7 +79,9 @@ def propose(
 ) -> Lines:
     """Project and reduce the nearest balls; more of them, then released immutables, for a factual without a point."""
     found: list[Lines] = []
-    for step, relaxation in ((0, Relaxation.NONE), (2, Relaxation.IMMUTABILITY)):
+    for step, relaxation in enumerate(passes(features)):
+        if relaxation is Relaxation.PROJECTION:
+            continue  # balls say where to go; whether a projected centre stays inside its ball is not asked here
         order = np.lexsort((pairs.ball, bounds, pairs.factual))
         pairs, bounds = only(pairs, order), bounds[order]
         place, tried = np.arange(len(order)) - np.searchsorted(pairs.factual, pairs.factual), 0

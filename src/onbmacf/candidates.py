@@ -37,6 +37,7 @@ class Features(NamedTuple):
     is_immutable: NDArray[np.bool_]
     constrain: Callable[[Matrix, Matrix], Matrix] | None = None  # points, z -> points that keep the user's rules
     max_changes: int | None = None
+    may_release: bool = True  # whether immutable features may change as a last resort
 
 
 class Candidates(NamedTuple):
@@ -65,7 +66,7 @@ def shortlist(
     """Lines 2-14: per factual the n candidates with the nearest boundary point, relaxing where there is none."""
     bounds = lower_bounds(z, home, pairs, balls, search)
     found: list[Candidates] = []
-    for step, relaxation in enumerate(Relaxation):
+    for step, relaxation in enumerate(passes(features)):
         if not len(pairs.factual):
             break
         near = _one_pass(z, home, pairs, bounds, balls, features, label_of, relaxation, search)
@@ -73,6 +74,12 @@ def shortlist(
         left = ~np.isin(pairs.factual, near.factual)  # lines 11, 13
         pairs, bounds = only(pairs, left), bounds[left]
     return _joined(found, z.shape[1])
+
+
+def passes(features: Features) -> list[Relaxation]:
+    """Return what may be given up, in order (lines 11-14)."""
+    last = [Relaxation.IMMUTABILITY] if features.may_release else []
+    return [Relaxation.NONE, Relaxation.PROJECTION, *last]
 
 
 def lower_bounds(z: Matrix, home: Rows, pairs: Pairs, balls: Balls, search: Search) -> Matrix:
