@@ -1,5 +1,7 @@
 """The audit's frames against counting by hand over the single explanations."""
 
+from dataclasses import fields as fields_of
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -39,11 +41,9 @@ def made_of(changed, relaxations=None, factual=None, groups=None):
         "distance": np.arange(1.0, n + 1),
         "semifactual_distance": np.full(n, np.nan),
     }
-    from dataclasses import fields as fields_of
-    from dataclasses import replace
-
     for field in fields_of(batch):  # whatever else a batch holds, one entry per line
-        fields.setdefault(field.name, np.repeat(np.asarray(getattr(batch, field.name))[:1], n, axis=0))
+        held = getattr(batch, field.name)
+        fields.setdefault(field.name, None if held is None else np.repeat(np.asarray(held)[:1], n, axis=0))
     fields["semifactual_values"] = fields["values"]
     statuses = np.full(len(rows), "found", dtype=object)
     return replace(

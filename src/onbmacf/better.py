@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from onbmacf.candidates import Features, LabelOf, Pairs, keeper, only, project, reduce_changes
+from onbmacf.candidates import Features, LabelOf, Pairs, few_enough, keeper, only, passes, project, reduce_changes
 from onbmacf.distance import Matrix, Metric, paired
 from onbmacf.explanation import Relaxation
 from onbmacf.geometry import Balls
@@ -79,7 +79,9 @@ def propose(
 ) -> Lines:
     """Project and reduce the nearest balls; more of them, then released immutables, for a factual without a point."""
     found: list[Lines] = []
-    for step, relaxation in ((0, Relaxation.NONE), (2, Relaxation.IMMUTABILITY)):
+    for step, relaxation in enumerate(passes(features)):
+        if relaxation is Relaxation.PROJECTION:
+            continue  # balls say where to go; whether a projected centre stays inside its ball is not asked here
         order = np.lexsort((pairs.ball, bounds, pairs.factual))
         pairs, bounds = only(pairs, order), bounds[order]
         place, tried = np.arange(len(order)) - np.searchsorted(pairs.factual, pairs.factual), 0
@@ -156,6 +158,7 @@ def choose(z: Matrix, lines: Lines, features: Features, plausible: Plausible, wi
     The k-th choice does not depend on n: the first k of n + 1 are the first k of n. Where the wish for plausibility
     can be met by some line of a factual, the others stand behind.
     """
+    lines = _at(lines, np.flatnonzero(few_enough(z[lines.factual], lines.point, features)))
     score, changed = _scores(z, lines, features, wish.metric), _changed(z, lines, features)
     if wish.plausibility > 0:
         short = plausible(lines.point, lines.label) < wish.plausibility

@@ -35,6 +35,9 @@ class Features(NamedTuple):
     starts: Rows  # first column of each feature
     of_column: Rows  # feature of each column
     is_immutable: NDArray[np.bool_]
+    constrain: Callable[[Matrix, Matrix], Matrix] | None = None  # points, z -> points that keep the user's rules
+    max_changes: int | None = None
+    may_release: bool = True  # whether immutable features may change as a last resort
 
 
 class Candidates(NamedTuple):
@@ -63,7 +66,7 @@ def shortlist(
     """Lines 2-14: per factual the n candidates with the nearest boundary point, relaxing where there is none."""
     bounds = lower_bounds(z, home, pairs, balls, search)
     found: list[Candidates] = []
-    for step, relaxation in enumerate(Relaxation):
+    for step, relaxation in enumerate(passes(features)):
         if not len(pairs.factual):
             break
         near = _one_pass(z, home, pairs, bounds, balls, features, label_of, relaxation, search)
@@ -71,6 +74,12 @@ def shortlist(
         left = ~np.isin(pairs.factual, near.factual)  # lines 11, 13
         pairs, bounds = only(pairs, left), bounds[left]
     return _joined(found, z.shape[1])
+
+
+def passes(features: Features) -> list[Relaxation]:
+    """Return what may be given up, in order (lines 11-14)."""
+    last = [Relaxation.IMMUTABILITY] if features.may_release else []
+    return [Relaxation.NONE, Relaxation.PROJECTION, *last]
 
 
 def lower_bounds(z: Matrix, home: Rows, pairs: Pairs, balls: Balls, search: Search) -> Matrix:
@@ -113,6 +122,8 @@ def _one_pass(
         now = due & (place < tried + size[pairs.factual])
         kept, goal = project(z, only(pairs, now), balls, features, label_of, relaxation)
         goal = reduce_changes(z[kept.factual], goal, features, keeper(kept, balls, label_of))  # line 6
+        few = few_enough(z[kept.factual], goal, features)
+        kept, goal = only(kept, few), goal[few]
         home_balls, ball = balls.at(home[kept.factual]), balls.at(kept.ball)
         share = crossing(z[kept.factual], goal, home_balls, ball, search.metric, search.boundary)  # line 7
         found.append(Candidates(kept.factual, kept.ball, goal, share, np.zeros(len(share), dtype=np.intp)))
@@ -141,12 +152,23 @@ def project(
 
     The relaxations first drop that the projected centre must be inside its ball, then the immutability itself.
     """
-    centers = balls.points[pairs.ball]
-    if relaxation is Relaxation.IMMUTABILITY:
-        return pairs, centers  # a centre is a fitted row: inside its ball and of its label
-    projected = _locked(z, centers, pairs, features)
+    projected = balls.points[pairs.ball]
+    if relaxation is not Relaxation.IMMUTABILITY:
+        projected = _locked(z, projected, pairs, features)
+    elif features.constrain is None:
+        return pairs, projected  # a centre is a fitted row: inside its ball and of its label
+    if features.constrain is not None:
+        projected = features.constrain(projected, z[pairs.factual])
     viable = label_of(projected, pairs.factual) == balls.labels[pairs.ball]
     return only(pairs, viable), projected[viable]
+
+
+def few_enough(start: Matrix, points: Matrix, features: Features) -> NDArray[np.bool_]:
+    """Say which points change no more features than the rules allow."""
+    if features.max_changes is None:
+        return np.ones(len(points), dtype=bool)
+    changed = np.logical_or.reduceat(points != start, features.starts, axis=1)
+    return changed.sum(axis=1) <= features.max_changes
 
 
 def keeper(pairs: Pairs, balls: Balls, label_of: LabelOf) -> Keeps:

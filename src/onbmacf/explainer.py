@@ -5,22 +5,25 @@ table, model  ->  fit  ->  space_, cover_        rows  ->  explain  ->  Explanat
 
 import os
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from copy import copy
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from onbmacf._check import check_between, check_choice, check_count, check_within, listed
 from onbmacf.associate import ASSOCIATIONS, home_balls
 from onbmacf.candidates import Features
+from onbmacf.constraints import Constraints
 from onbmacf.cover import COMPETITORS, BallCover, build_cover
 from onbmacf.distance import Matrix, Metric, check_metric, distances
 from onbmacf.errors import ModelError, OnbmacfWarning, ParameterError
 from onbmacf.executor import run_all
-from onbmacf.explanation import Explanations
+from onbmacf.explanation import Explanations, Status, merged
 from onbmacf.fitted_map import FittedMap
 from onbmacf.geometry import BOUNDARIES
 from onbmacf.model import BlackBox
@@ -33,6 +36,9 @@ from onbmacf.space import FeatureSpace, one_hot_height
 from onbmacf.table import TableForm
 
 Rows = NDArray[np.intp]
+RELEASES = ("immutable", "nothing", "rules")
+FRONT_DIALS = (0.0, 0.6, 1.0)  # plausibilities at which the front is searched
+FRONT_POINTS = 12  # counterfactuals per row and dial that compete for the front
 RECOVERIES = ("overlay", "persist")
 PARAMETERS = (
     "n_counterfactuals",
@@ -45,6 +51,7 @@ PARAMETERS = (
     "recover",
     "strategy",
     "plausibility",
+    "release",
     "search",
     "max_model_rows",
     "predict_chunk",
@@ -52,6 +59,14 @@ PARAMETERS = (
 )
 N_NEIGHBOURS = 5  # y of the field's yNN
 N_PROBES = 64  # rows asked twice at fit, and again at load
+
+
+class _Wish(NamedTuple):
+    """What one call of explain asks for."""
+
+    targets: Rows | None
+    min_probability: float
+    front: bool
 
 
 class ONBMACF:
@@ -71,6 +86,8 @@ class ONBMACF:
         every change and prefers counterfactuals that change different features (decision 0025).
     plausibility : for "refined", the least share of a counterfactual's 5 nearest fitted rows that must have its label,
         from 0 (the nearest point) to 1; it gives way before an immutable feature does.
+    release : what may be given up when nothing else is found: "immutable" features (the paper's last resort),
+        "nothing", or as few "rules" as will do. What was given up is said with each answer.
     search : "exhaustive" tries every opposing ball, as the paper does; "best_first" tries them by a lower bound of
         their boundary's distance, at least 128, and stops when no nearer one is to be expected (decision 0024).
     max_model_rows : the most rows that may be asked of the model for one factual; the best so far is returned.
@@ -101,6 +118,7 @@ class ONBMACF:
         recover: str = "overlay",
         strategy: str = "refined",
         plausibility: float = 0.6,
+        release: str = "immutable",
         search: str = "best_first",
         max_model_rows: int | None = None,
         predict_chunk: int = 512,
@@ -116,6 +134,7 @@ class ONBMACF:
         self.recover = recover
         self.strategy = strategy
         self.plausibility = plausibility
+        self.release = release
         self.search = search
         self.max_model_rows = max_model_rows
         self.predict_chunk = predict_chunk
@@ -131,6 +150,7 @@ class ONBMACF:
         form = TableForm.fit(table, schema)
         N = form.numbers(form.arrange(table)[0])
         self.space_ = FeatureSpace.of_numbers(form, N, one_hot_height(self.metric))
+        Constraints(self.space_, self.space_.schema.rules)  # contradictions are told before any work
         self.black_box_ = BlackBox(model, form, self.predict_chunk, output)
         self.labels_ = self.black_box_.learn_classes(N)
         self.Z_ = self.space_.encode_numbers(N)
@@ -141,35 +161,54 @@ class ONBMACF:
             warnings.warn(message, OnbmacfWarning, stacklevel=2)
         return self
 
-    def explain(self, rows: Any, target: Any = None) -> Explanations:
+    def explain(
+        self, rows: Any, target: Any = None, *, min_probability: float = 0.0, front: bool = False
+    ) -> Explanations:
         """Explain rows: a DataFrame, Series, dict or array.
 
-        target is a label, several labels, or None for any label but the row's own.
+        target is a label, several labels, or None for any label but the row's own. min_probability asks for a label
+        the model is that sure of. front=True returns, instead of the n best, the whole trade: every counterfactual
+        found that no other beats in distance, number of changes and plausibility at once.
         """
         self._check_parameters()
         self._check_fitted()
-        targets = self._target_codes(target)
+        check_within("min_probability", min_probability, 0, 1)
+        wish = _Wish(self._target_codes(target), min_probability, front)
         frame, ignored = self.space_.form.arrange(rows)
         for message in ignored:
             warnings.warn(message, OnbmacfWarning, stacklevel=2)
-        box = self.black_box_
+        answers = with_reasons(self, self._explain(frame, wish), wish)
+        return replace(answers, warnings=(*self.warnings_, *ignored))
+
+    def _explain(self, frame: pd.DataFrame, wish: "_Wish") -> Explanations:
+        """Explain rows in the fitted order of columns, by this explainer's rules alone."""
+        box, constraints = self.black_box_, Constraints(self.space_, self.space_.schema.rules)
         calls, asked = box.n_calls, box.n_rows
-        questions = Questions.of(frame, self.space_, box, targets)
-        lines = questions.open_lines()
-        if self.recover == "persist":
-            parts = [self._absorb_and_search(questions.part(lines[i : i + 1])) for i in range(len(lines))]
-        else:
-            pieces = [questions.part(lines[piece]) for piece in chunks(len(lines), len(self.cover_), self.n_jobs)]
-            here = partial(search_part, self._ground(), n=self.n_counterfactuals)
-            parts = run_all(here, pieces, self.n_jobs, "explaining")
-        answers = answer(questions, joined(parts, self.space_.width), self.metric, self.n_counterfactuals)
+        questions = Questions.of(frame, self.space_, box, wish.targets, constraints, wish.min_probability)
+        parts = self._search(questions, wish)
+        n = self.n_counterfactuals
+        answers = answer(questions, joined(parts, self.space_.width), self.metric, n, self._index(), wish.front)
         elsewhere = [part for part in parts if part.process != os.getpid()]
         return replace(
             answers,
-            warnings=(*self.warnings_, *ignored),
             n_calls=box.n_calls - calls + sum(part.n_calls for part in elsewhere),
             n_rows=box.n_rows - asked + sum(part.n_rows for part in elsewhere),
         )
+
+    def _search(self, questions: Questions, wish: "_Wish") -> list[Part]:
+        lines = questions.open_lines()
+        if self.recover == "persist":
+            return [self._absorb_and_search(questions.part(lines[i : i + 1])) for i in range(len(lines))]
+        pieces = [questions.part(lines[piece]) for piece in chunks(len(lines), len(self.cover_), self.n_jobs)]
+        ground = self._ground(asks_all=wish.min_probability > 0)
+        if not wish.front:
+            return run_all(partial(search_part, ground, n=self.n_counterfactuals), pieces, self.n_jobs, "explaining")
+        grounds = [replace(ground, plausibility=dial, neighbours=self._index()) for dial in FRONT_DIALS]
+        return [
+            part
+            for ground in grounds
+            for part in run_all(partial(search_part, ground, n=FRONT_POINTS), pieces, self.n_jobs, "explaining")
+        ]
 
     @property
     def classes_(self) -> NDArray[Any]:
@@ -220,14 +259,34 @@ class ONBMACF:
         state = f": {len(self.cover_)} balls over {len(self.Z_)} rows" if hasattr(self, "cover_") else ""
         return f"<ONBMACF n_counterfactuals={self.n_counterfactuals}{state}>"
 
+    def relaxed(self, **changes: Any) -> "ONBMACF":
+        """Return this explainer with other parameters or rules, on the same map."""
+        other = copy(self)
+        rules = changes.pop("rules", None)
+        for name, value in changes.items():
+            setattr(other, name, value)
+        if rules is not None:
+            form = replace(self.space_.form, schema=self.space_.schema.with_rules(rules))
+            other.space_ = replace(self.space_, form=form)
+        return other
+
     def _absorb_and_search(self, question: Questions) -> Part:
         self._absorb(question.z[0], int(question.codes[0]))
         return search_part(self._ground(), question, n=self.n_counterfactuals)
 
-    def _ground(self) -> Ground:
+    def _ground(self, asks_all: bool = False) -> Ground:
         space = self.space_
         starts = np.array([block.start for block in space.blocks])
-        features = Features(starts, space.feature_of, space.is_immutable)
+        constraints = Constraints(space, space.schema.rules)
+        constrain = constraints.constrain if constraints or asks_all else None
+        features = Features(
+            starts,
+            space.feature_of,
+            space.is_immutable,
+            constrain,
+            space.schema.rules.max_changes,
+            self.release != "nothing",
+        )
         return Ground(
             self.Z_,
             self.labels_,
@@ -243,13 +302,11 @@ class ONBMACF:
             self.max_model_rows,
             self.strategy,
             self.plausibility,
-            self._neighbours(),
+            None if self.strategy == "paper" or self.plausibility == 0 else self._index(),
         )
 
-    def _neighbours(self) -> Neighbours | None:
+    def _index(self) -> Neighbours:
         """Return the index of fitted rows, made when it is first needed."""
-        if self.strategy == "paper" or self.plausibility == 0:
-            return None
         if getattr(self, "neighbours_", None) is None:
             self.neighbours_ = Neighbours(self.Z_, self.labels_, self.space_.to_unit, N_NEIGHBOURS)
         return self.neighbours_
@@ -284,6 +341,7 @@ class ONBMACF:
         check_choice("recover", self.recover, RECOVERIES)
         check_choice("strategy", self.strategy, STRATEGIES)
         check_within("plausibility", self.plausibility, 0, 1)
+        check_choice("release", self.release, RELEASES)
         check_choice("search", self.search, SEARCHES)
         if self.max_model_rows is not None:
             check_count("max_model_rows", self.max_model_rows)
@@ -293,6 +351,39 @@ class ONBMACF:
     def _check_fitted(self) -> None:
         if not hasattr(self, "cover_"):
             raise ParameterError("this explainer is not fitted: call fit(table, model) first.")
+
+
+def with_reasons(explainer: ONBMACF, answers: Explanations, wish: _Wish) -> Explanations:
+    """Say which rule blocks the rows without an answer and, on request, answer them with as few released as will do."""
+    blocked = np.flatnonzero(answers.statuses == Status.INFEASIBLE)
+    reasons = answers.reasons.copy()
+    for row, broken in (
+        Constraints(explainer.space_, explainer.schema_.rules)
+        .broken_by(explainer.space_.form.numbers(answers.rows))
+        .items()
+    ):
+        reasons[row] = f"{reasons[row]} The row itself breaks the rule for {listed(broken)}.".strip()
+    answers = replace(answers, reasons=reasons)
+    for what, other in _releases(explainer):
+        if not len(blocked):
+            break
+        tried = other._explain(answers.rows.iloc[blocked], wish)
+        freed = np.flatnonzero(tried.statuses == Status.FOUND)
+        reason = f"{what} blocks: without it there is a counterfactual."
+        answers = merged(answers, tried, blocked, freed, reason, explainer.release == "rules")
+        blocked = np.delete(blocked, freed)
+    return answers
+
+
+def _releases(explainer: ONBMACF) -> Iterator[tuple[str, ONBMACF]]:
+    """Yield what could be released and the explainer without it: each rule, the immutables, then all rules."""
+    rules = explainer.schema_.rules
+    for what, rest in rules.singly_without():
+        yield what, explainer.relaxed(rules=rest)
+    if explainer.release == "nothing" and explainer.schema_.immutable:
+        yield f"immutability of {listed(explainer.schema_.immutable)}", explainer.relaxed(release="immutable")
+    if rules:
+        yield "the rules taken together", explainer.relaxed(rules=rules.only_weights(), release="immutable")
 
 
 def _fit_warnings(form: TableForm, N: Matrix, cover: BallCover, black_box: BlackBox, labels: Rows) -> tuple[str, ...]:

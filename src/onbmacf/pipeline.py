@@ -20,7 +20,7 @@ from onbmacf.distance import Matrix, Metric, distances
 from onbmacf.geometry import Balls
 from onbmacf.neighbours import Neighbours
 from onbmacf.recover import reach_of, recover
-from onbmacf.walk import Snap, walk, way_back
+from onbmacf.walk import WAY_BACK, Snap, walk, way_back
 
 STRATEGIES = ("refined", "paper")
 SEARCHES = ("best_first", "exhaustive")
@@ -66,6 +66,19 @@ class Found(NamedTuple):
     has_semifactual: NDArray[np.bool_]
 
 
+def found_at(found: Found, lines: Rows) -> Found:
+    """Return some lines of what was found."""
+    return Found(
+        found.factual[lines],
+        found.ball[lines],
+        found.label[lines],
+        found.relaxation[lines],
+        found.counterfactual[lines],
+        found.semifactual[lines],
+        found.has_semifactual[lines],
+    )
+
+
 def search(
     ground: Ground, z: Matrix, codes: Rows, wanted: NDArray[np.bool_], label_of: LabelOf, snap: Snap, n: int
 ) -> tuple[Found, NDArray[np.bool_]]:
@@ -104,7 +117,8 @@ class Meter:
 
     def __init__(self, label_of: LabelOf, n_factuals: int, ground: Ground, n: int) -> None:
         self._label_of = label_of
-        self._spent = np.full(n_factuals, 1 + n * (ground.max_steps + 3))  # its own label, the walks, the last check
+        walks = n * (ground.max_steps + 2 if ground.strategy == "paper" else WAY_BACK)
+        self._spent = np.full(n_factuals, 1 + walks + n * (2 + WAY_BACK))  # its own label, the walks, the last checks
         self._per_ball = 1 + len(ground.features.starts)  # the projection, then each feature put back once
         self._budget = ground.max_model_rows
         self.ran_out = np.zeros(n_factuals, dtype=bool)

@@ -86,6 +86,19 @@ def way_back(
     return Walked(point, np.where(has[:, np.newaxis], found, z[factual]), has)
 
 
+def margins(start: Matrix, point: Matrix, holds: Callable[[Matrix, NDArray[np.intp]], NDArray[np.bool_]]) -> Matrix:
+    """Return the share of the way back to the factual that each point can go before its label is lost.
+
+    Looked at in sixteenths of the way; holds(points, lines) says where the label is still there.
+    """
+    shares = 1.0 - np.arange(1, WAY_BACK) / WAY_BACK
+    line = np.repeat(np.arange(len(point)), len(shares))
+    places = start[line] + np.tile(shares, len(point))[:, np.newaxis] * (point[line] - start[line])
+    kept = holds(places, line).reshape(len(point), len(shares))
+    lost = np.where(kept.all(axis=1), len(shares), (~kept).argmax(axis=1))
+    return lost / WAY_BACK
+
+
 def _first(mask: NDArray[np.bool_]) -> NDArray[np.intp]:
     """Return the first true position of each line, the last position where there is none."""
     return np.where(mask.any(axis=1), mask.argmax(axis=1), mask.shape[1] - 1)

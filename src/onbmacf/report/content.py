@@ -18,6 +18,7 @@ from onbmacf.report.fingerprint import model_digest, table_digest, versions
 from onbmacf.report.render import Report
 from onbmacf.report.sections import Groups, sections
 from onbmacf.report.tables import table
+from onbmacf.rules import describe
 from onbmacf.wording import quoted, shown
 
 LIMITS = (
@@ -59,9 +60,11 @@ def audit_report(
     """Audit the answers of a fitted explainer and return the report.
 
     by : columns by whose groups the burden is compared; numbers with many values become bands.
+    cost : what changing a feature costs; by default the weights of the schema's rules.
     others : answers of other models or methods, by name, to set beside these.
     """
     about = About() if about is None else about
+    cost = _weights(explainer) if cost is None else cost
     groups = [Groups.of(answers, name, cost, seed) for name in by]
     gaps = {group.name: group.gaps for group in groups}
     content = {
@@ -89,6 +92,11 @@ def _lead(explainer: ONBMACF, answers: Explanations) -> str:
     return f"{explained} Made by onbmacf {__version__}."
 
 
+def _weights(explainer: ONBMACF) -> dict[Hashable, float] | None:
+    weights = {name: rule.weight for name, rule in explainer.schema_.rules.features.items() if rule.weight != 1}
+    return weights or None
+
+
 def _asked(explainer: ONBMACF, answers: Explanations, target: Any, by: Sequence[Hashable]) -> list[tuple[str, str]]:
     several = target if isinstance(target, list | tuple | set) else [target]
     goal = "any label but the row's own" if target is None else " or ".join(quoted(label) for label in several)
@@ -98,9 +106,18 @@ def _asked(explainer: ONBMACF, answers: Explanations, target: Any, by: Sequence[
         ("Rows explained", f"{len(answers):,}"),
         ("Wanted label", goal),
         ("Must not change", immutable),
+        ("Other rules", _rules(explainer)),
         ("Counterfactuals per row", f"up to {explainer.n_counterfactuals}"),
         ("Burden compared by", ", ".join(str(name) for name in by) or "nothing"),
     ]
+
+
+def _rules(explainer: ONBMACF) -> str:
+    rules = explainer.schema_.rules
+    said = [f"{name}: {describe(rule)}" for name, rule in rules.features.items() if describe(rule)]
+    said += [f"{low} at most {high}" for low, high in rules.at_most]
+    said += [] if rules.max_changes is None else [f"at most {rules.max_changes} changes"]
+    return "; ".join(said) or "none"
 
 
 def _data(explainer: ONBMACF, about: About) -> list[tuple[str, str]]:

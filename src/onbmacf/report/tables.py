@@ -86,7 +86,7 @@ def _cell(column: Any, value: Any) -> str:
         return f"{100 * value:.1f} %"
     if isinstance(value, int | np.integer):
         return f"{value:,}"
-    if isinstance(value, float | np.floating) and abs(value) < 1000:
+    if isinstance(value, float | np.floating) and abs(float(value)) < 1000:
         return f"{value:.3g}"
     return visible(shown(value))
 
