@@ -29,8 +29,8 @@ _UsageError: Any = next(kind for kind in typer.BadParameter.__mro__ if kind.__na
 
 
 @app.callback(invoke_without_command=True)
-def version(
-    show: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
+def about(
+    version_: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
     debug: Annotated[
         bool, typer.Option("--debug", help="Show the traceback of an error (anywhere in the line).")
     ] = False,
@@ -43,7 +43,7 @@ def version(
     onbmacf audit people.csv --target-column income --out report.html
     onbmacf COMMAND --help                                           options and more examples
     """
-    if show:
+    if version_:
         show(__version__)
         raise typer.Exit
 

@@ -23,9 +23,7 @@ def read_table(path: Path, encoding: str = "utf-8", header: bool | None = None) 
         raise TableError(f"{path} {what}: give a CSV file with a header line.")
     if path.suffix.lower() in (".parquet", ".pq"):
         return pd.read_parquet(path)
-    first = _first_line(path, encoding)
-    separator = max(SEPARATORS, key=first.count)
-    names = next(csv.reader(StringIO(first), delimiter=separator), [])
+    separator, names = _first_record(path, encoding)
     has_header = _looks_like_header(path, names) if header is None else header
     if has_header:
         _check_distinct(path, names)
@@ -98,18 +96,21 @@ def sampled(places: list[int], most: int, seed: int) -> list[int]:
     return sorted(np.random.default_rng(seed).choice(places, size=most, replace=False).tolist())
 
 
-def _first_line(path: Path, encoding: str) -> str:
+def _first_record(path: Path, encoding: str) -> tuple[str, list[str]]:
+    """Return the separator and the first record, which may hold line breaks in quotes."""
     opened: Any = gzip.open if path.suffix.lower() == ".gz" else open
     try:
         with opened(path, "rt", encoding=encoding, newline="") as file:
-            line = str(file.readline(1 << 20)).lstrip("\ufeff")
+            start = str(file.read(1 << 20)).lstrip("\ufeff")
     except (UnicodeDecodeError, LookupError) as error:
         raise TableError(f"{path} is not {encoding}: {error}. Say --encoding, e.g. latin-1.") from error
     except (OSError, EOFError) as error:
         raise TableError(f"{path} cannot be read: {error}") from error
+    line = start.splitlines()[0] if start else ""
     if not line.strip():
         raise TableError(f"{path} is empty or starts with an empty line: give a CSV file with a header line.")
-    return line
+    separator = max(SEPARATORS, key=line.count)
+    return separator, next(csv.reader(StringIO(start), delimiter=separator), [])
 
 
 def _looks_like_header(path: Path, names: list[str]) -> bool:

@@ -59,8 +59,11 @@ def pair_heatmap(matrix: pd.DataFrame, most: int = 12, ax: Any = None) -> Any:
     side = 2.2 + 0.5 * len(names)
     ax = new_axes((side + 0.8, side)) if ax is None else ax
     lower = np.ma.masked_where(np.triu(np.ones_like(counts, dtype=bool), 1), counts)
-    if len(names):
-        ax.imshow(lower, cmap="Blues", vmin=0, vmax=max(counts.max(initial=0), 1))
+    edges = np.arange(len(names) + 1) - 0.5
+    if names:
+        ax.pcolormesh(edges, edges, lower, cmap="Blues", vmin=0, vmax=max(counts.max(), 1))
+    ax.set_aspect("equal")
+    ax.invert_yaxis()
     for row, column in zip(*np.tril_indices(len(names)), strict=True):
         dark = counts[row, column] > 0.55 * counts.max()
         looks = {"color": "white" if dark else "black", "fontweight": "bold" if row == column else "normal"}
