@@ -25,7 +25,7 @@ Plausible = Callable[[Matrix, Rows], Matrix]  # points, labels -> share of their
 POOL = 24  # reduced points per factual that are looked at again
 TIGHT = 12  # of these, points that are tightened
 SPARSITY = 0.1  # what one more changed feature costs in the ranking, in units of distance
-PRICE = 0.25  # distance that full plausibility is worth at half the dial
+PRICE = 0.2  # distance that full plausibility is worth at half the dial
 LEVELS = (0.0, 0.6, 1.0)  # shares of neighbours that points are tightened at when the dial is between its ends
 OVERLAP = 1.0  # what it costs to change the same features as a counterfactual chosen before
 
