@@ -6,18 +6,21 @@ table, model  ->  fit  ->  space_, cover_        rows  ->  explain  ->  Explanat
 import os
 import warnings
 from collections.abc import Iterable
+from copy import copy
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from onbmacf._check import check_between, check_choice, check_count, listed
 from onbmacf.associate import ASSOCIATIONS, home_balls
 from onbmacf.candidates import Features
-from onbmacf.cover import COMPETITORS, BallCover, build_cover
+from onbmacf.cover import COMPETITORS, build_cover, check_cover_memory
 from onbmacf.distance import Matrix, Metric, check_metric, distances
+from onbmacf.distributed import explain_on, explain_partitions, is_dask_frame
 from onbmacf.errors import ModelError, OnbmacfWarning, ParameterError
 from onbmacf.executor import run_all
 from onbmacf.explanation import Explanations
@@ -25,6 +28,7 @@ from onbmacf.fitted_map import FittedMap
 from onbmacf.geometry import BOUNDARIES
 from onbmacf.model import BlackBox
 from onbmacf.pipeline import SEARCHES, Ground, chunks
+from onbmacf.probes import fit_warnings, probe_rows
 from onbmacf.questions import Part, Questions, answer, joined, search_part
 from onbmacf.recover import absorb
 from onbmacf.schema import Schema
@@ -47,7 +51,7 @@ PARAMETERS = (
     "predict_chunk",
     "n_jobs",
 )
-N_PROBES = 64  # rows asked twice at fit, and again at load
+N_SAMPLE = 2  # rows explained to know what the answers to a Dask DataFrame look like
 
 
 class ONBMACF:
@@ -109,37 +113,55 @@ class ONBMACF:
         self.predict_chunk = predict_chunk
         self.n_jobs = n_jobs
 
-    def fit(self, table: Any, model: Any, schema: Schema | None = None, *, output: str = "auto") -> "ONBMACF":
+    def fit(
+        self, table: Any, model: Any, schema: Schema | None = None, *, output: str = "auto", client: Any = None
+    ) -> "ONBMACF":
         """Map the table as the model labels it.
 
         model has `predict` or is a callable, and gets rows in the form of `table` (frame or array, same columns
-        and dtypes). output says what it returns where that is not plain: "label" or "probability".
+        and dtypes). output says what it returns where that is not plain: "label" or "probability". A Dask client
+        lends its workers to the cover of a large table, which is the same with and without.
         """
         self._check_parameters()
         form = TableForm.fit(table, schema)
         N = form.numbers(form.arrange(table)[0])
         self.space_ = FeatureSpace.of_numbers(form, N, one_hot_height(self.metric))
+        check_cover_memory(len(N), self.space_.width)
         self.black_box_ = BlackBox(model, form, self.predict_chunk, output)
         self.labels_ = self.black_box_.learn_classes(N)
         self.Z_ = self.space_.encode_numbers(N)
-        self.cover_ = build_cover(self.Z_, self.labels_, self.metric, self.competitors)
+        self.cover_ = build_cover(self.Z_, self.labels_, self.metric, self.competitors, client=client)
         self.probes_ = N[probe_rows(len(N))]
-        self.warnings_ = _fit_warnings(form, N, self.cover_, self.black_box_, self.labels_)
+        self.warnings_ = fit_warnings(form, N, self.cover_, self.black_box_, self.labels_)
         for message in self.warnings_:
             warnings.warn(message, OnbmacfWarning, stacklevel=2)
         return self
 
-    def explain(self, rows: Any, target: Any = None) -> Explanations:
+    def explain(self, rows: Any, target: Any = None, *, client: Any = None) -> Explanations:
         """Explain rows: a DataFrame, Series, dict or array.
 
-        target is a label, several labels, or None for any label but the row's own.
+        target is a label, several labels, or None for any label but the row's own. A Dask client lets its workers
+        explain; a Dask DataFrame gives a Dask DataFrame, namely what `to_frame` gives of each partition.
         """
         self._check_parameters()
         self._check_fitted()
         targets = self._target_codes(target)
+        if is_dask_frame(rows):
+            self._check_order_free()
+            sample = self.space_.form.frame(self.probes_[:N_SAMPLE])
+            return explain_partitions(partial(_explain_alone, self, targets), rows, sample, client)
         frame, ignored = self.space_.form.arrange(rows)
         for message in ignored:
             warnings.warn(message, OnbmacfWarning, stacklevel=2)
+        if client is not None and len(frame):
+            self._check_order_free()
+            answers = explain_on(client, partial(_explain_alone, self, targets), frame)
+        else:
+            answers = self._explain_here(frame, targets)
+        return replace(answers, warnings=(*self.warnings_, *ignored))
+
+    def _explain_here(self, frame: pd.DataFrame, targets: Rows | None) -> Explanations:
+        """Explain rows in fitted column order, in this process and `n_jobs` others."""
         box = self.black_box_
         calls, asked = box.n_calls, box.n_rows
         questions = Questions.of(frame, self.space_, box, targets)
@@ -154,7 +176,6 @@ class ONBMACF:
         elsewhere = [part for part in parts if part.process != os.getpid()]
         return replace(
             answers,
-            warnings=(*self.warnings_, *ignored),
             n_calls=box.n_calls - calls + sum(part.n_calls for part in elsewhere),
             n_rows=box.n_rows - asked + sum(part.n_rows for part in elsewhere),
         )
@@ -265,32 +286,17 @@ class ONBMACF:
         check_count("predict_chunk", self.predict_chunk)
         check_count("n_jobs", self.n_jobs)
 
+    def _check_order_free(self) -> None:
+        if self.recover == "persist":
+            raise ParameterError('recover="persist" answers row after row: it cannot be shared out among workers.')
+
     def _check_fitted(self) -> None:
         if not hasattr(self, "cover_"):
             raise ParameterError("this explainer is not fitted: call fit(table, model) first.")
 
 
-def _fit_warnings(form: TableForm, N: Matrix, cover: BallCover, black_box: BlackBox, labels: Rows) -> tuple[str, ...]:
-    messages = []
-    identifiers = form.identifier_like(N)
-    if identifiers:
-        messages.append(f"every row has its own value in column {listed(identifiers)}: an identifier explains nothing.")
-    conflicting = np.flatnonzero(cover.reach == 0)
-    if len(conflicting):
-        messages.append(
-            f"{len(conflicting)} rows coincide with a row of another label, at positions "
-            f"{listed(conflicting.tolist())}: their balls hold their own point only."
-        )
-    probes = probe_rows(len(N))
-    again = black_box.ask(N[probes])
-    differ = int((again != labels[probes]).sum())
-    if differ:
-        messages.append(
-            f"the model is not deterministic: {differ} of {len(probes)} rows asked twice got another label."
-        )
-    return tuple(messages)
-
-
-def probe_rows(n_rows: int) -> Rows:
-    """Return the rows by which a model is recognised: up to 64, spread evenly."""
-    return np.unique(np.linspace(0, n_rows - 1, num=min(N_PROBES, n_rows)).astype(np.intp))
+def _explain_alone(explainer: ONBMACF, targets: Rows | None, rows: pd.DataFrame) -> Explanations:
+    """Explain on a worker: in this thread alone, with counters of its own (others may use the same map)."""
+    own = copy(explainer)
+    own.n_jobs, own.black_box_ = 1, replace(explainer.black_box_, n_calls=0, n_rows=0, unseen=[])
+    return own._explain_here(own.space_.form.arrange(rows)[0], targets)
