@@ -4,13 +4,17 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 TORCH := torch==2.13.0
 
-.PHONY: demo test lint format clean
+.PHONY: demo test speed lint format clean
 
 demo: $(VENV)/.base
 	$(BIN)/onbmacf demo
 
 test: $(VENV)/.test
 	$(BIN)/python -m pytest -n 2 --dist loadgroup
+
+# Ratios of times, some of them against other packages in environments of their own: an hour, and a quiet machine.
+speed: $(VENV)/.speed
+	$(BIN)/python benchmarks/speed.py --million --out docs/speed $(SPEED)
 
 lint: $(VENV)/.lint
 	$(BIN)/ruff check .
@@ -33,9 +37,14 @@ $(VENV)/.test: $(VENV)/.base
 	$(BIN)/python -m pip install --quiet --editable ".[test]"
 	touch $@
 
+$(VENV)/.speed: $(VENV)/.base
+	$(BIN)/python -m pip install --quiet $(TORCH)
+	$(BIN)/python -m pip install --quiet --editable ".[speed]"
+	touch $@
+
 $(VENV)/.lint: $(VENV)/.base
 	$(BIN)/python -m pip install --quiet --editable ".[lint]"
 	touch $@
 
 clean:
-	rm -rf $(VENV) dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .speed dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
