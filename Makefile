@@ -3,8 +3,13 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 TORCH := torch==2.13.0
+SMOKE := build/bench-smoke
+# The benchmark's tables, where they lie beside the project.
+ifneq ($(wildcard ../shared/data),)
+export ONBMACF_DATA ?= $(abspath ../shared/data)
+endif
 
-.PHONY: demo test speed lint format clean
+.PHONY: demo test lint format bench-smoke speed clean
 
 demo: $(VENV)/.base
 	$(BIN)/onbmacf demo
@@ -21,6 +26,12 @@ lint: $(VENV)/.lint
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# All methods on two small tables; a fresh run each time. compas is fetched unless ONBMACF_DATA names its folder.
+bench-smoke: $(VENV)/.test
+	rm -rf $(SMOKE)
+	$(BIN)/onbmacf bench run --folder $(SMOKE) --datasets saheart,compas --factuals 20 --jobs 2 --strict
+	$(BIN)/onbmacf bench report --folder $(SMOKE) --out $(SMOKE)/report
 
 format: $(VENV)/.lint
 	$(BIN)/ruff check --fix .

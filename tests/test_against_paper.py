@@ -104,7 +104,7 @@ def assert_agreement(case: ExplanationCase) -> None:
 
 def explained_by_the_package(case: ExplanationCase) -> Any:
     options = case.options._asdict()
-    explainer = ONBMACF(options.pop("n"), predict_chunk=16, search="exhaustive", **options)
+    explainer = ONBMACF(options.pop("n"), predict_chunk=16, strategy="paper", search="exhaustive", **options)
     names = [f"x{f}" for f in range(len(case.features))]
     schema = Schema(
         [

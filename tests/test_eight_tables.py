@@ -23,6 +23,8 @@ pytestmark = [
 @pytest.fixture(scope="module")
 def fitted(data_dir, tmp_path_factory):
     """Fit each table once per worker."""
+    torch = pytest.importorskip("torch")
+    torch.set_num_threads(1)  # the network is too small for more
     made = {}
 
     def fit(name):
@@ -30,7 +32,7 @@ def fitted(data_dir, tmp_path_factory):
             task = load_task(name, data_dir)
             network = trained_network(task, seed=0)
             model = lambda rows: network.label_of(task.space.encode(rows))  # noqa: E731
-            made[name] = (task, ONBMACF().fit(task.table, model, schema=task.schema))
+            made[name] = (task, ONBMACF(strategy="paper", predict_chunk=64).fit(task.table, model, schema=task.schema))
         return made[name]
 
     return fit

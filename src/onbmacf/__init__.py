@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from onbmacf.cover import BallCover
     from onbmacf.explainer import ONBMACF
     from onbmacf.explanation import Counterfactual, Explanation, Explanations, Relaxation, Semifactual
+    from onbmacf.rules import Rule, Rules
     from onbmacf.schema import Feature, Schema
 
 __version__ = "0.1.0"
@@ -24,6 +25,8 @@ _HOME = {
     "Feature": "onbmacf.schema",
     "ONBMACF": "onbmacf.explainer",
     "Relaxation": "onbmacf.explanation",
+    "Rule": "onbmacf.rules",
+    "Rules": "onbmacf.rules",
     "Schema": "onbmacf.schema",
     "Semifactual": "onbmacf.explanation",
 }
@@ -36,6 +39,8 @@ __all__ = [
     "Explanations",
     "Feature",
     "Relaxation",
+    "Rule",
+    "Rules",
     "Schema",
     "Semifactual",
 ]

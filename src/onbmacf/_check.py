@@ -22,6 +22,13 @@ def check_between(name: str, value: Any, low: float, high: float) -> float:
     return float(value)
 
 
+def check_within(name: str, value: Any, low: float, high: float) -> float:
+    """Return a number from low to high."""
+    if isinstance(value, bool) or not isinstance(value, Real) or not low <= float(value) <= high:
+        raise ParameterError(f"{name} must be in [{low}, {high}], got {value!r}.")
+    return float(value)
+
+
 def check_choice(name: str, value: Any, choices: Collection[str]) -> str:
     """Return a value that is one of the choices."""
     if not isinstance(value, str) or value not in choices:

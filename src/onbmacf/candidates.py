@@ -19,6 +19,7 @@ from onbmacf.geometry import Balls, crossing
 
 Rows = NDArray[np.intp]
 LabelOf = Callable[[Matrix, Rows], Rows]
+Keeps = Callable[[Matrix, Rows], NDArray[np.bool_]]
 
 
 class Pairs(NamedTuple):
@@ -34,6 +35,9 @@ class Features(NamedTuple):
     starts: Rows  # first column of each feature
     of_column: Rows  # feature of each column
     is_immutable: NDArray[np.bool_]
+    constrain: Callable[[Matrix, Matrix], Matrix] | None = None  # points, z -> points that keep the user's rules
+    max_changes: int | None = None
+    may_release: bool = True  # whether immutable features may change as a last resort
 
 
 class Candidates(NamedTuple):
@@ -62,14 +66,20 @@ def shortlist(
     """Lines 2-14: per factual the n candidates with the nearest boundary point, relaxing where there is none."""
     bounds = lower_bounds(z, home, pairs, balls, search)
     found: list[Candidates] = []
-    for step, relaxation in enumerate(Relaxation):
+    for step, relaxation in enumerate(passes(features)):
         if not len(pairs.factual):
             break
         near = _one_pass(z, home, pairs, bounds, balls, features, label_of, relaxation, search)
         found.append(near._replace(relaxation=np.full(len(near.factual), step, dtype=np.intp)))
         left = ~np.isin(pairs.factual, near.factual)  # lines 11, 13
-        pairs, bounds = _only(pairs, left), bounds[left]
+        pairs, bounds = only(pairs, left), bounds[left]
     return _joined(found, z.shape[1])
+
+
+def passes(features: Features) -> list[Relaxation]:
+    """Return what may be given up, in order (lines 11-14)."""
+    last = [Relaxation.IMMUTABILITY] if features.may_release else []
+    return [Relaxation.NONE, Relaxation.PROJECTION, *last]
 
 
 def lower_bounds(z: Matrix, home: Rows, pairs: Pairs, balls: Balls, search: Search) -> Matrix:
@@ -100,9 +110,9 @@ def _one_pass(
     """Lines 4-10 in rounds: a factual leaves when its n-th candidate is nearer than the next ball's bound."""
     if relaxation is Relaxation.NONE:
         inside = stays_inside(z, pairs, balls, features, search.metric)
-        pairs, bounds = _only(pairs, inside), bounds[inside]
+        pairs, bounds = only(pairs, inside), bounds[inside]
     order = np.lexsort((pairs.ball, bounds, pairs.factual))
-    pairs, bounds = _only(pairs, order), bounds[order]
+    pairs, bounds = only(pairs, order), bounds[order]
     place = np.arange(len(order)) - np.searchsorted(pairs.factual, pairs.factual)
     tried = 0
     found: list[Candidates] = []
@@ -110,8 +120,10 @@ def _one_pass(
         due = (place >= tried) & (place < last)
         size = search.afford(np.bincount(pairs.factual[due], minlength=len(z)))
         now = due & (place < tried + size[pairs.factual])
-        kept, goal = project(z, _only(pairs, now), balls, features, label_of, relaxation)
-        goal = reduce_changes(z, goal, kept, balls.labels, features, label_of)  # line 6
+        kept, goal = project(z, only(pairs, now), balls, features, label_of, relaxation)
+        goal = reduce_changes(z[kept.factual], goal, features, keeper(kept, balls, label_of))  # line 6
+        few = few_enough(z[kept.factual], goal, features)
+        kept, goal = only(kept, few), goal[few]
         home_balls, ball = balls.at(home[kept.factual]), balls.at(kept.ball)
         share = crossing(z[kept.factual], goal, home_balls, ball, search.metric, search.boundary)  # line 7
         found.append(Candidates(kept.factual, kept.ball, goal, share, np.zeros(len(share), dtype=np.intp)))
@@ -120,7 +132,7 @@ def _one_pass(
         open_pairs = (place >= tried) & (bounds < worst[pairs.factual])
         open_factuals = np.unique(pairs.factual[open_pairs])
         stays = np.isin(pairs.factual, open_factuals)
-        pairs, bounds, place = _only(pairs, stays), bounds[stays], place[stays]
+        pairs, bounds, place = only(pairs, stays), bounds[stays], place[stays]
         if not len(open_factuals):
             break
     return found[0]
@@ -140,12 +152,28 @@ def project(
 
     The relaxations first drop that the projected centre must be inside its ball, then the immutability itself.
     """
-    centers = balls.points[pairs.ball]
-    if relaxation is Relaxation.IMMUTABILITY:
-        return pairs, centers  # a centre is a fitted row: inside its ball and of its label
-    projected = _locked(z, centers, pairs, features)
+    projected = balls.points[pairs.ball]
+    if relaxation is not Relaxation.IMMUTABILITY:
+        projected = _locked(z, projected, pairs, features)
+    elif features.constrain is None:
+        return pairs, projected  # a centre is a fitted row: inside its ball and of its label
+    if features.constrain is not None:
+        projected = features.constrain(projected, z[pairs.factual])
     viable = label_of(projected, pairs.factual) == balls.labels[pairs.ball]
-    return _only(pairs, viable), projected[viable]
+    return only(pairs, viable), projected[viable]
+
+
+def few_enough(start: Matrix, points: Matrix, features: Features) -> NDArray[np.bool_]:
+    """Say which points change no more features than the rules allow."""
+    if features.max_changes is None:
+        return np.ones(len(points), dtype=bool)
+    changed = np.logical_or.reduceat(points != start, features.starts, axis=1)
+    return changed.sum(axis=1) <= features.max_changes
+
+
+def keeper(pairs: Pairs, balls: Balls, label_of: LabelOf) -> Keeps:
+    """Return the test whether points of some pairs have the label of their ball."""
+    return lambda points, lines: label_of(points, pairs.factual[lines]) == balls.labels[pairs.ball[lines]]
 
 
 def _locked(z: Matrix, centers: Matrix, pairs: Pairs, features: Features) -> Matrix:
@@ -153,24 +181,24 @@ def _locked(z: Matrix, centers: Matrix, pairs: Pairs, features: Features) -> Mat
 
 
 def reduce_changes(
-    z: Matrix, goal: Matrix, pairs: Pairs, ball_labels: Rows, features: Features, label_of: LabelOf
+    start: Matrix, goal: Matrix, features: Features, keeps: Keeps, largest_first: bool = False
 ) -> Matrix:
     """Line 6: put features back to the factual's value, smallest difference first, while the label stays.
 
-    One-hot columns of a category are one feature; ties in the difference go by column order (decision 0009).
+    start has the factual of each goal; keeps(points, lines) says which trial points keep the label. One-hot columns
+    of a category are one feature; ties in the difference go by column order (decision 0009).
     """
     goal = goal.copy()
-    factual = z[pairs.factual]
-    difference = np.add.reduceat(np.abs(goal - factual), features.starts, axis=1)
-    order = np.argsort(difference, axis=1, kind="stable")
+    difference = np.add.reduceat(np.abs(goal - start), features.starts, axis=1)
+    order = np.argsort(-difference if largest_first else difference, axis=1, kind="stable")
     n_changes = (difference > 0).sum(axis=1)
     for rank in range(len(features.starts)):
         feature = order[:, rank]
         differs = difference[np.arange(len(goal)), feature] > 0
         lines = np.flatnonzero(differs & (n_changes > 1))  # with one change left, undoing it gives the factual
         is_feature = features.of_column == feature[lines, np.newaxis]
-        trial = np.where(is_feature, factual[lines], goal[lines])
-        stays = label_of(trial, pairs.factual[lines]) == ball_labels[pairs.ball[lines]]
+        trial = np.where(is_feature, start[lines], goal[lines])
+        stays = keeps(trial, lines)
         goal[lines[stays]] = trial[stays]
         n_changes[lines[stays]] -= 1
     return goal
@@ -197,7 +225,8 @@ def between(start: Matrix, goal: Matrix, share: Matrix) -> Matrix:
     return np.where(share[:, np.newaxis] == 1.0, goal, points)
 
 
-def _only(pairs: Pairs, lines: NDArray[np.bool_] | Rows) -> Pairs:
+def only(pairs: Pairs, lines: NDArray[np.bool_] | Rows) -> Pairs:
+    """Return some of the pairs."""
     return Pairs(pairs.factual[lines], pairs.ball[lines])
 
 

@@ -67,8 +67,11 @@ def joined(frame: pd.DataFrame, starts: list[int], parts: list[Explanations]) ->
 
 
 def _stacked(columns: list[Any]) -> Any:
+    """Return the pieces of one column as one: frames, arrays, or None for what the model does not have."""
+    if columns[0] is None:
+        return None
     if isinstance(columns[0], pd.DataFrame):
-        return pd.concat(columns, ignore_index=True)
+        return pd.concat([column for column in columns if len(column)] or columns[:1], ignore_index=True)
     return np.concatenate(columns)
 
 

@@ -5,29 +5,31 @@ table, model  ->  fit  ->  space_, cover_        rows  ->  explain  ->  Explanat
 
 import os
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from copy import copy
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from onbmacf._check import check_between, check_choice, check_count, listed
+from onbmacf._check import check_between, check_choice, check_count, check_within, listed
 from onbmacf.associate import ASSOCIATIONS, home_balls
 from onbmacf.candidates import Features
+from onbmacf.constraints import Constraints
 from onbmacf.cover import COMPETITORS, build_cover, check_cover_memory
 from onbmacf.distance import Matrix, Metric, check_metric, distances
 from onbmacf.distributed import explain_on, explain_partitions, is_dask_frame
 from onbmacf.errors import ModelError, OnbmacfWarning, ParameterError
 from onbmacf.executor import run_all
-from onbmacf.explanation import Explanations
+from onbmacf.explanation import Explanations, Status, merged
 from onbmacf.fitted_map import FittedMap
 from onbmacf.geometry import BOUNDARIES
 from onbmacf.model import BlackBox
-from onbmacf.pipeline import SEARCHES, Ground, chunks
+from onbmacf.neighbours import Neighbours
+from onbmacf.pipeline import SEARCHES, STRATEGIES, Ground, chunks
 from onbmacf.probes import fit_warnings, probe_rows
 from onbmacf.questions import Part, Questions, answer, joined, search_part
 from onbmacf.recover import absorb
@@ -36,6 +38,9 @@ from onbmacf.space import FeatureSpace, one_hot_height
 from onbmacf.table import TableForm
 
 Rows = NDArray[np.intp]
+RELEASES = ("immutable", "nothing", "rules")
+FRONT_DIALS = (0.0, 0.6, 1.0)  # plausibilities at which the front is searched
+FRONT_POINTS = 12  # counterfactuals per row and dial that compete for the front
 RECOVERIES = ("overlay", "persist")
 PARAMETERS = (
     "n_counterfactuals",
@@ -46,12 +51,24 @@ PARAMETERS = (
     "association",
     "boundary",
     "recover",
+    "strategy",
+    "plausibility",
+    "release",
     "search",
     "max_model_rows",
     "predict_chunk",
     "n_jobs",
 )
+N_NEIGHBOURS = 5  # y of the field's yNN
 N_SAMPLE = 2  # rows explained to know what the answers to a Dask DataFrame look like
+
+
+class _Wish(NamedTuple):
+    """What one call of explain asks for."""
+
+    targets: Rows | None
+    min_probability: float
+    front: bool
 
 
 class ONBMACF:
@@ -67,6 +84,12 @@ class ONBMACF:
     association : the ball of a row that none covers: nearest "surface" or nearest "center" (decision 0006).
     boundary : balls meet at equal "surface" distance d - r or at equal "ratio" d / r (decision 0005).
     recover : what happens to a home ball of another label: an "overlay" for this row, or "persist" (0011).
+    strategy : "paper" walks from the boundary as Algorithm 3 does; "refined" also reduces in a second order, tightens
+        every change and prefers counterfactuals that change different features (decision 0025).
+    plausibility : for "refined", the least share of a counterfactual's 5 nearest fitted rows that must have its label,
+        from 0 (the nearest point) to 1; it gives way before an immutable feature does.
+    release : what may be given up when nothing else is found: "immutable" features (the paper's last resort),
+        "nothing", or as few "rules" as will do. What was given up is said with each answer.
     search : "exhaustive" tries every opposing ball, as the paper does; "best_first" tries them by a lower bound of
         their boundary's distance, at least 128, and stops when no nearer one is to be expected (decision 0024).
     max_model_rows : the most rows that may be asked of the model for one factual; the best so far is returned.
@@ -95,6 +118,9 @@ class ONBMACF:
         association: str = "surface",
         boundary: str = "surface",
         recover: str = "overlay",
+        strategy: str = "refined",
+        plausibility: float = 0.6,
+        release: str = "immutable",
         search: str = "best_first",
         max_model_rows: int | None = None,
         predict_chunk: int = 512,
@@ -108,6 +134,9 @@ class ONBMACF:
         self.association = association
         self.boundary = boundary
         self.recover = recover
+        self.strategy = strategy
+        self.plausibility = plausibility
+        self.release = release
         self.search = search
         self.max_model_rows = max_model_rows
         self.predict_chunk = predict_chunk
@@ -126,59 +155,88 @@ class ONBMACF:
         form = TableForm.fit(table, schema)
         N = form.numbers(form.arrange(table)[0])
         self.space_ = FeatureSpace.of_numbers(form, N, one_hot_height(self.metric))
+        Constraints(self.space_, self.space_.schema.rules)  # contradictions are told before any work
         check_cover_memory(len(N), self.space_.width)
         self.black_box_ = BlackBox(model, form, self.predict_chunk, output)
         self.labels_ = self.black_box_.learn_classes(N)
         self.Z_ = self.space_.encode_numbers(N)
         self.cover_ = build_cover(self.Z_, self.labels_, self.metric, self.competitors, client=client)
+        self.neighbours_: Neighbours | None = None  # made when first needed
         self.probes_ = N[probe_rows(len(N))]
         self.warnings_ = fit_warnings(form, N, self.cover_, self.black_box_, self.labels_)
         for message in self.warnings_:
             warnings.warn(message, OnbmacfWarning, stacklevel=2)
         return self
 
-    def explain(self, rows: Any, target: Any = None, *, client: Any = None) -> Explanations:
+    def explain(
+        self,
+        rows: Any,
+        target: Any = None,
+        *,
+        min_probability: float = 0.0,
+        front: bool = False,
+        client: Any = None,
+    ) -> Explanations:
         """Explain rows: a DataFrame, Series, dict or array.
 
-        target is a label, several labels, or None for any label but the row's own. A Dask client lets its workers
-        explain; a Dask DataFrame gives a Dask DataFrame, namely what `to_frame` gives of each partition.
+        target is a label, several labels, or None for any label but the row's own. min_probability asks for a label
+        the model is that sure of. front=True returns, instead of the n best, the whole trade: every counterfactual
+        found that no other beats in distance, number of changes and plausibility at once.
+        A Dask client lets its workers explain; a Dask DataFrame gives a Dask DataFrame, namely what `to_frame` gives
+        of each partition.
         """
         self._check_parameters()
         self._check_fitted()
-        targets = self._target_codes(target)
+        check_within("min_probability", min_probability, 0, 1)
+        wish = _Wish(self._target_codes(target), min_probability, front)
         if is_dask_frame(rows):
-            self._check_order_free()
             sample = self.space_.form.frame(self.probes_[:N_SAMPLE])
-            return explain_partitions(partial(_explain_alone, self, targets), rows, sample, client)
+            return explain_partitions(self._far(wish), rows, sample, client)
         frame, ignored = self.space_.form.arrange(rows)
         for message in ignored:
             warnings.warn(message, OnbmacfWarning, stacklevel=2)
         if client is not None and len(frame):
-            self._check_order_free()
-            answers = explain_on(client, partial(_explain_alone, self, targets), frame)
+            answers = explain_on(client, self._far(wish), frame)
         else:
-            answers = self._explain_here(frame, targets)
+            answers = with_reasons(self, self._explain(frame, wish), wish)
         return replace(answers, warnings=(*self.warnings_, *ignored))
 
-    def _explain_here(self, frame: pd.DataFrame, targets: Rows | None) -> Explanations:
-        """Explain rows in fitted column order, in this process and `n_jobs` others."""
-        box = self.black_box_
+    def _explain(self, frame: pd.DataFrame, wish: "_Wish") -> Explanations:
+        """Explain rows in the fitted order of columns, by this explainer's rules alone."""
+        box, constraints = self.black_box_, Constraints(self.space_, self.space_.schema.rules)
         calls, asked = box.n_calls, box.n_rows
-        questions = Questions.of(frame, self.space_, box, targets)
-        lines = questions.open_lines()
-        if self.recover == "persist":
-            parts = [self._absorb_and_search(questions.part(lines[i : i + 1])) for i in range(len(lines))]
-        else:
-            pieces = [questions.part(lines[piece]) for piece in chunks(len(lines), len(self.cover_), self.n_jobs)]
-            here = partial(search_part, self._ground(), n=self.n_counterfactuals)
-            parts = run_all(here, pieces, self.n_jobs, "explaining")
-        answers = answer(questions, joined(parts, self.space_.width), self.metric, self.n_counterfactuals)
+        questions = Questions.of(frame, self.space_, box, wish.targets, constraints, wish.min_probability)
+        parts = self._search(questions, wish)
+        n = self.n_counterfactuals
+        answers = answer(questions, joined(parts, self.space_.width), self.metric, n, self._index(), wish.front)
         elsewhere = [part for part in parts if part.process != os.getpid()]
         return replace(
             answers,
             n_calls=box.n_calls - calls + sum(part.n_calls for part in elsewhere),
             n_rows=box.n_rows - asked + sum(part.n_rows for part in elsewhere),
         )
+
+    def _far(self, wish: "_Wish") -> Callable[[pd.DataFrame], Explanations]:
+        """Return the function from rows to answers that other machines get, with all it needs."""
+        if self.recover == "persist":
+            raise ParameterError('recover="persist" answers row after row: it cannot be shared out among workers.')
+        self._index()
+        return partial(_explain_alone, self, wish)
+
+    def _search(self, questions: Questions, wish: "_Wish") -> list[Part]:
+        lines = questions.open_lines()
+        if self.recover == "persist":
+            return [self._absorb_and_search(questions.part(lines[i : i + 1])) for i in range(len(lines))]
+        pieces = [questions.part(lines[piece]) for piece in chunks(len(lines), len(self.cover_), self.n_jobs)]
+        ground = self._ground(asks_all=wish.min_probability > 0)
+        if not wish.front:
+            return run_all(partial(search_part, ground, n=self.n_counterfactuals), pieces, self.n_jobs, "explaining")
+        grounds = [replace(ground, plausibility=dial, neighbours=self._index()) for dial in FRONT_DIALS]
+        return [
+            part
+            for ground in grounds
+            for part in run_all(partial(search_part, ground, n=FRONT_POINTS), pieces, self.n_jobs, "explaining")
+        ]
 
     @property
     def classes_(self) -> NDArray[Any]:
@@ -229,14 +287,34 @@ class ONBMACF:
         state = f": {len(self.cover_)} balls over {len(self.Z_)} rows" if hasattr(self, "cover_") else ""
         return f"<ONBMACF n_counterfactuals={self.n_counterfactuals}{state}>"
 
+    def relaxed(self, **changes: Any) -> "ONBMACF":
+        """Return this explainer with other parameters or rules, on the same map."""
+        other = copy(self)
+        rules = changes.pop("rules", None)
+        for name, value in changes.items():
+            setattr(other, name, value)
+        if rules is not None:
+            form = replace(self.space_.form, schema=self.space_.schema.with_rules(rules))
+            other.space_ = replace(self.space_, form=form)
+        return other
+
     def _absorb_and_search(self, question: Questions) -> Part:
         self._absorb(question.z[0], int(question.codes[0]))
         return search_part(self._ground(), question, n=self.n_counterfactuals)
 
-    def _ground(self) -> Ground:
+    def _ground(self, asks_all: bool = False) -> Ground:
         space = self.space_
         starts = np.array([block.start for block in space.blocks])
-        features = Features(starts, space.feature_of, space.is_immutable)
+        constraints = Constraints(space, space.schema.rules)
+        constrain = constraints.constrain if constraints or asks_all else None
+        features = Features(
+            starts,
+            space.feature_of,
+            space.is_immutable,
+            constrain,
+            space.schema.rules.max_changes,
+            self.release != "nothing",
+        )
         return Ground(
             self.Z_,
             self.labels_,
@@ -250,7 +328,17 @@ class ONBMACF:
             self.max_steps,
             self.search,
             self.max_model_rows,
+            self.strategy,
+            self.plausibility,
+            None if self.strategy == "paper" or self.plausibility == 0 else self._index(),
         )
+
+    def _index(self) -> Neighbours:
+        """Return the index of fitted rows, made when it is first needed."""
+        index: Neighbours | None = getattr(self, "neighbours_", None)
+        if index is None:
+            self.neighbours_ = index = Neighbours(self.Z_, self.labels_, self.space_.to_unit, N_NEIGHBOURS)
+        return index
 
     def _absorb(self, z: Matrix, code: int) -> None:
         """Let a row of another label than its home ball into the map for good."""
@@ -280,23 +368,54 @@ class ONBMACF:
         check_choice("association", self.association, ASSOCIATIONS)
         check_choice("boundary", self.boundary, BOUNDARIES)
         check_choice("recover", self.recover, RECOVERIES)
+        check_choice("strategy", self.strategy, STRATEGIES)
+        check_within("plausibility", self.plausibility, 0, 1)
+        check_choice("release", self.release, RELEASES)
         check_choice("search", self.search, SEARCHES)
         if self.max_model_rows is not None:
             check_count("max_model_rows", self.max_model_rows)
         check_count("predict_chunk", self.predict_chunk)
         check_count("n_jobs", self.n_jobs)
 
-    def _check_order_free(self) -> None:
-        if self.recover == "persist":
-            raise ParameterError('recover="persist" answers row after row: it cannot be shared out among workers.')
-
     def _check_fitted(self) -> None:
         if not hasattr(self, "cover_"):
             raise ParameterError("this explainer is not fitted: call fit(table, model) first.")
 
 
-def _explain_alone(explainer: ONBMACF, targets: Rows | None, rows: pd.DataFrame) -> Explanations:
+def _explain_alone(explainer: ONBMACF, wish: _Wish, rows: pd.DataFrame) -> Explanations:
     """Explain on a worker: in this thread alone, with counters of its own (others may use the same map)."""
-    own = copy(explainer)
-    own.n_jobs, own.black_box_ = 1, replace(explainer.black_box_, n_calls=0, n_rows=0, unseen=[])
-    return own._explain_here(own.space_.form.arrange(rows)[0], targets)
+    own = explainer.relaxed(n_jobs=1, black_box_=replace(explainer.black_box_, n_calls=0, n_rows=0, unseen=[]))
+    return with_reasons(own, own._explain(own.space_.form.arrange(rows)[0], wish), wish)
+
+
+def with_reasons(explainer: ONBMACF, answers: Explanations, wish: _Wish) -> Explanations:
+    """Say which rule blocks the rows without an answer and, on request, answer them with as few released as will do."""
+    blocked = np.flatnonzero(answers.statuses == Status.INFEASIBLE)
+    reasons = answers.reasons.copy()
+    for row, broken in (
+        Constraints(explainer.space_, explainer.schema_.rules)
+        .broken_by(explainer.space_.form.numbers(answers.rows))
+        .items()
+    ):
+        reasons[row] = f"{reasons[row]} The row itself breaks the rule for {listed(broken)}.".strip()
+    answers = replace(answers, reasons=reasons)
+    for what, other in _releases(explainer):
+        if not len(blocked):
+            break
+        tried = other._explain(answers.rows.iloc[blocked], wish)
+        freed = np.flatnonzero(tried.statuses == Status.FOUND)
+        reason = f"{what} blocks: without it there is a counterfactual."
+        answers = merged(answers, tried, blocked, freed, reason, explainer.release == "rules")
+        blocked = np.delete(blocked, freed)
+    return answers
+
+
+def _releases(explainer: ONBMACF) -> Iterator[tuple[str, ONBMACF]]:
+    """Yield what could be released and the explainer without it: each rule, the immutables, then all rules."""
+    rules = explainer.schema_.rules
+    for what, rest in rules.singly_without():
+        yield what, explainer.relaxed(rules=rest)
+    if explainer.release == "nothing" and explainer.schema_.immutable:
+        yield f"immutability of {listed(explainer.schema_.immutable)}", explainer.relaxed(release="immutable")
+    if rules:
+        yield "the rules taken together", explainer.relaxed(rules=rules.only_weights(), release="immutable")

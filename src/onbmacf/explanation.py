@@ -6,7 +6,7 @@ The batch is held as a few frames and parallel arrays; the single results are ma
 """
 
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, overload
 
@@ -23,6 +23,7 @@ class Relaxation(StrEnum):
     NONE = "none"
     PROJECTION = "projection"  # the projected centre may leave its ball
     IMMUTABILITY = "immutability"  # immutable features may change
+    RULES = "rules"  # a rule of the user's was released, on request
 
 
 class Status(StrEnum):
@@ -60,6 +61,9 @@ class Counterfactual:
     changed: tuple[Hashable, ...]
     relaxation: Relaxation
     ball: int | None  # in explainer.cover_; None for a ball made by re-covering
+    plausibility: float  # share of its 5 nearest fitted rows that the model gives its label
+    margin: float  # how far it can move back towards the factual before the label flips, to 1/16 of the way
+    probability: float | None  # the model's own, of its label; None where the model has none
     semifactual: Semifactual | None
 
     @property
@@ -108,6 +112,9 @@ class Batch:
     changed: NDArray[np.bool_]  # lines x features
     relaxation: NDArray[Any]
     ball: NDArray[np.intp]
+    plausibility: NDArray[np.float64]
+    margin: NDArray[np.float64]
+    probability: NDArray[np.float64] | None
     semifactual_values: pd.DataFrame
     semifactual_distance: NDArray[np.float64]  # NaN where there is none
     semifactual_changed: NDArray[np.bool_]
@@ -165,7 +172,11 @@ class Explanations(Sequence[Explanation]):
             "n_changes": batch.changed.sum(axis=1),
             "relaxation": batch.relaxation,
             "ball": batch.ball,
+            "plausibility": batch.plausibility,
+            "margin": batch.margin,
         }
+        if batch.probability is not None:
+            found["probability"] = batch.probability
         names = {name: _free(name, self.rows.columns) for name in found}
         meta = pd.DataFrame({names[name]: column for name, column in found.items()})
         frame = pd.concat([meta, batch.values], axis=1)
@@ -210,6 +221,9 @@ class Explanations(Sequence[Explanation]):
             changed=self._names(batch.changed[line]),
             relaxation=Relaxation(batch.relaxation[line]),
             ball=None if ball < 0 else ball,
+            plausibility=float(batch.plausibility[line]),
+            margin=float(batch.margin[line]),
+            probability=None if batch.probability is None else float(batch.probability[line]),
             semifactual=self._semifactual(line, factual),
         )
 
@@ -223,6 +237,69 @@ class Explanations(Sequence[Explanation]):
 
     def _names(self, changed: NDArray[np.bool_]) -> tuple[Hashable, ...]:
         return tuple(name for name, is_changed in zip(self.rows.columns, changed, strict=True) if is_changed)
+
+
+def select(batch: Batch, lines: NDArray[np.intp], factual: NDArray[np.intp] | None = None) -> Batch:
+    """Return some lines of a batch, for other factuals where they are given."""
+    columns = {name: getattr(batch, name) for name in batch.__dataclass_fields__}
+    taken = {
+        name: column.iloc[lines].reset_index(drop=True) if isinstance(column, pd.DataFrame) else column[lines]
+        for name, column in columns.items()
+        if column is not None
+    }
+    taken |= {} if factual is None else {"factual": factual}
+    return Batch(**{**columns, **taken})
+
+
+def merged(
+    answers: Explanations,
+    other: Explanations,
+    places: NDArray[np.intp],
+    freed: NDArray[np.intp],
+    reason: str,
+    take: bool,
+) -> Explanations:
+    """Write why rows were blocked; with `take`, put in what `other` found for them, marked as released.
+
+    `places` are the rows that other explained, `freed` those of them it found an answer for.
+    """
+    statuses, reasons = answers.statuses.copy(), answers.reasons.copy()
+    for row in places[freed]:
+        reasons[row] = f"{reasons[row]} {reason}"
+        statuses[row] = Status.FOUND if take else statuses[row]
+    if not take or not len(freed):
+        return replace(answers, statuses=statuses, reasons=reasons)
+    lines = np.flatnonzero(np.isin(other.batch.factual, freed))
+    released = np.full(len(lines), Relaxation.RULES, dtype=object)
+    new = replace(select(other.batch, lines, places[other.batch.factual[lines]]), relaxation=released)
+    return replace(answers, statuses=statuses, reasons=reasons, batch=_joined(answers.batch, new))
+
+
+def _joined(first: Batch, second: Batch) -> Batch:
+    columns: dict[str, Any] = {}
+    for name in first.__dataclass_fields__:
+        parts = [getattr(first, name), getattr(second, name)]
+        if isinstance(parts[0], pd.DataFrame):
+            columns[name] = pd.concat(parts, ignore_index=True) if len(parts[0]) else parts[1]
+        else:
+            columns[name] = None if parts[0] is None else np.concatenate(parts)
+    both = Batch(**columns)
+    return select(both, np.argsort(both.factual, kind="stable"))
+
+
+def on_the_front(batch: Batch) -> NDArray[np.intp]:
+    """Return the lines that no other of the same factual beats in distance, changes and plausibility, nearest first."""
+    figures = np.column_stack([batch.distance, batch.changed.sum(axis=1), -batch.plausibility])
+    kept = []
+    for place in np.unique(batch.factual):
+        lines = np.flatnonzero(batch.factual == place)
+        own = figures[lines]
+        no_worse = (own[:, np.newaxis] <= own[np.newaxis]).all(axis=2)
+        better = no_worse & (own[:, np.newaxis] < own[np.newaxis]).any(axis=2)
+        twin = np.tril(no_worse & no_worse.T, k=-1).any(axis=1)  # an equal one stands before
+        best = lines[~better.any(axis=0) & ~twin]
+        kept.append(best[np.lexsort((best, batch.distance[best]))])
+    return np.concatenate(kept) if kept else np.empty(0, dtype=np.intp)
 
 
 def row_of(frame: pd.DataFrame, place: int) -> "pd.Series[Any]":

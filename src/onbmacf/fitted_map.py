@@ -3,7 +3,7 @@
 FittedMap  ->  save  ->  store.write        store.read  ->  load  ->  FittedMap
 """
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from onbmacf.cover import BallCover
 from onbmacf.errors import StoreError
+from onbmacf.rules import Rule, Rules
 from onbmacf.schema import Feature, Schema
 from onbmacf.space import FeatureSpace
 from onbmacf.store import read, write
@@ -46,6 +47,7 @@ class FittedMap:
             "classes": [_plain(label, "label") for label in self.classes],
             "warnings": self.warnings,
             "features": [_feature_out(feature) for feature in form.schema.features],
+            "rules": _rules_out(form.schema.rules),
             "dtypes": [_dtype_out(dtype) for dtype in form.dtypes],
             "array_dtype": None if form.array_dtype is None else np.dtype(form.array_dtype).str,
             "height": space.height,
@@ -57,7 +59,7 @@ class FittedMap:
     def load(cls, path: Any) -> "FittedMap":
         """Read a map; the rows stay on disk until they are needed."""
         arrays, manifest = read(path)
-        schema = Schema(tuple(_feature_in(entry) for entry in manifest["features"]))
+        schema = Schema(tuple(_feature_in(entry) for entry in manifest["features"]), _rules_in(manifest["rules"]))
         array_dtype = None if manifest["array_dtype"] is None else np.dtype(manifest["array_dtype"])
         form = TableForm(schema, tuple(_dtype_in(entry) for entry in manifest["dtypes"]), array_dtype)
         known = {int(name[6:]): values for name, values in arrays.items() if name.startswith("known_")}
@@ -101,6 +103,16 @@ def _feature_out(feature: Feature) -> dict[str, Any]:
 def _feature_in(entry: dict[str, Any]) -> Feature:
     levels = None if entry["levels"] is None else tuple(entry["levels"])
     return Feature(entry["name"], entry["kind"], entry["immutable"], levels)
+
+
+def _rules_out(rules: Rules) -> dict[str, Any]:
+    features = [[_plain(name, "column name"), asdict(rule)] for name, rule in rules.features.items()]
+    return {"features": features, "at_most": rules.at_most, "max_changes": rules.max_changes}
+
+
+def _rules_in(entry: dict[str, Any]) -> Rules:
+    features = {name: Rule(**rule) for name, rule in entry["features"]}
+    return Rules(features, tuple(entry["at_most"]), entry["max_changes"])
 
 
 def _dtype_out(dtype: Any) -> Any:

@@ -75,6 +75,21 @@ class BlackBox:
         found, values = pd.factorize(labels)
         return np.array([self._code(value) for value in values.tolist()], dtype=np.intp)[found]
 
+    def probability(self, N: NDArray[np.float64], codes: Codes) -> NDArray[np.float64] | None:
+        """Return the model's probability of a label per row; None where the model gives none."""
+        predict = getattr(self.model, "predict_proba", None)
+        names = getattr(self.model, "classes_", None)
+        if predict is None or names is None:
+            return None
+        rows = self.form.rows_for_model(_padded(N, self.chunk))
+        parts = [np.asarray(predict(rows[i : i + self.chunk].copy())) for i in range(0, len(N), self.chunk)]
+        self.n_calls += len(parts)
+        self.n_rows += len(N)
+        known = list(np.asarray(names).tolist())
+        column = np.array([known.index(self.classes[code]) for code in codes], dtype=np.intp)
+        every = np.concatenate(parts)[: len(N)] if parts else np.empty((0, len(known)))
+        return every[np.arange(len(N)), column]
+
     def _code(self, label: Any) -> int:
         known = [*self.classes, *self.unseen]
         if label not in known:

@@ -13,13 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onbmacf.associate import home_balls
-from onbmacf.candidates import Features, LabelOf, Pairs, Rows, Search, shortlist
+from onbmacf.better import Wish, better_points
+from onbmacf.candidates import Features, LabelOf, Pairs, Rows, Search, lower_bounds, shortlist
 from onbmacf.cover import BallCover
 from onbmacf.distance import Matrix, Metric, distances
 from onbmacf.geometry import Balls
+from onbmacf.neighbours import Neighbours
 from onbmacf.recover import reach_of, recover
-from onbmacf.walk import Snap, walk
+from onbmacf.walk import WAY_BACK, Snap, walk, way_back
 
+STRATEGIES = ("refined", "paper")
 SEARCHES = ("best_first", "exhaustive")
 FIRST_ROUND = 128  # balls per factual in the first round of a best-first search
 MOST_PAIRS = 1 << 17  # factual-ball pairs that are held in memory together
@@ -41,6 +44,9 @@ class Ground:
     max_steps: int
     search: str = "best_first"
     max_model_rows: int | None = None
+    strategy: str = "paper"
+    plausibility: float = 0.0
+    neighbours: Neighbours | None = None
 
     @property
     def balls(self) -> Balls:
@@ -60,6 +66,19 @@ class Found(NamedTuple):
     has_semifactual: NDArray[np.bool_]
 
 
+def found_at(found: Found, lines: Rows) -> Found:
+    """Return some lines of what was found."""
+    return Found(
+        found.factual[lines],
+        found.ball[lines],
+        found.label[lines],
+        found.relaxation[lines],
+        found.counterfactual[lines],
+        found.semifactual[lines],
+        found.has_semifactual[lines],
+    )
+
+
 def search(
     ground: Ground, z: Matrix, codes: Rows, wanted: NDArray[np.bool_], label_of: LabelOf, snap: Snap, n: int
 ) -> tuple[Found, NDArray[np.bool_]]:
@@ -69,14 +88,28 @@ def search(
     """
     home, balls, pairs = prepare(ground, z, codes, wanted)
     meter = Meter(label_of, len(z), ground, n)
-    how = Search(n, ground.metric, ground.boundary, rounds_of(ground.search, pairs), meter.afford)
-    candidates = shortlist(z, home, pairs, balls, ground.features, meter.label_of, how)
-    labels = balls.labels[candidates.ball]
-    walked = walk(
-        z, codes, candidates, labels, label_of, snap, step_ratio=ground.step_ratio, max_steps=ground.max_steps
-    )
-    ball = np.where(candidates.ball < len(ground.cover), candidates.ball, -1)
-    return Found(candidates.factual, ball, labels, candidates.relaxation, *walked), meter.ran_out
+    rounds = rounds_of(ground.search, pairs)
+    how = Search(n, ground.metric, ground.boundary, rounds, meter.afford)
+    if ground.strategy == "paper":
+        candidates = shortlist(z, home, pairs, balls, ground.features, meter.label_of, how)
+        labels = balls.labels[candidates.ball]
+        walked = walk(
+            z, codes, candidates, labels, label_of, snap, step_ratio=ground.step_ratio, max_steps=ground.max_steps
+        )
+        factual, ball, relaxation = candidates.factual, candidates.ball, candidates.relaxation
+    else:
+        bounds = lower_bounds(z, home, pairs, balls, how)
+        wish = Wish(n, ground.metric, ground.plausibility, rounds, meter.afford)
+        share = ground.neighbours.share if ground.neighbours else _anything
+        lines = better_points(z, pairs, bounds, balls, ground.features, meter.label_of, snap, share, wish)
+        factual, ball, labels, relaxation = lines.factual, lines.ball, lines.label, lines.relaxation
+        walked = way_back(z, codes, lines.factual, lines.point, label_of, snap)
+    ball = np.where(ball < len(ground.cover), ball, -1)
+    return Found(factual, ball, labels, relaxation, *walked), meter.ran_out
+
+
+def _anything(points: Matrix, labels: Rows) -> Matrix:
+    return np.ones(len(points))
 
 
 class Meter:
@@ -84,7 +117,8 @@ class Meter:
 
     def __init__(self, label_of: LabelOf, n_factuals: int, ground: Ground, n: int) -> None:
         self._label_of = label_of
-        self._spent = np.full(n_factuals, 1 + n * (ground.max_steps + 3))  # its own label, the walks, the last check
+        walks = n * (ground.max_steps + 2 if ground.strategy == "paper" else WAY_BACK)
+        self._spent = np.full(n_factuals, 1 + walks + n * (2 + WAY_BACK))  # its own label, the walks, the last checks
         self._per_ball = 1 + len(ground.features.starts)  # the projection, then each feature put back once
         self._budget = ground.max_model_rows
         self.ran_out = np.zeros(n_factuals, dtype=bool)

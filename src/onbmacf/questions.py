@@ -14,13 +14,18 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from onbmacf.constraints import Constraints
 from onbmacf.distance import Matrix, Metric, paired
-from onbmacf.explanation import Batch, Explanations, Relaxation, Status
+from onbmacf.errors import ParameterError
+from onbmacf.explanation import Batch, Explanations, Relaxation, Status, on_the_front, select
 from onbmacf.model import FAILED, BlackBox
-from onbmacf.pipeline import Found, Ground, search
+from onbmacf.neighbours import Neighbours
+from onbmacf.pipeline import Found, Ground, found_at, search
 from onbmacf.space import FeatureSpace
+from onbmacf.walk import margins
 
 Rows = NDArray[np.intp]
+FORBIDDEN = -2  # a point that breaks a rule: never asked, never accepted
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,9 +43,19 @@ class Questions:
     statuses: NDArray[Any]
     reasons: NDArray[Any]
     places: Rows  # positions in the caller's rows
+    constraints: Constraints
+    min_probability: float = 0.0
 
     @classmethod
-    def of(cls, frame: pd.DataFrame, space: FeatureSpace, black_box: BlackBox, targets: Rows | None) -> "Questions":
+    def of(
+        cls,
+        frame: pd.DataFrame,
+        space: FeatureSpace,
+        black_box: BlackBox,
+        targets: Rows | None,
+        constraints: Constraints,
+        min_probability: float = 0.0,
+    ) -> "Questions":
         """Turn rows into points, ask the model for their labels, and settle what cannot be searched."""
         N = space.form.numbers(frame)
         faults = space.form.faults(frame, N)
@@ -54,7 +69,22 @@ class Questions:
         wanted = _wanted(codes, targets, len(black_box.classes))
         statuses, reasons = _settled(faults, labels, codes, targets)
         labels[codes == FAILED] = None
-        return cls(frame, space, black_box, N, z, labels, codes, wanted, statuses, reasons, np.arange(len(frame)))
+        places = np.arange(len(frame))
+        return cls(
+            frame,
+            space,
+            black_box,
+            N,
+            z,
+            labels,
+            codes,
+            wanted,
+            statuses,
+            reasons,
+            places,
+            constraints,
+            min_probability,
+        )
 
     def open_lines(self) -> Rows:
         """Return the positions of the rows that are still to be searched."""
@@ -76,8 +106,27 @@ class Questions:
         )
 
     def ask(self, points: Matrix, factual: Rows) -> Rows:
-        """Return the model's label codes of encoded points; features left alone keep the factual's own values."""
-        return self.black_box.ask(self.numbers(points, factual))
+        """Return the model's label codes of encoded points; FORBIDDEN, unasked, where a rule is broken."""
+        N = self.numbers(points, factual)
+        codes = np.full(len(N), FORBIDDEN, dtype=np.intp)
+        good = self.constraints.allowed(N, self.N[factual]) if self.constraints else np.ones(len(N), dtype=bool)
+        codes[good] = self.black_box.ask(N[good])
+        if self.min_probability > 0:
+            self._forbid_unsure(N, codes, factual)
+        return codes
+
+    def _forbid_unsure(self, N: Matrix, codes: Rows, factual: Rows) -> None:
+        """Forbid points whose label is one to be reached but not probable enough."""
+        is_known = (codes >= 0) & (codes < self.wanted.shape[1])
+        reached = np.flatnonzero(is_known & self.wanted[factual, np.where(is_known, codes, 0)])
+        sure = self.black_box.probability(N[reached], codes[reached])
+        if sure is None:
+            raise ParameterError("min_probability needs a model with predict_proba and classes_.")
+        codes[reached[sure < self.min_probability]] = FORBIDDEN
+
+    def snap(self, points: Matrix, z: Matrix, goal: Matrix) -> Matrix:
+        """Round discrete features, and put values where the rules allow them."""
+        return self.constraints.constrain(self.space.snap(points, z, goal), z)
 
     def numbers(self, points: Matrix, factual: Rows) -> Matrix:
         """Return encoded points as numbers, near their factuals."""
@@ -121,9 +170,7 @@ def search_part(ground: Ground, questions: Questions, n: int) -> Part:
     """Search the answers to some questions; places in the result are those of the whole batch."""
     box = questions.black_box
     calls, asked = box.n_calls, box.n_rows
-    found, ran_out = search(
-        ground, questions.z, questions.codes, questions.wanted, questions.ask, questions.space.snap, n
-    )
+    found, ran_out = search(ground, questions.z, questions.codes, questions.wanted, questions.ask, questions.snap, n)
     found = found._replace(factual=questions.places[found.factual])
     return Part(found, questions.places[ran_out], box.n_calls - calls, box.n_rows - asked, os.getpid())
 
@@ -137,17 +184,27 @@ def joined(parts: list[Part], width: int) -> tuple[Found, Rows]:
     return every, np.concatenate([part.ran_out for part in parts])
 
 
-def answer(questions: Questions, search_result: tuple[Found, Rows], metric: Metric, n: int) -> Explanations:
+def answer(
+    questions: Questions,
+    search_result: tuple[Found, Rows],
+    metric: Metric,
+    n: int,
+    neighbours: Neighbours,
+    front: bool = False,
+) -> Explanations:
     """Decode what was found, ask the model again about the very rows returned, and keep what holds."""
     found, ran_out = search_result
+    found = found_at(found, np.argsort(found.factual, kind="stable"))
     N = questions.numbers(found.counterfactual, found.factual)
     labels = questions.black_box.ask_labels(N)
     holds = questions.black_box.codes(labels) == found.label
     raised = {int(row): error for row, error in zip(found.factual, labels, strict=True) if isinstance(error, Exception)}
     n_found = np.bincount(found.factual, minlength=len(questions.places))
-    found, N, labels = Found(*(part[holds] for part in found)), N[holds], labels[holds]
+    found, N, labels = found_at(found, np.flatnonzero(holds)), N[holds], labels[holds]
     n_held = np.bincount(found.factual, minlength=len(questions.places))
-    batch = _batch(questions, found, N, labels, metric)
+    batch = _batch(questions, found, N, labels, metric, neighbours)
+    if front:
+        batch, n = select(batch, on_the_front(batch)), 0
     statuses, reasons = questions.statuses.copy(), questions.reasons.copy()
     for row in questions.open_lines():
         statuses[row], reasons[row] = _verdict(
@@ -166,7 +223,7 @@ def _verdict(n_found: int, n_held: int, n: int, ran_out: bool, error: Exception 
     if n_held == 0 and ran_out:
         return Status.INFEASIBLE, "max_model_rows was used up before a counterfactual was found: raise it."
     if n_held == 0:
-        return Status.INFEASIBLE, "the map has no ball with a label to reach."
+        return Status.INFEASIBLE, "no point of a label to reach keeps every rule."
     if ran_out:
         return Status.FOUND, f"max_model_rows was used up: the best {n_held} so far, others may be nearer."
     if n_held < n:
@@ -174,19 +231,32 @@ def _verdict(n_found: int, n_held: int, n: int, ran_out: bool, error: Exception 
     return Status.FOUND, ""
 
 
-def _batch(questions: Questions, found: Found, N: Matrix, labels: NDArray[Any], metric: Metric) -> Batch:
+def _batch(
+    questions: Questions, found: Found, N: Matrix, labels: NDArray[Any], metric: Metric, neighbours: Neighbours
+) -> Batch:
     space, z = questions.space, questions.z[found.factual]
-    semifactual_N = questions.numbers(found.semifactual, found.factual)
-    distance = paired(z, found.semifactual, metric)
+    distance = paired(z, found.counterfactual, metric)
+    to_semifactual = paired(z, found.semifactual, metric)
     return Batch(
         factual=found.factual,
         values=space.form.frame(N),
         label=np.array([*labels.tolist(), None], dtype=object)[:-1],
-        distance=paired(z, found.counterfactual, metric),
+        distance=distance,
         changed=space.changed(z, found.counterfactual),
         relaxation=np.array([*Relaxation], dtype=object)[found.relaxation],
         ball=found.ball,
-        semifactual_values=space.form.frame(semifactual_N),
-        semifactual_distance=np.where(found.has_semifactual, distance, np.nan),
+        plausibility=neighbours.share(found.counterfactual, found.label),
+        margin=distance * _margins(questions, found, z),
+        probability=questions.black_box.probability(N, found.label),
+        semifactual_values=space.form.frame(questions.numbers(found.semifactual, found.factual)),
+        semifactual_distance=np.where(found.has_semifactual, to_semifactual, np.nan),
         semifactual_changed=space.changed(z, found.semifactual),
     )
+
+
+def _margins(questions: Questions, found: Found, z: Matrix) -> Matrix:
+    def holds(points: Matrix, lines: Rows) -> NDArray[np.bool_]:
+        snapped = questions.space.snap(points, z[lines], found.counterfactual[lines])
+        return questions.black_box.ask(questions.numbers(snapped, found.factual[lines])) == found.label[lines]
+
+    return margins(z, found.counterfactual, holds)

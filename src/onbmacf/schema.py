@@ -7,7 +7,7 @@ distance are errors that name the column. Any guess can be overridden by name.
 """
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -15,6 +15,7 @@ import pandas as pd
 
 from onbmacf._check import check_choice, did_you_mean, listed
 from onbmacf.errors import ParameterError, TableError
+from onbmacf.rules import Rules
 
 Kind = Literal["continuous", "integer", "ordinal", "categorical", "binary"]
 KINDS: tuple[str, ...] = get_args(Kind)
@@ -55,6 +56,7 @@ class Schema:
     """The features of a table, in its column order."""
 
     features: tuple[Feature, ...]
+    rules: Rules = field(default_factory=Rules)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "features", tuple(self.features))
@@ -63,6 +65,7 @@ class Schema:
             raise ParameterError(f"schema names a feature twice: {listed(_repeated(names))}.")
         if self.features and all(feature.immutable for feature in self.features):
             raise ParameterError("every feature is immutable: nothing could ever change. Leave one free.")
+        self.rules.check(names)
 
     @classmethod
     def infer(
@@ -72,6 +75,7 @@ class Schema:
         immutable: Iterable[Hashable] = (),
         kinds: Mapping[Hashable, Kind] | None = None,
         ordinal: Mapping[Hashable, Sequence[Any]] | None = None,
+        rules: Rules | None = None,
     ) -> "Schema":
         """Read the kinds off a table.
 
@@ -91,7 +95,7 @@ class Schema:
         features = [
             _infer_feature(frame[name], kinds.get(name), ordinal.get(name), name in immutable) for name in frame.columns
         ]
-        return cls(tuple(features))
+        return cls(tuple(features), rules or Rules())
 
     @property
     def names(self) -> tuple[Hashable, ...]:
@@ -112,7 +116,11 @@ class Schema:
         """Return the same schema with exactly these features immutable."""
         names = list(names)
         _check_known("immutable", names, self.names)
-        return Schema(tuple(replace(feature, immutable=feature.name in names) for feature in self.features))
+        return replace(self, features=tuple(replace(f, immutable=f.name in names) for f in self.features))
+
+    def with_rules(self, rules: Rules) -> "Schema":
+        """Return the same schema with these rules."""
+        return replace(self, rules=rules)
 
 
 def as_frame(table: Any) -> pd.DataFrame:

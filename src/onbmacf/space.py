@@ -31,9 +31,9 @@ class FeatureSpace:
     """The encoding of a table, one block of columns of Z per feature."""
 
     form: TableForm
-    height: float
+    height: float  # of an active level at weight 1
     low: Matrix  # per feature; 0 where the feature has levels
-    span: Matrix  # per feature: high - low, number of ranks - 1, or 1
+    span: Matrix  # per feature: high - low, number of ranks - 1, or 1; over its weight
     decimals: tuple[int | None, ...]  # per feature: decimals that write its fitted values exactly
     known: dict[int, Matrix]  # fitted values of the features that no number of decimals writes
 
@@ -47,6 +47,8 @@ class FeatureSpace:
     def of_numbers(cls, form: TableForm, N: Matrix, height: float) -> "FeatureSpace":
         """Learn the scales from rows already turned into numbers."""
         low, span = _scales(form, N)
+        weights = np.array([_weight(form.schema, name) for name in form.schema.names])
+        span = span / weights  # a feature that costs twice as much is twice as long
         decimals: list[int | None] = []
         known = {}
         for position, feature in enumerate(form.schema.features):
@@ -85,6 +87,13 @@ class FeatureSpace:
         """Per feature: whether it must keep its value."""
         return np.array([feature.immutable for feature in self.schema.features])
 
+    @cached_property
+    def to_unit(self) -> Matrix:
+        """Per column of Z: the factor that makes an active level 1 and a column's range 1, whatever its weight."""
+        weights = np.array([_weight(self.schema, name) for name in self.schema.names])
+        heights = [self._height_of(p) if self._is_group(p) else weights[p] for p in range(len(weights))]
+        return 1.0 / np.array(heights)[self.feature_of]
+
     def encode(self, table: Any) -> Matrix:
         """Return rows of the caller as encoded points."""
         return self.encode_numbers(self.form.numbers(_frame_of(table, self.form)))
@@ -98,7 +107,7 @@ class FeatureSpace:
         Z = np.zeros((len(N), self.width))
         for position, block in enumerate(self.blocks):
             if self._is_group(position):
-                Z[np.arange(len(N)), block.start + N[:, position].astype(np.intp)] = self.height
+                Z[np.arange(len(N)), block.start + N[:, position].astype(np.intp)] = self._height_of(position)
             else:
                 Z[:, block.start] = (N[:, position] - self.low[position]) / self.span[position]
         return Z
@@ -130,7 +139,7 @@ class FeatureSpace:
         snapped = points.copy()
         for position, (block, feature) in enumerate(zip(self.blocks, self.schema.features, strict=True)):
             if self._is_group(position):
-                snapped[:, block] = _strongest(points[:, block], goal[:, block], self.height)
+                snapped[:, block] = _strongest(points[:, block], goal[:, block], self._height_of(position))
             elif feature.kind != "continuous":
                 column = block.start
                 rounded = self._round(position, points[:, column], goal[:, column])
@@ -141,6 +150,9 @@ class FeatureSpace:
         """Per line and feature: whether two sets of points differ."""
         starts = [block.start for block in self.blocks]
         return np.logical_or.reduceat(A != B, starts, axis=1)
+
+    def _height_of(self, position: int) -> float:
+        return self.height / float(self.span[position])  # the span of a group is 1 over its weight
 
     def _is_group(self, position: int) -> bool:
         return self.schema.features[position].kind == "categorical"
@@ -175,6 +187,11 @@ def _frame_of(table: Any, form: TableForm) -> pd.DataFrame:
 
 def _width(kind: str, levels: tuple[Any, ...] | None) -> int:
     return len(levels or ()) if kind == "categorical" else 1
+
+
+def _weight(schema: Schema, name: Any) -> float:
+    rule = schema.rules.features.get(name)
+    return 1.0 if rule is None else rule.weight
 
 
 def _scales(form: TableForm, N: Matrix) -> tuple[Matrix, Matrix]:

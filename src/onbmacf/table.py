@@ -39,7 +39,7 @@ class TableForm:
         _check_present(frame)
         features = tuple(_with_levels(feature, frame[feature.name]) for feature in schema.features)
         array_dtype = None if isinstance(table, pd.DataFrame) else np.asarray(table).dtype
-        form = cls(Schema(features), tuple(frame[name].dtype for name in schema.names), array_dtype)
+        form = cls(replace(schema, features=features), tuple(frame[name].dtype for name in schema.names), array_dtype)
         _check_finite(form, form.numbers(frame))
         return form
 

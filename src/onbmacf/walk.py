@@ -15,6 +15,7 @@ from onbmacf.candidates import Candidates, LabelOf, between
 from onbmacf.distance import Matrix
 
 Snap = Callable[[Matrix, Matrix, Matrix], Matrix]
+WAY_BACK = 16  # parts into which the way to a refined counterfactual is cut
 
 
 class Walked(NamedTuple):
@@ -65,6 +66,37 @@ def walk(
     walks = np.arange(n_walks)
     semifactual = np.where(has[:, np.newaxis], points[walks, last], z[candidates.factual])
     return Walked(points[walks, hit], semifactual, has)
+
+
+def way_back(
+    z: Matrix, labels: NDArray[np.intp], factual: NDArray[np.intp], point: Matrix, label_of: LabelOf, snap: Snap
+) -> Walked:
+    """Look at the way from the factual to each point: the semifactual is the last place of the factual's label."""
+    n_stops = WAY_BACK - 1
+    shares = np.arange(1, WAY_BACK) / WAY_BACK
+    line = np.repeat(np.arange(len(point)), n_stops)
+    start, goal = z[factual[line]], point[line]
+    places = snap(start + np.tile(shares, len(point))[:, np.newaxis] * (goal - start), start, goal)
+    same = label_of(places, factual[line]) == labels[factual[line]]
+    same &= (places != start).any(axis=1)
+    same = same.reshape(len(point), n_stops)
+    last = n_stops - 1 - _first(same[:, ::-1])
+    has = same.any(axis=1)
+    found = places.reshape(len(point), n_stops, z.shape[1])[np.arange(len(point)), last]
+    return Walked(point, np.where(has[:, np.newaxis], found, z[factual]), has)
+
+
+def margins(start: Matrix, point: Matrix, holds: Callable[[Matrix, NDArray[np.intp]], NDArray[np.bool_]]) -> Matrix:
+    """Return the share of the way back to the factual that each point can go before its label is lost.
+
+    Looked at in sixteenths of the way; holds(points, lines) says where the label is still there.
+    """
+    shares = 1.0 - np.arange(1, WAY_BACK) / WAY_BACK
+    line = np.repeat(np.arange(len(point)), len(shares))
+    places = start[line] + np.tile(shares, len(point))[:, np.newaxis] * (point[line] - start[line])
+    kept = holds(places, line).reshape(len(point), len(shares))
+    lost = np.where(kept.all(axis=1), len(shares), (~kept).argmax(axis=1))
+    return lost / WAY_BACK
 
 
 def _first(mask: NDArray[np.bool_]) -> NDArray[np.intp]:

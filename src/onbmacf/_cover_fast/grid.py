@@ -7,8 +7,8 @@ A coarse sum is the sum of the integer gaps between two grid points. For two tam
     coarse sum <= sure   implies  sum <= limit            coarse sum > maybe   implies  sum > limit
 
 so only the thin band between is summed in float64. A row with a coordinate outside its column's window (a
-gross outlier) is put on the window's edge and is not tame: that only shortens its gaps, so `maybe` holds for it
-and `sure` does not. Squared gaps keep their upper 16 bits, which loses less than one unit per column.
+gross outlier) is put on the window's edge and is not tame: that only shortens its gaps, so `maybe` holds for
+it and `sure` does not. Squared gaps keep their upper 16 bits, which loses less than one unit per column.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ UNIT = 65536.0  # squared steps in one unit of a euclidean coarse sum
 SLACK = 0.01  # steps: far above the rounding errors of all arithmetic on sums up to TOP steps
 TAILS = (0.0, 0.001, 0.01, 0.05)  # shares of a column's values that its window may leave out at either end
 GROSS = 8.0  # leave out more only if it makes the windows this much narrower
+BULK = 0.8  # and if this share of the rows stays inside them
 SAMPLE = 20_000  # rows that the windows are read off
 
 
@@ -73,7 +74,8 @@ def _windows(Z: NDArray[np.float64], metric: int) -> tuple[NDArray[np.float64], 
         inner = np.quantile(sample, [tail, 1 - tail], axis=0, method="nearest")
         reserve = 2 * (inner[1] - inner[0])
         lower, upper = np.maximum(lowest, inner[0] - reserve), np.minimum(highest, inner[1] + reserve)
-        if _length(high - low, metric) > GROSS * _length(upper - lower, metric):
+        gross = _length(high - low, metric) > GROSS * _length(upper - lower, metric)
+        if gross and ((sample >= lower) & (sample <= upper)).all(axis=1).mean() >= BULK:
             low, high = lower, upper
     return low, high
 

@@ -3,7 +3,7 @@
     Grid, rows  ->  build_leaves  ->  Leaves
 
 A leaf holds the grid points of up to 128 rows column by column, so that one instruction works on many rows.
-Box tests are exact: integer gaps to the nearest (farthest) corner are never above (below) those to a row inside.
+Box tests are exact: integer gaps to the nearest (farthest) corner are never above (below) a row's inside.
 """
 
 from __future__ import annotations

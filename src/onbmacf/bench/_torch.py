@@ -15,10 +15,15 @@ __all__ = ["forward_net", "nn", "seeded", "torch"]
 
 @contextmanager
 def seeded(seed: int) -> Iterator[None]:
-    """Run with torch's generator at a seed, then put it back."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        yield
+    """Run with torch's generator at a seed and one thread, then put both back: the same result everywhere."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            yield
+    finally:
+        torch.set_num_threads(threads)
 
 
 def forward_net(widths: Sequence[int]) -> nn.Sequential:

@@ -25,6 +25,7 @@ import numpy as np
 from onbmacf.bench import sources
 from onbmacf.bench.methods import REGISTRY
 
+MANIFEST = "manifest.json"  # beside the cells of a run: which they are
 PACKAGE = Path(__file__).parents[1]
 LIBRARIES = ("numpy", "pandas", "scipy", "scikit-learn", "torch", "dice-ml")
 COMMON_CODE = (

@@ -29,6 +29,7 @@ def run(
     jobs: int = typer.Option(1, "--jobs", min=1, help="Cells at a time."),
     time_limit: float = typer.Option(1800.0, "--time-limit", min=1, help="Seconds per cell."),
     retry: bool = typer.Option(False, "--retry", help="Compute failed cells again."),
+    strict: bool = typer.Option(False, "--strict", help="Exit with 1 if a cell failed or a method never succeeded."),
 ) -> None:
     """Run methods on datasets; cells that are already there are kept.
 
@@ -51,7 +52,8 @@ def run(
     except KeyboardInterrupt:
         typer.echo("Stopped; what is done is kept. The same command goes on.", err=True)
         raise typer.Exit(130) from None
-    _conclude(folder)
+    if not _conclude(folder) and strict:
+        raise typer.Exit(1)
 
 
 @app.command()
@@ -90,10 +92,16 @@ def _cells(datasets: list[str], methods: list[str], **settings: Any) -> "list[Ce
     return [Cell(dataset, method, **settings) for dataset in datasets for method in methods]
 
 
-def _conclude(folder: Path) -> None:
+def _conclude(folder: Path) -> bool:
+    """Say how a run ended; return whether every cell is done and every method has a success."""
     from onbmacf.bench.results import collect, digest
 
     lines, cells = collect(folder)
     counts = cells["status"].value_counts()
+    successes = lines.groupby("method", sort=False)["n_found"].max()
+    barren = [method for method in cells["method"].drop_duplicates() if not successes.get(method, 0)]
     typer.echo(", ".join(f"{count} {status}" for status, count in counts.items()))
+    if barren:
+        typer.echo(f"no success at all: {', '.join(barren)}")
     typer.echo(f"digest {digest(lines, cells)}")
+    return not barren and bool((cells["status"] == "done").all())

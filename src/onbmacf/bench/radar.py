@@ -35,6 +35,7 @@ def radar(scores: pd.DataFrame, title: str = "", ax: Any = None) -> Any:
         closed = np.append(np.nan_to_num(values.astype(float)), np.nan_to_num(values[0]))
         ax.plot(np.append(angles, angles[0]), closed, label=method, **_style(method, place))
     ax.set_xticks(angles, [AXIS_NAMES[metric] for metric in METRICS])
+    ax.tick_params(axis="x", pad=12)
     ax.set_ylim(0, 1)
     ax.set_yticks([0.25, 0.5, 0.75, 1.0])
     ax.set_title(title, pad=18)

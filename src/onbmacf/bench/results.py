@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from sklearn.neighbors import NearestNeighbors
 
 from onbmacf.bench import metrics
+from onbmacf.bench.cells import MANIFEST
 from onbmacf.bench.protocol import Found, Matrix, Model, Task
 from onbmacf.errors import StoreError
 
-MANIFEST = "manifest.json"
 OF_A_LINE = [
     "l0",
     "l1",

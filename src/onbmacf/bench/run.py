@@ -21,8 +21,7 @@ from typing import Any
 from onbmacf._check import check_count
 from onbmacf.bench import cells as cells_module
 from onbmacf.bench._files import write_atomically
-from onbmacf.bench.cells import Cell
-from onbmacf.bench.results import MANIFEST
+from onbmacf.bench.cells import MANIFEST, Cell
 
 TIME_LIMIT = 1800.0
 POLL = 0.5

@@ -2,8 +2,8 @@
 
     name  ->  locate  ->  path and SHA-256 of the (unzipped) content
 
-saheart ships with the package. A folder given by the caller or by ONBMACF_DATA comes first. A file there that differs from the published one is
-used with a warning; a download that differs is an error.
+A folder given by the caller or by ONBMACF_DATA comes first; saheart also ships with the package. A file that
+differs from the published one is used with a warning; a download that differs is an error.
 """
 
 import gzip

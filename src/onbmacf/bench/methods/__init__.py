@@ -36,7 +36,10 @@ REGISTRY: dict[str, Entry] = {
     "GS": Entry("onbmacf.bench.methods.growing_spheres", "GrowingSpheres"),
     "WACHTER": Entry("onbmacf.bench.methods.wachter", "Wachter"),
     "NICE": Entry("onbmacf.bench.methods.nice", "NICE"),
-    "ONB-MACF": Entry("onbmacf.bench.methods.onb", "OnbMacf", also=("*.py",)),
+    "ONB-MACF": Entry(
+        "onbmacf.bench.methods.onb", "OnbMacf", {"strategy": "paper", "search": "exhaustive"}, also=("*.py",)
+    ),
+    "ONB-MACF+": Entry("onbmacf.bench.methods.onb", "OnbMacf", also=("*.py",)),
 }
 
 

@@ -2,7 +2,7 @@
 
 It draws new values for one feature, then two, ... until enough rows flip, and then pulls each number back towards
 the factual (`posthoc_sparsity_algorithm="binary"`: the linear one may hang). It works on raw rows; ordinals and
-binaries are categories to it.
+binaries are categories to it. Its rounding may leave the data's range by the last decimal: clipped.
 
 Immutables: all features may vary, as in CARLA's benchmark. dice-ml draws from the global generators of Python
 and NumPy: they are seeded per factual and put back afterwards.
@@ -69,7 +69,7 @@ class DiCE:
     def _encoded(self, found: pd.DataFrame | None) -> Found:
         if found is None or not len(found):
             return None
-        return _encode(self.task_, found.drop(columns=OUTCOME))
+        return self.task_.to_rows(_encode(self.task_, found.drop(columns=OUTCOME)))
 
 
 class RawModel:

@@ -1,0 +1,242 @@
+"""The refined strategy: many balls, two ways to reduce, every point tightened, the best and most different kept.
+
+    opposing balls -> propose -> pool (different sets of changed features first) -> tighten -> choose -> Found
+
+Same map, same order of stages as the paper's Algorithm 3; what differs is what happens after the reduction
+(docs/decisions/0025-refined-strategy.md). All factuals of a chunk move together.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onbmacf.candidates import Features, LabelOf, Pairs, few_enough, keeper, only, passes, project, reduce_changes
+from onbmacf.distance import Matrix, Metric, paired
+from onbmacf.explanation import Relaxation
+from onbmacf.geometry import Balls
+from onbmacf.refine import Snap, tighten
+
+Rows = NDArray[np.intp]
+Plausible = Callable[[Matrix, Rows], Matrix]  # points, labels -> share of their neighbours with that label
+
+POOL = 24  # reduced points per factual that are looked at again
+TIGHT = 12  # of these, points that are tightened
+SPARSITY = 0.1  # what one more changed feature costs in the ranking, in units of distance
+OVERLAP = 1.0  # what it costs to change the same features as a counterfactual chosen before
+
+
+class Lines(NamedTuple):
+    """Accepted points: whose they are, which ball they come from, and what was given up."""
+
+    factual: Rows
+    ball: Rows
+    label: Rows
+    point: Matrix
+    whole: Matrix  # the projected centre the point was reduced from
+    relaxation: Rows
+
+
+@dataclass(frozen=True, eq=False)
+class Wish:
+    """What a counterfactual should be like."""
+
+    n: int
+    metric: Metric
+    plausibility: float
+    rounds: Rows
+    afford: Callable[[Rows], Rows]
+
+
+def better_points(
+    z: Matrix,
+    pairs: Pairs,
+    bounds: Matrix,
+    balls: Balls,
+    features: Features,
+    label_of: LabelOf,
+    snap: Snap,
+    plausible: Plausible,
+    wish: Wish,
+) -> Lines:
+    """Return up to n counterfactuals per factual, the best first."""
+    proposed = propose(z, pairs, bounds, balls, features, label_of, wish)
+    pool = _at(proposed, pool_of(z, proposed, features, wish.metric, POOL))
+    other = reduce_changes(
+        z[pool.factual], pool.whole, features, _has_label(pool, label_of), largest_first=True
+    )  # the other order: keep small differences, not large ones
+    pool = _unique(_stack(pool, pool._replace(point=other)))
+    best = _at(pool, pool_of(z, pool, features, wish.metric, TIGHT))
+    goals = more_plausible(z, best, features, label_of, plausible, wish.plausibility)
+    tight = _tightened(z, goals, features, label_of, snap, plausible, wish.plausibility)
+    return choose(z, _unique(_stack(tight, goals, pool)), features, plausible, wish)
+
+
+def propose(
+    z: Matrix, pairs: Pairs, bounds: Matrix, balls: Balls, features: Features, label_of: LabelOf, wish: Wish
+) -> Lines:
+    """Project and reduce the nearest balls; more of them, then released immutables, for a factual without a point."""
+    found: list[Lines] = []
+    for step, relaxation in enumerate(passes(features)):
+        if relaxation is Relaxation.PROJECTION:
+            continue  # balls say where to go; whether a projected centre stays inside its ball is not asked here
+        order = np.lexsort((pairs.ball, bounds, pairs.factual))
+        pairs, bounds = only(pairs, order), bounds[order]
+        place, tried = np.arange(len(order)) - np.searchsorted(pairs.factual, pairs.factual), 0
+        is_open = np.ones(len(z), dtype=bool)
+        for last in wish.rounds:
+            due = (place >= tried) & (place < last) & is_open[pairs.factual]
+            size = wish.afford(np.bincount(pairs.factual[due], minlength=len(z)))
+            now = only(pairs, due & (place < tried + size[pairs.factual]))
+            kept, whole = project(z, now, balls, features, label_of, relaxation)
+            goal = reduce_changes(z[kept.factual], whole, features, keeper(kept, balls, label_of))
+            relaxed = np.full(len(goal), step, dtype=np.intp)
+            found.append(Lines(kept.factual, kept.ball, balls.labels[kept.ball], goal, whole, relaxed))
+            is_open[kept.factual], tried = False, int(last)
+            if not is_open[pairs.factual].any():
+                break
+        left = is_open[pairs.factual]
+        pairs, bounds = only(pairs, left), bounds[left]
+    lines = _stack(*found)
+    return _at(lines, np.argsort(lines.factual, kind="stable"))
+
+
+def pool_of(z: Matrix, lines: Lines, features: Features, metric: Metric, most: int) -> Rows:
+    """Return the most promising lines of each factual, the best of each set of changed features first."""
+    score = _scores(z, lines, features, metric)
+    changed = _changed(z, lines, features)
+    key = changed @ (2.0 ** np.arange(changed.shape[1])) if changed.shape[1] < 53 else _set_numbers(changed)
+    by_set = np.lexsort((lines.ball, score, key, lines.factual))
+    turn = np.empty(len(by_set), dtype=np.intp)  # how many lines of the same factual and set are better
+    first = np.r_[True, (np.diff(lines.factual[by_set]) != 0) | (np.diff(key[by_set]) != 0)][: len(by_set)]
+    group = np.maximum.accumulate(np.where(first, np.arange(len(by_set)), 0))
+    turn[by_set] = np.arange(len(by_set)) - group
+    order = np.lexsort((lines.ball, score, turn, lines.factual))
+    rank = np.arange(len(order)) - np.searchsorted(lines.factual[order], lines.factual[order])
+    return order[rank < most]
+
+
+def more_plausible(
+    z: Matrix, pool: Lines, features: Features, label_of: LabelOf, plausible: Plausible, least: float
+) -> Lines:
+    """Replace points that are not plausible enough by less reduced ones that are.
+
+    A factual none of whose points can be made plausible enough keeps them all: plausibility gives way before
+    anything else does.
+    """
+    if least <= 0:
+        return pool
+    poor = np.flatnonzero(plausible(pool.point, pool.label) < least)
+    mended = poor[plausible(pool.whole[poor], pool.label[poor]) >= least]
+    part = _at(pool, mended)
+    keeps = _accepts(part, label_of, plausible, least)
+    point = pool.point.copy()
+    point[mended] = reduce_changes(z[part.factual], part.whole, features, keeps)
+    is_good = np.ones(len(pool.factual), dtype=bool)
+    is_good[np.setdiff1d(poor, mended)] = False
+    hopeless = ~np.isin(pool.factual, pool.factual[is_good])
+    return _at(pool._replace(point=point), np.flatnonzero(is_good | hopeless))
+
+
+def _tightened(
+    z: Matrix, lines: Lines, features: Features, label_of: LabelOf, snap: Snap, plausible: Plausible, least: float
+) -> Lines:
+    start = z[lines.factual]
+    if least > 0:  # a line that is not plausible enough to begin with is held to its own level
+        own = np.minimum(plausible(lines.point, lines.label), least)
+        accepts = _accepts(lines, label_of, plausible, own)
+    else:
+        accepts = _has_label(lines, label_of)
+    return lines._replace(point=tighten(start, lines.point, features, accepts, snap))
+
+
+def choose(z: Matrix, lines: Lines, features: Features, plausible: Plausible, wish: Wish) -> Lines:
+    """Pick n per factual: the lowest score first, each later one penalised for changing what earlier ones change.
+
+    The k-th choice does not depend on n: the first k of n + 1 are the first k of n. Where the wish for plausibility
+    can be met by some line of a factual, the others stand behind.
+    """
+    lines = _at(lines, np.flatnonzero(few_enough(z[lines.factual], lines.point, features)))
+    score, changed = _scores(z, lines, features, wish.metric), _changed(z, lines, features)
+    if wish.plausibility > 0:
+        short = plausible(lines.point, lines.label) < wish.plausibility
+        score = score + np.where(short, 1e6, 0.0)
+    picked: list[Rows] = []
+    penalty, free = np.zeros(len(score)), np.ones(len(score), dtype=bool)
+    for _ in range(wish.n):
+        best = _best_per_factual(lines.factual, np.where(free, score + penalty, np.inf))
+        if not len(best):
+            break
+        picked.append(best)
+        free[best] = False
+        taken = np.zeros((len(z), changed.shape[1]), dtype=bool)
+        taken[lines.factual[best]] = changed[best]
+        both = (changed & taken[lines.factual]).sum(axis=1)
+        either = np.maximum(1, (changed | taken[lines.factual]).sum(axis=1))
+        penalty = np.maximum(penalty, OVERLAP * both / either)
+    rows = np.concatenate(picked) if picked else np.empty(0, dtype=np.intp)
+    order = np.argsort(lines.factual[rows], kind="stable")
+    return _at(lines, rows[order])
+
+
+def _best_per_factual(factual: Rows, score: Matrix) -> Rows:
+    order = np.lexsort((np.arange(len(score)), score, factual))
+    first = np.r_[True, np.diff(factual[order]) != 0][: len(order)]
+    best = order[first]
+    return best[np.isfinite(score[best])]
+
+
+def _scores(z: Matrix, lines: Lines, features: Features, metric: Metric) -> Matrix:
+    return paired(z[lines.factual], lines.point, metric) + SPARSITY * _changed(z, lines, features).sum(axis=1)
+
+
+def _changed(z: Matrix, lines: Lines, features: Features) -> NDArray[np.bool_]:
+    return np.logical_or.reduceat(lines.point != z[lines.factual], features.starts, axis=1)
+
+
+def _set_numbers(changed: NDArray[np.bool_]) -> Matrix:
+    return np.unique(changed, axis=0, return_inverse=True)[1].reshape(-1).astype(np.float64)
+
+
+def _has_label(lines: Lines, label_of: LabelOf) -> Callable[[Matrix, Rows], NDArray[np.bool_]]:
+    return lambda points, some: label_of(points, lines.factual[some]) == lines.label[some]
+
+
+def _accepts(
+    lines: Lines, label_of: LabelOf, plausible: Plausible, least: float | Matrix
+) -> Callable[[Matrix, Rows], NDArray[np.bool_]]:
+    """Return the test: the model says the label, and enough neighbours do. Neighbours are asked only of the rest."""
+    level = np.broadcast_to(np.asarray(least, dtype=np.float64), len(lines.factual))
+
+    def test(points: Matrix, some: Rows) -> NDArray[np.bool_]:
+        holds = label_of(points, lines.factual[some]) == lines.label[some]
+        holds[holds] = plausible(points[holds], lines.label[some[holds]]) >= level[some[holds]]
+        return holds
+
+    return test
+
+
+def _at(lines: Lines, rows: Rows) -> Lines:
+    return Lines(
+        lines.factual[rows],
+        lines.ball[rows],
+        lines.label[rows],
+        lines.point[rows],
+        lines.whole[rows],
+        lines.relaxation[rows],
+    )
+
+
+def _stack(*parts: Lines) -> Lines:
+    factual, ball, label, point, whole, relaxation = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return Lines(factual, ball, label, point, whole, relaxation)
+
+
+def _unique(lines: Lines) -> Lines:
+    """Drop points of a factual that repeat one before, and keep the factuals together."""
+    table = np.column_stack([lines.factual, lines.point])
+    _, first = np.unique(table, axis=0, return_index=True)
+    rows = np.sort(first)
+    return _at(lines, rows[np.argsort(lines.factual[rows], kind="stable")])

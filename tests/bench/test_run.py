@@ -1,0 +1,249 @@
+"""Cells, the resumable run, and the report."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from onbmacf.bench import cells as cells_module
+from onbmacf.bench import methods, results
+from onbmacf.bench.cells import Cell, compute, key
+from onbmacf.bench.report import write_report
+from onbmacf.bench.run import run
+from onbmacf.errors import StoreError
+
+FAST = ["NICE", "GS", "FACE-EPSILON", "FACE-KNN", "ONB-MACF", "CEM"]
+CELLS = [Cell("saheart", name, n_factuals=6) for name in FAST]
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """A whole run of fast methods on the embedded table."""
+    folder = tmp_path_factory.mktemp("finished")
+    said = []
+    run(CELLS, folder, jobs=2, say=said.append)
+    return folder, said
+
+
+def test_every_cell_is_done_and_said(finished):
+    folder, said = finished
+    lines, cells = results.collect(folder)
+    assert cells["status"].tolist() == ["done"] * len(FAST)
+    assert len(lines) == 6 * len(FAST)
+    assert len(said) == 1 + len(FAST)
+    assert re.search(r"\[6/6\] saheart .* success \d\.\d{3}  \(about 0 s left\)", said[-1])
+
+
+def test_a_second_run_computes_nothing(finished):
+    folder, _ = finished
+    before = {path: path.stat().st_mtime_ns for path in folder.glob("cells/*")}
+    said = []
+    run(CELLS, folder, say=said.append)
+    assert said == [f"{len(FAST)} cells, {len(FAST)} already there, 1 at a time."]
+    assert before == {path: path.stat().st_mtime_ns for path in folder.glob("cells/*")}
+
+
+def command(folder):
+    words = ["bench", "run", "--folder", str(folder), "--datasets", "saheart", "--methods", ",".join(FAST)]
+    words += ["--factuals", "6", "--jobs", "2"]
+    return [sys.executable, "-c", "from onbmacf.cli import main; main()", *words]
+
+
+def test_a_run_killed_ten_times_ends_with_the_same_digest(finished, tmp_path):
+    killed = 0
+    for attempt in range(10):
+        process = subprocess.Popen(command(tmp_path), stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+        lines = iter(process.stderr.readline, "")
+        assert "cells" in next(lines)
+        if attempt % 3 == 2:
+            next(lines, "")  # one cell more is done
+        else:
+            time.sleep(0.3 * attempt)
+        process.send_signal(signal.SIGKILL)
+        killed += process.wait() == -signal.SIGKILL
+        process.stderr.close()
+    assert killed >= 5
+    ended = subprocess.run(command(tmp_path), capture_output=True, text=True, check=True)
+    assert f"digest {results.digest(*results.collect(finished[0]))}" in ended.stdout
+    assert not [path for path in tmp_path.glob("cells/.*") if path.suffix == ".json"]
+
+
+def test_children_die_with_a_killed_run(tmp_path):
+    process = subprocess.Popen(command(tmp_path), stderr=subprocess.PIPE, text=True, start_new_session=True)
+    process.stderr.readline()
+    time.sleep(0.5)
+    process.kill()
+    process.wait()
+    deadline = time.monotonic() + 15
+    while _group_is_alive(process.pid) and time.monotonic() < deadline:
+        time.sleep(0.2)
+    assert not _group_is_alive(process.pid)
+    process.stderr.close()
+
+
+def _group_is_alive(group):
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"seed": 1}, {"n_factuals": 7}, {"target": 0}, {"method": "GS"}, {"n_counterfactuals": 2}, {"paper_sizes": True}],
+)
+def test_the_key_follows_every_setting(change):
+    assert key(replace(CELLS[0], **change), None) != key(CELLS[0], None)
+
+
+def test_the_key_follows_data_versions_and_code(tmp_path, monkeypatch):
+    plain = key(CELLS[0], None)
+    (tmp_path / "saheart.csv").write_text("age,chd\n1,0\n")
+    with pytest.warns(UserWarning, match="differs"):
+        assert key(CELLS[0], tmp_path) != plain
+    monkeypatch.setattr(cells_module, "versions", lambda: {"numpy": "3"})
+    assert key(CELLS[0], None) != plain
+
+
+def test_comments_and_docstrings_do_not_decide(tmp_path):
+    (tmp_path / "a.py").write_text('"""One."""\ndef f(x):\n    """Two."""\n    return x  # three\n')
+    (tmp_path / "b.py").write_text("def f(x):\n\n    return (x)\n")
+    (tmp_path / "c.py").write_text("def f(x):\n    return -x\n")
+    a, b, c = (cells_module._logic(tmp_path / f"{name}.py") for name in "abc")
+    assert a == b != c
+
+
+class Broken:
+    needs_gradient = False
+
+    def fit(self, task, model, seed):
+        raise RuntimeError("no luck today")
+
+
+class Sleeper:
+    needs_gradient = False
+
+    def fit(self, task, model, seed):
+        time.sleep(60)
+
+
+class Crasher:
+    needs_gradient = False
+
+    def fit(self, task, model, seed):
+        os._exit(7)
+
+
+def test_a_failing_method_becomes_a_document(tmp_path, monkeypatch):
+    monkeypatch.setitem(methods.REGISTRY, "BROKEN", methods.Entry(__name__, "Broken"))
+    document = compute(Cell("saheart", "BROKEN"), None, tmp_path)
+    assert document["status"] == "failed"
+    assert document["error"] == "RuntimeError: no luck today"
+    json.dumps(document)
+
+
+def test_failures_timeouts_and_crashes_are_kept_and_shown(tmp_path, monkeypatch):
+    """Run in this process's children by fork, so that they know the methods of this test."""
+    import multiprocessing
+
+    from onbmacf.bench import run as run_module
+
+    monkeypatch.setattr(run_module, "_context", lambda: multiprocessing.get_context("fork"))
+    for name in ("Broken", "Sleeper", "Crasher"):
+        monkeypatch.setitem(methods.REGISTRY, name.upper(), methods.Entry(__name__, name))
+    cells = [Cell("saheart", name, n_factuals=4) for name in ("BROKEN", "SLEEPER", "CRASHER", "NICE")]
+    said = []
+    run(cells, tmp_path, jobs=2, time_limit=10, say=said.append)
+    table = results.collect(tmp_path)[1].set_index("method")
+    assert table["status"].to_dict() == {
+        "BROKEN": "failed",
+        "SLEEPER": "timeout",
+        "CRASHER": "crashed",
+        "NICE": "done",
+    }
+    assert table.loc["SLEEPER", "error"] == "more than 10 s"
+    assert "exit code 7" in table.loc["CRASHER", "error"]
+    assert any("no luck today" in line for line in said)
+    write_report(tmp_path, tmp_path / "report", plots=False)
+    problems = pd.read_csv(tmp_path / "report" / "problems.csv")
+    assert problems["method"].tolist() == ["BROKEN", "SLEEPER", "CRASHER"]
+
+
+def test_a_counterfactual_that_does_not_flip_is_not_a_success(small_task, small_network):
+    rows = np.flatnonzero(small_network.label_of(small_task.Z) == 0)[:2]
+    flipped = small_task.Z[small_network.label_of(small_task.Z) == 1][0]
+    lines = results.evaluate(small_task, small_network, rows, [small_task.Z[rows[0]], flipped])
+    assert lines["n_found"].tolist() == [0, 1]
+    assert lines["l0"].isna().tolist() == [True, False]
+
+
+def test_a_method_that_answers_nonsense_is_told(small_task, small_network):
+    with pytest.raises(ValueError, match="finite numbers"):
+        results.evaluate(small_task, small_network, np.array([0]), [np.array([1.0, np.nan])])
+
+
+def test_the_summary_is_the_mean_of_the_successes(finished):
+    lines, cells = results.collect(finished[0])
+    table = results.summary(lines, cells).set_index("method")
+    nice = lines[lines["method"] == "NICE"]
+    assert table.loc["NICE", "l1"] == pytest.approx(nice["l1"].mean())
+    assert table.loc["NICE", "success_rate"] == (nice["n_found"] > 0).mean()
+    assert table.loc["NICE", "average_time"] == pytest.approx(table.loc["NICE", "explain_seconds"] / 6)
+
+
+def test_violations_of_onb_macf_are_only_where_it_reports_them(finished):
+    lines, _ = results.collect(finished[0])
+    own = lines[lines["method"] == "ONB-MACF"]
+    assert (own["n_found"] > 0).all()
+    assert own["remark"].str.startswith("relaxation: ").all()
+    assert (own.loc[own["remark"] != "relaxation: immutability", "violations"] == 0).all()
+
+
+def test_the_report_has_every_table_and_plot(finished, tmp_path):
+    folder, _ = finished
+    written = {path.name for path in write_report(folder, tmp_path)}
+    assert {"report.md", "tables.tex", "raw_results.csv", "average_results.csv", "times.csv"} <= written
+    assert {"radar_saheart.svg", "radar_saheart.png", "radar_average.svg", "radar_average.png"} <= written
+    raw = pd.read_csv(tmp_path / "raw_results.csv")
+    assert raw.columns.tolist() == [
+        *("dataset", "method", "l0", "l1", "l2", "linf", "violations", "redundancy", "ynn", "success_rate")
+    ]
+    assert raw["method"].tolist() == FAST
+    text = (tmp_path / "report.md").read_text()
+    assert "## Results for saheart" in text
+    assert results.digest(*results.collect(folder)) in text
+    changes = pd.read_csv(tmp_path / "feature_changes.csv")
+    assert changes["feature"].tolist()[0] == "sbp"
+    assert changes.loc[changes["feature"] == "age", "ONB-MACF"].item() == 0
+
+
+def test_the_report_is_the_same_twice(finished, tmp_path):
+    folder, _ = finished
+    write_report(folder, tmp_path / "a")
+    write_report(folder, tmp_path / "b")
+    for path in (tmp_path / "a").glob("*.csv"):
+        assert path.read_bytes() == (tmp_path / "b" / path.name).read_bytes()
+
+
+def test_a_folder_without_a_run_is_told(tmp_path):
+    with pytest.raises(StoreError, match="onbmacf bench run"):
+        results.collect(tmp_path)
+
+
+def test_a_cell_not_yet_run_is_missing_not_lost(finished, tmp_path):
+    folder, _ = finished
+    manifest = results.read_manifest(folder)
+    manifest["cells"] = [{**manifest["cells"][0], "file": "cells/none.json"}]
+    (tmp_path / "manifest.json").write_text(json.dumps(manifest))
+    lines, cells = results.collect(tmp_path)
+    assert cells["status"].tolist() == ["missing"]
+    assert len(lines) == 0
