@@ -24,7 +24,8 @@ RIVALS = {"nice": ["NICEx", "scipy", "onnxruntime"], "dice": ["dice-ml", "onnxru
 FULL = {"plain": 25_000, "growth": (25_000, 50_000, 100_000, 200_000), "wide": 100_000, "rows": 200, "dice_rows": 20}
 QUICK = {"plain": 4_000, "growth": (4_000, 8_000, 16_000), "wide": 8_000, "rows": 30, "dice_rows": 3}
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-PATIENCE = {"ours": 600, "nice": 120, "dice": 120}  # seconds after which a method gets no further row
+OWN = ("ours", "paper")
+PATIENCE = {"ours": 600, "paper": 600, "nice": 120, "dice": 120}  # seconds after which a method gets no further row
 
 
 def main():
@@ -89,8 +90,8 @@ def fitted(folder, sizes):
 
 def explain_results(folders, sizes, cache):
     """Time every method on every dataset and model, one after the other."""
-    pythons = {"ours": sys.executable, **{name: environment(name, cache) for name in RIVALS}}
-    rows = {"ours": sizes["rows"], "nice": sizes["rows"], "dice": sizes["dice_rows"]}
+    pythons = {**dict.fromkeys(OWN, sys.executable), **{name: environment(name, cache) for name in RIVALS}}
+    rows = {**dict.fromkeys(pythons, sizes["rows"]), "dice": sizes["dice_rows"]}
     return {
         name: {
             kind: {
