@@ -313,7 +313,7 @@ class ONBMACF:
             space.is_immutable,
             constrain,
             space.schema.rules.max_changes,
-            self.release != "nothing",
+            self.release == "immutable",
         )
         return Ground(
             self.Z_,
@@ -397,14 +397,14 @@ def with_reasons(explainer: ONBMACF, answers: Explanations, wish: _Wish) -> Expl
         .broken_by(explainer.space_.form.numbers(answers.rows))
         .items()
     ):
-        reasons[row] = f"{reasons[row]} The row itself breaks the rule for {listed(broken)}.".strip()
+        reasons[row] = f"{reasons[row]} The row itself breaks the rule for {', '.join(broken)}.".strip()
     answers = replace(answers, reasons=reasons)
     for what, other in _releases(explainer):
         if not len(blocked):
             break
         tried = other._explain(answers.rows.iloc[blocked], wish)
         freed = np.flatnonzero(tried.statuses == Status.FOUND)
-        reason = f"{what} blocks: without it there is a counterfactual."
+        reason = f"Blocked by {what}: without, there is a counterfactual."
         answers = merged(answers, tried, blocked, freed, reason, explainer.release == "rules")
         blocked = np.delete(blocked, freed)
     return answers
@@ -415,7 +415,7 @@ def _releases(explainer: ONBMACF) -> Iterator[tuple[str, ONBMACF]]:
     rules = explainer.schema_.rules
     for what, rest in rules.singly_without():
         yield what, explainer.relaxed(rules=rest)
-    if explainer.release == "nothing" and explainer.schema_.immutable:
-        yield f"immutability of {listed(explainer.schema_.immutable)}", explainer.relaxed(release="immutable")
+    if explainer.release != "immutable" and explainer.schema_.immutable:
+        yield f"the immutability of {listed(explainer.schema_.immutable)}", explainer.relaxed(release="immutable")
     if rules:
         yield "the rules taken together", explainer.relaxed(rules=rules.only_weights(), release="immutable")
