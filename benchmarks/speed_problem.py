@@ -49,12 +49,13 @@ def write_network(network, path):
 
 
 def write_forest(task, path):
-    """Train a forest of 100 trees and write it as an ONNX tree ensemble."""
+    """Train a forest of 100 trees, write it as an ONNX tree ensemble, and return it."""
     from sklearn.ensemble import RandomForestClassifier
 
     forest = RandomForestClassifier(N_TREES, min_samples_leaf=LEAST_IN_LEAF, random_state=SEED, n_jobs=-1)
     forest.fit(task.Z, task.y)
     path.write_bytes(onnx_of(forest, task.Z.shape[1]).SerializeToString())
+    return forest
 
 
 def onnx_of(forest, width):
