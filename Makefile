@@ -9,13 +9,17 @@ ifneq ($(wildcard ../shared/data),)
 export ONBMACF_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: demo test lint format bench-smoke clean
+.PHONY: demo test lint format bench-smoke speed clean
 
 demo: $(VENV)/.base
 	$(BIN)/onbmacf demo
 
 test: $(VENV)/.test
 	$(BIN)/python -m pytest -n 2 --dist loadgroup
+
+# Ratios of times, some of them against other packages in environments of their own: an hour, and a quiet machine.
+speed: $(VENV)/.speed
+	$(BIN)/python benchmarks/speed.py --million --out docs/speed $(SPEED)
 
 lint: $(VENV)/.lint
 	$(BIN)/ruff check .
@@ -44,9 +48,14 @@ $(VENV)/.test: $(VENV)/.base
 	$(BIN)/python -m pip install --quiet --editable ".[test]"
 	touch $@
 
+$(VENV)/.speed: $(VENV)/.base
+	$(BIN)/python -m pip install --quiet $(TORCH)
+	$(BIN)/python -m pip install --quiet --editable ".[speed]"
+	touch $@
+
 $(VENV)/.lint: $(VENV)/.base
 	$(BIN)/python -m pip install --quiet --editable ".[lint]"
 	touch $@
 
 clean:
-	rm -rf $(VENV) dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .speed dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -102,9 +102,9 @@ def assert_agreement(case: ExplanationCase) -> None:
         assert [found.semifactual for found in answer.counterfactuals] == list(answer.semifactuals)
 
 
-def explained_by_the_package(case: ExplanationCase) -> Any:
+def explained_by_the_package(case: ExplanationCase, strategy: str = "paper") -> Any:
     options = case.options._asdict()
-    explainer = ONBMACF(options.pop("n"), predict_chunk=16, strategy="paper", search="exhaustive", **options)
+    explainer = ONBMACF(options.pop("n"), predict_chunk=16, strategy=strategy, search="exhaustive", **options)
     names = [f"x{f}" for f in range(len(case.features))]
     schema = Schema(
         [

@@ -25,6 +25,8 @@ Plausible = Callable[[Matrix, Rows], Matrix]  # points, labels -> share of their
 POOL = 24  # reduced points per factual that are looked at again
 TIGHT = 12  # of these, points that are tightened
 SPARSITY = 0.1  # what one more changed feature costs in the ranking, in units of distance
+PRICE = 0.2  # distance that full plausibility is worth at half the dial
+LEVELS = (0.0, 0.6, 1.0)  # shares of neighbours that points are tightened at when the dial is between its ends
 OVERLAP = 1.0  # what it costs to change the same features as a counterfactual chosen before
 
 
@@ -68,10 +70,18 @@ def better_points(
         z[pool.factual], pool.whole, features, _has_label(pool, label_of), largest_first=True
     )  # the other order: keep small differences, not large ones
     pool = _unique(_stack(pool, pool._replace(point=other)))
-    best = _at(pool, pool_of(z, pool, features, wish.metric, TIGHT))
-    goals = more_plausible(z, best, features, label_of, plausible, wish.plausibility)
-    tight = _tightened(z, goals, features, label_of, snap, plausible, wish.plausibility)
-    return choose(z, _unique(_stack(tight, goals, pool)), features, plausible, wish)
+    found = [pool]
+    for least in levels_of(wish.plausibility):
+        behind = _hopeless(pool, plausible, least)
+        best = _at(pool, pool_of(z, pool, features, wish.metric, TIGHT, behind))
+        goals = more_plausible(z, best, features, label_of, plausible, least)
+        found += [goals, _tightened(z, goals, features, label_of, snap, plausible, least)]
+    return choose(z, _unique(_stack(*found[::-1])), features, plausible, wish)
+
+
+def levels_of(dial: float) -> tuple[float, ...]:
+    """Return the shares of neighbours that points are tightened at: the end of the dial, or both ends and between."""
+    return (dial,) if dial in (0.0, 1.0) else LEVELS
 
 
 def propose(
@@ -103,8 +113,24 @@ def propose(
     return _at(lines, np.argsort(lines.factual, kind="stable"))
 
 
-def pool_of(z: Matrix, lines: Lines, features: Features, metric: Metric, most: int) -> Rows:
-    """Return the most promising lines of each factual, the best of each set of changed features first."""
+def _hopeless(lines: Lines, plausible: Plausible, least: float) -> NDArray[np.bool_]:
+    """Say which lines are plausible enough neither as they are nor unreduced."""
+    if least <= 0:
+        return np.zeros(len(lines.factual), dtype=bool)
+    hopeless = plausible(lines.point, lines.label) < least
+    hopeless[hopeless] = plausible(lines.whole[hopeless], lines.label[hopeless]) < least
+    return hopeless
+
+
+def pool_of(
+    z: Matrix,
+    lines: Lines,
+    features: Features,
+    metric: Metric,
+    most: int,
+    last: NDArray[np.bool_] | None = None,
+) -> Rows:
+    """Return the most promising lines of each factual: the best of each set of changed features first; `last` last."""
     score = _scores(z, lines, features, metric)
     changed = _changed(z, lines, features)
     key = changed @ (2.0 ** np.arange(changed.shape[1])) if changed.shape[1] < 53 else _set_numbers(changed)
@@ -113,7 +139,8 @@ def pool_of(z: Matrix, lines: Lines, features: Features, metric: Metric, most: i
     first = np.r_[True, (np.diff(lines.factual[by_set]) != 0) | (np.diff(key[by_set]) != 0)][: len(by_set)]
     group = np.maximum.accumulate(np.where(first, np.arange(len(by_set)), 0))
     turn[by_set] = np.arange(len(by_set)) - group
-    order = np.lexsort((lines.ball, score, turn, lines.factual))
+    behind = np.zeros(len(turn), dtype=bool) if last is None else last
+    order = np.lexsort((lines.ball, score, turn, behind, lines.factual))
     rank = np.arange(len(order)) - np.searchsorted(lines.factual[order], lines.factual[order])
     return order[rank < most]
 
@@ -155,14 +182,12 @@ def _tightened(
 def choose(z: Matrix, lines: Lines, features: Features, plausible: Plausible, wish: Wish) -> Lines:
     """Pick n per factual: the lowest score first, each later one penalised for changing what earlier ones change.
 
-    The k-th choice does not depend on n: the first k of n + 1 are the first k of n. Where the wish for plausibility
-    can be met by some line of a factual, the others stand behind.
+    The k-th choice does not depend on n: the first k of n + 1 are the first k of n.
     """
     lines = _at(lines, np.flatnonzero(few_enough(z[lines.factual], lines.point, features)))
     score, changed = _scores(z, lines, features, wish.metric), _changed(z, lines, features)
     if wish.plausibility > 0:
-        short = plausible(lines.point, lines.label) < wish.plausibility
-        score = score + np.where(short, 1e6, 0.0)
+        score = score + price_of(wish.plausibility) * (1.0 - plausible(lines.point, lines.label))
     picked: list[Rows] = []
     penalty, free = np.zeros(len(score)), np.ones(len(score), dtype=bool)
     for _ in range(wish.n):
@@ -179,6 +204,11 @@ def choose(z: Matrix, lines: Lines, features: Features, plausible: Plausible, wi
     rows = np.concatenate(picked) if picked else np.empty(0, dtype=np.intp)
     order = np.argsort(lines.factual[rows], kind="stable")
     return _at(lines, rows[order])
+
+
+def price_of(dial: float) -> float:
+    """Return what a point may be farther for the sake of all its neighbours: nothing at 0, anything at 1."""
+    return 1e6 if dial == 1.0 else PRICE * dial / (1.0 - dial)
 
 
 def _best_per_factual(factual: Rows, score: Matrix) -> Rows:

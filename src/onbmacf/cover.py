@@ -6,16 +6,19 @@ Symbols: docs/glossary.md. "Line n" is line n of Algorithm 1. Departures: docs/d
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from onbmacf._check import check_choice
+from onbmacf._memory import check_memory
 from onbmacf.distance import Matrix, Metric, blocks, check_metric, distances
 from onbmacf.errors import ParameterError
 
 Rows = NDArray[np.intp]
 LARGE = 1e9  # cells of rows x rows x columns: the plain functions take some seconds there
+BYTES_PER_CELL, BYTES_PER_ROW = 24, 100  # of the encoded table: what the compiled cover was measured to take
 COMPETITORS = ("uncovered", "all")
 
 
@@ -50,12 +53,14 @@ def build_cover(
     *,
     fast: bool | None = None,
     threads: int | None = None,
+    client: Any = None,
 ) -> BallCover:
     """Cover the rows of each label with open balls that hold no row of another label.
 
     labels are integer codes. With competitors="all" every row of the class may become a centre, also one that
     is covered already (the paper's text); by default only uncovered ones may (its line 8). `fast` picks the compiled
     twins of `nearest_enemy` and `greedy_cover`, which give the same cover; None lets the size of the table decide.
+    A Dask client shares out what can be shared out of the compiled twins; it too gives the same cover.
     """
     check_metric(metric)
     check_choice("competitors", competitors, COMPETITORS)
@@ -64,13 +69,14 @@ def build_cover(
         raise ParameterError("a cover needs two labels: with one there is nothing to be counter to.")
     if fast is None:
         fast = is_large(len(Z), Z.shape[1])
-    reach = line_9(Z, labels, metric, fast, threads)
+    check_cover_memory(len(Z), Z.shape[1], 0 if fast and isinstance(metric, str) else np.bincount(labels).max())
+    reach = line_9(Z, labels, metric, fast, threads, client)
     owner = np.empty(len(Z), dtype=np.intp)
     centers: list[Rows] = []
     n_balls = 0
     for label in classes:  # line 3
         rows = np.flatnonzero(labels == label)  # line 4
-        chosen, owned = lines_6_to_18(Z[rows], reach[rows], metric, competitors, fast, threads)
+        chosen, owned = lines_6_to_18(Z[rows], reach[rows], metric, competitors, fast, threads, client)
         centers.append(rows[chosen])
         owner[rows] = owned + n_balls
         n_balls += len(chosen)
@@ -78,28 +84,43 @@ def build_cover(
     return BallCover(center, reach[center], labels[center].astype(np.intp), owner, reach)
 
 
+def check_cover_memory(n_rows: int, n_columns: int, n_matrix: int = 0) -> None:
+    """Raise an error if a cover will not fit into memory; n_matrix is the rows of the plain functions' matrix."""
+    needed = n_rows * (BYTES_PER_CELL * n_columns + BYTES_PER_ROW) + 2.0 * n_matrix**2
+    remedy = "Fit fewer rows, or with metric='manhattan'." if n_matrix else "Fit fewer rows or columns."
+    check_memory(needed, f"a cover of {n_rows:,} rows x {n_columns:,} encoded columns", remedy)
+
+
 def is_large(n_rows: int, n_columns: int) -> bool:
     """Say whether a table is worth the compiled twins, which take seconds to load, and more the first time."""
     return n_rows * n_rows * n_columns > LARGE
 
 
-def line_9(Z: Matrix, labels: Rows, metric: Metric, fast: bool, threads: int | None = None) -> Matrix:
+def line_9(
+    Z: Matrix, labels: Rows, metric: Metric, fast: bool, threads: int | None = None, client: Any = None
+) -> Matrix:
     """Return the nearest enemy's distance of every row, by the plain function or its compiled twin."""
     if fast and isinstance(metric, str):
         from onbmacf._cover_fast import nearest_enemy_fast
 
-        return nearest_enemy_fast(Z, labels, metric, threads)
+        return nearest_enemy_fast(Z, labels, metric, threads, client)
     return nearest_enemy(Z, labels, metric)
 
 
 def lines_6_to_18(
-    Z: Matrix, reach: Matrix, metric: Metric, competitors: str, fast: bool, threads: int | None = None
+    Z: Matrix,
+    reach: Matrix,
+    metric: Metric,
+    competitors: str,
+    fast: bool,
+    threads: int | None = None,
+    client: Any = None,
 ) -> tuple[Rows, Rows]:
     """Return the greedy cover of one label, by the plain function or its compiled twin."""
     if fast and isinstance(metric, str):
         from onbmacf._cover_fast import greedy_cover_fast
 
-        return greedy_cover_fast(Z, reach, metric, competitors, threads)
+        return greedy_cover_fast(Z, reach, metric, competitors, threads, client)
     return greedy_cover(Z, reach, metric, competitors)
 
 

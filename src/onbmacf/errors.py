@@ -5,6 +5,7 @@ OnbmacfError
 +- TableError       the table given to fit         (also ValueError)
 +- RowsError        the rows given to explain      (also ValueError)
 +- ModelError       what the model did             (also RuntimeError)
++- NotEnoughMemoryError  before work that would not fit  (also MemoryError)
 +- StoreError       a file on disk                 (also OSError)
 +- EmptyFileError, ForeignFileError, TruncatedFileError, CorruptFileError, NewerVersionError
 """
@@ -28,6 +29,10 @@ class RowsError(OnbmacfError, ValueError):
 
 class ModelError(OnbmacfError, RuntimeError):
     """The model answered with something that is not labels, or did not answer."""
+
+
+class NotEnoughMemoryError(OnbmacfError, MemoryError):
+    """What is asked would not fit into the memory there is."""
 
 
 class StoreError(OnbmacfError, OSError):

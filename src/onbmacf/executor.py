@@ -1,31 +1,124 @@
-"""Map a pure function over pieces of work: in this process, or in several. Nobody else knows what runs it.
+"""Map a pure function over pieces of work: in this process, in several, or on a Dask cluster. Nobody else knows.
 
 function, pieces  ->  run_all  ->  results in the order of the pieces, whatever ran them
 """
 
+import pickle
+import threading
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
 from typing import Any, TypeVar
 
-from onbmacf.errors import OnbmacfWarning
+from onbmacf.errors import ModelError, OnbmacfWarning, ParameterError
 
 Piece = TypeVar("Piece")
 Result = TypeVar("Result")
 
 PATIENCE = 1.0  # seconds before a progress bar appears
+SHARES = 4  # pieces per thread of a cluster: enough that the last ones do not keep the others waiting
+_OPENING = threading.Lock()
 
 
 def run_all(
-    function: Callable[[Piece], Result], pieces: Sequence[Piece], n_jobs: int = 1, describe: str = ""
+    function: Callable[[Piece], Result],
+    pieces: Sequence[Piece],
+    n_jobs: int = 1,
+    describe: str = "",
+    client: Any = None,
 ) -> list[Result]:
     """Return function(piece) for every piece, in order, with a progress bar on a terminal if it takes long."""
-    if n_jobs == 1 or len(pieces) < 2 or not _can_travel((function, pieces[0])):
-        return [function(piece) for piece in _watched(pieces, len(pieces), describe)]
-    from joblib import Parallel, delayed
+    if client is not None:
+        check_client(client)
+        packed = _packed(function) if pieces else None
+        if packed is not None:
+            return _run_on(client, Parcel(packed=packed), pieces, describe)
+    elif n_jobs > 1 and len(pieces) > 1 and _packed((function, pieces[0])) is not None:
+        from joblib import Parallel, delayed
 
-    results = Parallel(n_jobs=n_jobs, return_as="generator")(delayed(function)(piece) for piece in pieces)
-    return list(_watched(results, len(pieces), describe))
+        results = Parallel(n_jobs=n_jobs, return_as="generator")(delayed(function)(piece) for piece in pieces)
+        return list(_watched(results, len(pieces), describe))
+    return [function(piece) for piece in _watched(pieces, len(pieces), describe)]
+
+
+def shares(total: int, client: Any, least: int = 1, most: int | None = None) -> list[slice]:
+    """Cut `total` items into slices of at least `least` and at most `most`, some for each thread of the cluster."""
+    check_client(client)
+    n_threads = sum(client.nthreads().values())
+    step = max(least, -(-total // max(1, SHARES * n_threads)))
+    step = min(step, most or step)
+    return [slice(start, min(start + step, total)) for start in range(0, total, step)]
+
+
+def check_client(client: Any) -> None:
+    """Refuse what is no client, a closed one, and one without workers."""
+    if not (hasattr(client, "scatter") and hasattr(client, "submit")):
+        raise ParameterError(f"client must be a dask.distributed.Client, got {type(client).__name__}.")
+    if client.status != "running":
+        raise ParameterError(f"client must be connected, got one that is {client.status}: {client!r}.")
+    if not client.nthreads():
+        raise ParameterError(f"client must have workers, got none: {client!r}.")
+
+
+class Parcel:
+    """A function with all it holds, pickled; each process that gets it opens it once, on the first call."""
+
+    def __init__(self, function: Callable[..., Any] | None = None, packed: Any = None) -> None:
+        self._function, self._packed = function, packed
+
+    def __reduce__(self) -> Any:
+        packed = _cloudpickle().dumps(self._function) if self._packed is None else self._packed
+        return Parcel, (None, pickle.PickleBuffer(packed))
+
+    def __call__(self, piece: Any) -> Any:
+        """Call the function."""
+        with _OPENING:
+            if self._function is None:
+                self._function, self._packed = _opened(self._packed), None
+        return self._function(piece)
+
+
+def send(client: Any, parcel: Parcel) -> Any:
+    """Send a parcel to every worker, once; return the future that stands for it there."""
+    for worker, answer in client.run(_present, on_error="return").items():
+        if isinstance(answer, ImportError):
+            raise ParameterError(f"worker {worker} cannot import this package: {answer}.")
+    return client.scatter(parcel, broadcast=True, hash=False)
+
+
+def call(function: Callable[[Piece], Result], piece: Piece) -> Result:
+    """Return function(piece): what a worker does with a parcel and a piece."""
+    return function(piece)
+
+
+def _run_on(client: Any, parcel: Parcel, pieces: Sequence[Any], describe: str) -> list[Any]:
+    """Send the parcel once to each worker and each piece to one; on an error or Ctrl-C the rest is dropped."""
+    sent = send(client, parcel)
+    futures = [client.submit(call, sent, piece, pure=False) for piece in pieces]
+    try:
+        return [future.result() for future in _watched(futures, len(futures), describe)]
+    finally:
+        if client.status == "running":
+            client.cancel([future for future in futures if not future.done()])
+
+
+def _opened(packed: Any) -> Any:
+    try:
+        return pickle.loads(packed)
+    except Exception as error:
+        what = f"{type(error).__name__}: {error}"
+        raise ModelError(f"worker {_worker()} cannot load the model ({what}). Install there what it needs.") from error
+
+
+def _worker() -> str:
+    try:
+        return str(import_module("distributed").get_worker().address)
+    except (ImportError, ValueError):
+        return "process"
+
+
+def _present() -> bool:
+    return True
 
 
 def _watched(items: Iterable[Any], total: int, describe: str) -> Iterable[Any]:
@@ -34,15 +127,14 @@ def _watched(items: Iterable[Any], total: int, describe: str) -> Iterable[Any]:
     return tqdm(items, total=total, desc=describe, disable=None, delay=PATIENCE, leave=False)  # None: off a terminal
 
 
-def _can_travel(work: Any) -> bool:
-    """Say whether work and what it holds can be sent to another process; warn if not."""
+def _packed(work: Any) -> Any:
+    """Return work and what it holds pickled for another process; None, with a warning, if that cannot be done."""
     try:
-        _cloudpickle().dumps(work)
+        return _cloudpickle().dumps(work)
     except Exception as error:
         message = f"the model cannot be sent to other processes ({error}): everything runs in this one."
-        warnings.warn(message, OnbmacfWarning, stacklevel=2)
-        return False
-    return True
+        warnings.warn(message, OnbmacfWarning, stacklevel=3)
+        return None
 
 
 def _cloudpickle() -> Any:

@@ -5,7 +5,7 @@ table, model  ->  fit  ->  space_, cover_        rows  ->  explain  ->  Explanat
 
 import os
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from copy import copy
 from dataclasses import replace
 from functools import partial
@@ -19,8 +19,9 @@ from onbmacf._check import check_between, check_choice, check_count, check_withi
 from onbmacf.associate import ASSOCIATIONS, home_balls
 from onbmacf.candidates import Features
 from onbmacf.constraints import Constraints
-from onbmacf.cover import COMPETITORS, BallCover, build_cover
+from onbmacf.cover import COMPETITORS, build_cover, check_cover_memory
 from onbmacf.distance import Matrix, Metric, check_metric, distances
+from onbmacf.distributed import explain_on, explain_partitions, is_dask_frame
 from onbmacf.errors import ModelError, OnbmacfWarning, ParameterError
 from onbmacf.executor import run_all
 from onbmacf.explanation import Explanations, Status, merged
@@ -29,6 +30,7 @@ from onbmacf.geometry import BOUNDARIES
 from onbmacf.model import BlackBox
 from onbmacf.neighbours import Neighbours
 from onbmacf.pipeline import SEARCHES, STRATEGIES, Ground, chunks
+from onbmacf.probes import fit_warnings, probe_rows
 from onbmacf.questions import Part, Questions, answer, joined, search_part
 from onbmacf.recover import absorb
 from onbmacf.schema import Schema
@@ -58,7 +60,7 @@ PARAMETERS = (
     "n_jobs",
 )
 N_NEIGHBOURS = 5  # y of the field's yNN
-N_PROBES = 64  # rows asked twice at fit, and again at load
+N_SAMPLE = 2  # rows explained to know what the answers to a Dask DataFrame look like
 
 
 class _Wish(NamedTuple):
@@ -84,8 +86,9 @@ class ONBMACF:
     recover : what happens to a home ball of another label: an "overlay" for this row, or "persist" (0011).
     strategy : "paper" walks from the boundary as Algorithm 3 does; "refined" also reduces in a second order, tightens
         every change and prefers counterfactuals that change different features (decision 0025).
-    plausibility : for "refined", the least share of a counterfactual's 5 nearest fitted rows that must have its label,
-        from 0 (the nearest point) to 1; it gives way before an immutable feature does.
+    plausibility : for "refined", a dial from 0 (the nearest point) to 1 (only points whose 5 nearest fitted rows all have
+        the label, where there are any). Between, a point may be farther for the sake of its neighbourhood, at a price
+        that rises with the dial (decision 0025). It gives way before an immutable feature does.
     release : what may be given up when nothing else is found: "immutable" features (the paper's last resort),
         "nothing", or as few "rules" as will do. What was given up is said with each answer.
     search : "exhaustive" tries every opposing ball, as the paper does; "best_first" tries them by a lower bound of
@@ -117,7 +120,7 @@ class ONBMACF:
         boundary: str = "surface",
         recover: str = "overlay",
         strategy: str = "refined",
-        plausibility: float = 0.6,
+        plausibility: float = 0.5,
         release: str = "immutable",
         search: str = "best_first",
         max_model_rows: int | None = None,
@@ -140,44 +143,63 @@ class ONBMACF:
         self.predict_chunk = predict_chunk
         self.n_jobs = n_jobs
 
-    def fit(self, table: Any, model: Any, schema: Schema | None = None, *, output: str = "auto") -> "ONBMACF":
+    def fit(
+        self, table: Any, model: Any, schema: Schema | None = None, *, output: str = "auto", client: Any = None
+    ) -> "ONBMACF":
         """Map the table as the model labels it.
 
         model has `predict` or is a callable, and gets rows in the form of `table` (frame or array, same columns
-        and dtypes). output says what it returns where that is not plain: "label" or "probability".
+        and dtypes). output says what it returns where that is not plain: "label" or "probability". A Dask client
+        lends its workers to the cover of a large table, which is the same with and without.
         """
         self._check_parameters()
         form = TableForm.fit(table, schema)
         N = form.numbers(form.arrange(table)[0])
         self.space_ = FeatureSpace.of_numbers(form, N, one_hot_height(self.metric))
         Constraints(self.space_, self.space_.schema.rules)  # contradictions are told before any work
+        check_cover_memory(len(N), self.space_.width)
         self.black_box_ = BlackBox(model, form, self.predict_chunk, output)
         self.labels_ = self.black_box_.learn_classes(N)
         self.Z_ = self.space_.encode_numbers(N)
-        self.cover_ = build_cover(self.Z_, self.labels_, self.metric, self.competitors)
+        self.cover_ = build_cover(self.Z_, self.labels_, self.metric, self.competitors, client=client)
+        self.neighbours_: Neighbours | None = None  # made when first needed
         self.probes_ = N[probe_rows(len(N))]
-        self.warnings_ = _fit_warnings(form, N, self.cover_, self.black_box_, self.labels_)
+        self.warnings_ = fit_warnings(form, N, self.cover_, self.black_box_, self.labels_)
         for message in self.warnings_:
             warnings.warn(message, OnbmacfWarning, stacklevel=2)
         return self
 
     def explain(
-        self, rows: Any, target: Any = None, *, min_probability: float = 0.0, front: bool = False
+        self,
+        rows: Any,
+        target: Any = None,
+        *,
+        min_probability: float = 0.0,
+        front: bool = False,
+        client: Any = None,
     ) -> Explanations:
         """Explain rows: a DataFrame, Series, dict or array.
 
         target is a label, several labels, or None for any label but the row's own. min_probability asks for a label
         the model is that sure of. front=True returns, instead of the n best, the whole trade: every counterfactual
         found that no other beats in distance, number of changes and plausibility at once.
+        A Dask client lets its workers explain; a Dask DataFrame gives a Dask DataFrame, namely what `to_frame` gives
+        of each partition.
         """
         self._check_parameters()
         self._check_fitted()
         check_within("min_probability", min_probability, 0, 1)
         wish = _Wish(self._target_codes(target), min_probability, front)
+        if is_dask_frame(rows):
+            sample = self.space_.form.frame(self.probes_[:N_SAMPLE])
+            return explain_partitions(self._far(wish), rows, sample, client)
         frame, ignored = self.space_.form.arrange(rows)
         for message in ignored:
             warnings.warn(message, OnbmacfWarning, stacklevel=2)
-        answers = with_reasons(self, self._explain(frame, wish), wish)
+        if client is not None and len(frame):
+            answers = explain_on(client, self._far(wish), frame)
+        else:
+            answers = with_reasons(self, self._explain(frame, wish), wish)
         return replace(answers, warnings=(*self.warnings_, *ignored))
 
     def _explain(self, frame: pd.DataFrame, wish: "_Wish") -> Explanations:
@@ -194,6 +216,13 @@ class ONBMACF:
             n_calls=box.n_calls - calls + sum(part.n_calls for part in elsewhere),
             n_rows=box.n_rows - asked + sum(part.n_rows for part in elsewhere),
         )
+
+    def _far(self, wish: "_Wish") -> Callable[[pd.DataFrame], Explanations]:
+        """Return the function from rows to answers that other machines get, with all it needs."""
+        if self.recover == "persist":
+            raise ParameterError('recover="persist" answers row after row: it cannot be shared out among workers.')
+        self._index()
+        return partial(_explain_alone, self, wish)
 
     def _search(self, questions: Questions, wish: "_Wish") -> list[Part]:
         lines = questions.open_lines()
@@ -285,7 +314,7 @@ class ONBMACF:
             space.is_immutable,
             constrain,
             space.schema.rules.max_changes,
-            self.release != "nothing",
+            self.release == "immutable",
         )
         return Ground(
             self.Z_,
@@ -307,9 +336,10 @@ class ONBMACF:
 
     def _index(self) -> Neighbours:
         """Return the index of fitted rows, made when it is first needed."""
-        if getattr(self, "neighbours_", None) is None:
-            self.neighbours_ = Neighbours(self.Z_, self.labels_, self.space_.to_unit, N_NEIGHBOURS)
-        return self.neighbours_
+        index: Neighbours | None = getattr(self, "neighbours_", None)
+        if index is None:
+            self.neighbours_ = index = Neighbours(self.Z_, self.labels_, self.space_.to_unit, N_NEIGHBOURS)
+        return index
 
     def _absorb(self, z: Matrix, code: int) -> None:
         """Let a row of another label than its home ball into the map for good."""
@@ -353,6 +383,12 @@ class ONBMACF:
             raise ParameterError("this explainer is not fitted: call fit(table, model) first.")
 
 
+def _explain_alone(explainer: ONBMACF, wish: _Wish, rows: pd.DataFrame) -> Explanations:
+    """Explain on a worker: in this thread alone, with counters of its own (others may use the same map)."""
+    own = explainer.relaxed(n_jobs=1, black_box_=replace(explainer.black_box_, n_calls=0, n_rows=0, unseen=[]))
+    return with_reasons(own, own._explain(own.space_.form.arrange(rows)[0], wish), wish)
+
+
 def with_reasons(explainer: ONBMACF, answers: Explanations, wish: _Wish) -> Explanations:
     """Say which rule blocks the rows without an answer and, on request, answer them with as few released as will do."""
     blocked = np.flatnonzero(answers.statuses == Status.INFEASIBLE)
@@ -362,14 +398,14 @@ def with_reasons(explainer: ONBMACF, answers: Explanations, wish: _Wish) -> Expl
         .broken_by(explainer.space_.form.numbers(answers.rows))
         .items()
     ):
-        reasons[row] = f"{reasons[row]} The row itself breaks the rule for {listed(broken)}.".strip()
+        reasons[row] = f"{reasons[row]} The row itself breaks the rule for {', '.join(broken)}.".strip()
     answers = replace(answers, reasons=reasons)
     for what, other in _releases(explainer):
         if not len(blocked):
             break
         tried = other._explain(answers.rows.iloc[blocked], wish)
         freed = np.flatnonzero(tried.statuses == Status.FOUND)
-        reason = f"{what} blocks: without it there is a counterfactual."
+        reason = f"Blocked by {what}: without, there is a counterfactual."
         answers = merged(answers, tried, blocked, freed, reason, explainer.release == "rules")
         blocked = np.delete(blocked, freed)
     return answers
@@ -380,33 +416,7 @@ def _releases(explainer: ONBMACF) -> Iterator[tuple[str, ONBMACF]]:
     rules = explainer.schema_.rules
     for what, rest in rules.singly_without():
         yield what, explainer.relaxed(rules=rest)
-    if explainer.release == "nothing" and explainer.schema_.immutable:
-        yield f"immutability of {listed(explainer.schema_.immutable)}", explainer.relaxed(release="immutable")
+    if explainer.release != "immutable" and explainer.schema_.immutable:
+        yield f"the immutability of {listed(explainer.schema_.immutable)}", explainer.relaxed(release="immutable")
     if rules:
         yield "the rules taken together", explainer.relaxed(rules=rules.only_weights(), release="immutable")
-
-
-def _fit_warnings(form: TableForm, N: Matrix, cover: BallCover, black_box: BlackBox, labels: Rows) -> tuple[str, ...]:
-    messages = []
-    identifiers = form.identifier_like(N)
-    if identifiers:
-        messages.append(f"every row has its own value in column {listed(identifiers)}: an identifier explains nothing.")
-    conflicting = np.flatnonzero(cover.reach == 0)
-    if len(conflicting):
-        messages.append(
-            f"{len(conflicting)} rows coincide with a row of another label, at positions "
-            f"{listed(conflicting.tolist())}: their balls hold their own point only."
-        )
-    probes = probe_rows(len(N))
-    again = black_box.ask(N[probes])
-    differ = int((again != labels[probes]).sum())
-    if differ:
-        messages.append(
-            f"the model is not deterministic: {differ} of {len(probes)} rows asked twice got another label."
-        )
-    return tuple(messages)
-
-
-def probe_rows(n_rows: int) -> Rows:
-    """Return the rows by which a model is recognised: up to 64, spread evenly."""
-    return np.unique(np.linspace(0, n_rows - 1, num=min(N_PROBES, n_rows)).astype(np.intp))

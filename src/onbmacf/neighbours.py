@@ -11,24 +11,36 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from onbmacf.distance import distances
+
 Matrix = NDArray[np.float64]
 Rows = NDArray[np.intp]
+
+
+SMALL = 1000  # rows up to which a plain search is quick enough
+
+
+def nearest_rows(Z: Matrix, points: Matrix, y: int) -> Rows:
+    """Return the y nearest rows of each point, nearest first, ties to the lower row: the plain way."""
+    return np.argsort(distances(points, Z, "euclidean"), axis=1, kind="stable")[:, :y]
 
 
 class Neighbours:
     """An index of the fitted rows."""
 
     def __init__(self, Z: Matrix, labels: Rows, scale: Matrix, y: int) -> None:
-        from scipy.spatial import cKDTree
+        self._scale, self._labels, self._y = scale, labels, min(y, len(Z))
+        self._Z = np.ascontiguousarray(Z) * scale
+        self._index: Any = None
+        if len(Z) > SMALL:
+            from onbmacf._cover_fast import NearestRows
 
-        self._scale = scale
-        self._labels = labels
-        self._y = min(y, len(Z))
-        self._tree: Any = cKDTree(np.asarray(Z) * scale)
+            self._index = NearestRows(self._Z)
 
     def share(self, points: Matrix, labels: Rows) -> Matrix:
         """Return per point the share of its y nearest rows that have the label on the same line."""
         if not len(points):
             return np.empty(0)
-        _, rows = self._tree.query(points * self._scale, k=np.arange(1, self._y + 1))
+        points = points * self._scale
+        rows = nearest_rows(self._Z, points, self._y) if self._index is None else self._index.rows(points, self._y)
         return (self._labels[rows] == labels[:, np.newaxis]).mean(axis=1)

@@ -2,11 +2,13 @@
 
     Z, labels  ->  nearest_enemy_fast  ->  reach
     Z, reach of one class  ->  greedy_cover_fast  ->  centers, owner
+    Z, points  ->  NearestRows  ->  the nearest rows of each point
 
 `sums` says what is compared, `grid` makes most comparisons cheap, `leaves` avoids most of them.
 """
 
 from onbmacf._cover_fast.enemies import nearest_enemy_fast
 from onbmacf._cover_fast.greedy import greedy_cover_fast
+from onbmacf._cover_fast.nearest import NearestRows
 
-__all__ = ["greedy_cover_fast", "nearest_enemy_fast"]
+__all__ = ["NearestRows", "greedy_cover_fast", "nearest_enemy_fast"]

@@ -7,6 +7,7 @@ Distances only, never a row number: whichever of two equally near enemies is met
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,14 +17,22 @@ from onbmacf._cover_fast.grid import Grid, bracket, to_grid
 from onbmacf._cover_fast.leaves import GONE, LEAF, Leaves, box_sums, build_leaves, join_leaves, leaf_sums
 from onbmacf._cover_fast.sums import exact_sum, to_distances
 from onbmacf._numba import kernel, map_chunks
+from onbmacf.executor import run_all, shares
 
 CHUNK = 4  # leaves per task
 
 
 def nearest_enemy_fast(
-    Z: NDArray[np.float64], labels: NDArray[np.intp], metric: str = "manhattan", threads: int | None = None
+    Z: NDArray[np.float64],
+    labels: NDArray[np.intp],
+    metric: str = "manhattan",
+    threads: int | None = None,
+    client: Any = None,
 ) -> NDArray[np.float64]:
-    """Return, per row, the distance to the nearest row of another label (inf if there is none)."""
+    """Return, per row, the distance to the nearest row of another label (inf if there is none).
+
+    With a Dask client the leaves are shared out among its workers, and each gets all rows to look at.
+    """
     grid = to_grid(Z, metric)
     sizes = np.unique(labels, return_counts=True)[1]
     classes = np.split(np.argsort(labels, kind="stable"), np.cumsum(sizes)[:-1])
@@ -34,8 +43,20 @@ def nearest_enemy_fast(
     def work(start: int, stop: int) -> None:
         _nearest(grid, leaves, ends, start, stop, best)
 
-    map_chunks(work, len(leaves.rows), CHUNK, threads)
+    if client is None:
+        map_chunks(work, len(leaves.rows), CHUNK, threads)
+    else:
+        spans = shares(len(leaves.rows), client, least=CHUNK)
+        parts = run_all(partial(_nearest_of, grid, leaves, ends), spans, describe="nearest enemies", client=client)
+        best[leaves.rows[leaves.rows >= 0]] = np.concatenate(parts)
     return to_distances(best, metric)
+
+
+def _nearest_of(grid: Grid, leaves: Leaves, ends: Any, span: slice) -> NDArray[np.float64]:
+    """Return the smallest sum of each row of some leaves, leaf by leaf."""
+    best, rows = np.empty(len(grid.Z)), leaves.rows[span]
+    _nearest(grid, leaves, ends, span.start, span.stop, best)
+    return best[rows[rows >= 0]]
 
 
 @kernel

@@ -8,6 +8,7 @@ one bound per row; the top row is counted afresh, and wins if no other bound bea
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from onbmacf._cover_fast.grid import Grid, bracket, to_grid
 from onbmacf._cover_fast.leaves import GONE, LEAF, Leaves, box_sums, build_leaves, count_within, leaf_sums
 from onbmacf._cover_fast.sums import exact_sum, to_limits
 from onbmacf._numba import kernel, map_chunks
+from onbmacf.executor import run_all, shares
 
 CHUNK = 4  # leaves per task
 TURNS = 2000  # looks at the heap per call, so that Ctrl-C is heard
@@ -28,11 +30,15 @@ def greedy_cover_fast(
     metric: str = "manhattan",
     competitors: str = "uncovered",
     threads: int | None = None,
+    client: Any = None,
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Cover the rows of one class; return the centers in the order chosen, and per row its first ball."""
+    """Cover the rows of one class; return the centers in the order chosen, and per row its first ball.
+
+    With a Dask client its workers bound the gains; the choice, one ball after the other, is made here.
+    """
     grid, limits = to_grid(Z, metric), to_limits(reach, metric)
     leaves = build_leaves(grid, np.arange(len(Z)))
-    heap = np.sort(_keys(_bound_gains(grid, limits, leaves, threads)))
+    heap = np.sort(_keys(_bound_gains(grid, limits, leaves, threads, client)))
     owner, centers = np.full(len(Z), -1), np.empty(len(Z), np.intp)
     size, balls, left, goal = len(Z), 0, len(Z), len(Z) // 2
     while left > 0:
@@ -49,15 +55,29 @@ def _keys(gains: NDArray[np.int64]) -> NDArray[np.int64]:
     return (len(gains) - gains) * len(gains) + np.arange(len(gains))
 
 
-def _bound_gains(grid: Grid, limits: NDArray[np.float64], leaves: Leaves, threads: int | None) -> NDArray[np.int64]:
+def _bound_gains(
+    grid: Grid, limits: NDArray[np.float64], leaves: Leaves, threads: int | None, client: Any = None
+) -> NDArray[np.int64]:
     """Return an upper bound on the gain of each row's ball."""
     gains = np.zeros(len(limits), np.int64)
 
     def work(start: int, stop: int) -> None:
         _bound(grid, limits, leaves, start, stop, gains)
 
-    map_chunks(work, len(leaves.rows), CHUNK, threads)
+    if client is None:
+        map_chunks(work, len(leaves.rows), CHUNK, threads)
+    else:
+        spans = shares(len(leaves.rows), client, least=CHUNK)
+        parts = run_all(partial(_bound_of, grid, limits, leaves), spans, describe="ball sizes", client=client)
+        gains[leaves.rows[leaves.rows >= 0]] = np.concatenate(parts)
     return gains
+
+
+def _bound_of(grid: Grid, limits: NDArray[np.float64], leaves: Leaves, span: slice) -> NDArray[np.int64]:
+    """Return the bound of each row of some leaves, leaf by leaf."""
+    gains, rows = np.zeros(len(limits), np.int64), leaves.rows[span]
+    _bound(grid, limits, leaves, span.start, span.stop, gains)
+    return gains[rows[rows >= 0]]
 
 
 @kernel

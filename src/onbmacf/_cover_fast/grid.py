@@ -65,6 +65,13 @@ def to_grid(Z: NDArray[np.float64], metric: str) -> Grid:
     return Grid(Z, points, tame, Ruler(step, _length(2 * worst, code) + SLACK, Z.shape[1], code))
 
 
+def grid_window(Z: NDArray[np.float64], metric: str) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
+    """Return where the grid of these rows begins and ends in each column, and its step."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        low, high = _windows(Z, METRICS[metric])
+        return low, high, _step(high - low, METRICS[metric])
+
+
 def _windows(Z: NDArray[np.float64], metric: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return each column's window: its range, or the bulk of it where gross outliers stretch the range."""
     lowest, highest = Z.min(axis=0), Z.max(axis=0)

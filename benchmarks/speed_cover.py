@@ -1,0 +1,90 @@
+"""Time the cover of one synthetic table, or the fit of one dataset, in a process of its own; prints one line of JSON.
+
+    python speed_cover.py cover ROWS COLUMNS fast|plain
+    python speed_cover.py fit DATASET_FOLDER MOST_ROWS
+
+Synthetic rows are uniform; their label says whether `linear score + 0.3 sin(7 first column)` is above its median: a
+smooth model, so that balls are wide away from the boundary and narrow along it, as with a trained one.
+"""
+
+import hashlib
+import json
+import sys
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+
+MEGABYTE = 1e6
+
+
+def synthetic(n_rows, n_columns, seed=0):
+    """Return rows in the unit cube and the labels of a smooth model, half of them each."""
+    rng = np.random.default_rng(seed)
+    Z = rng.random((n_rows, n_columns))
+    score = Z @ rng.normal(size=n_columns) + 0.3 * np.sin(7 * Z[:, 0])
+    return Z, (score > np.median(score)).astype(np.intp)
+
+
+def time_cover(n_rows, n_columns, fast):
+    """Cover a synthetic table once the kernels are loaded; say how long it took and what it took."""
+    from onbmacf.cover import build_cover
+
+    build_cover(*synthetic(1000, n_columns), fast=fast)
+    Z, labels = synthetic(n_rows, n_columns)
+    start = time.perf_counter()
+    cover = build_cover(Z, labels, fast=fast)
+    seconds = time.perf_counter() - start
+    return {"seconds": seconds, "peak_mb": peak_mb(), "balls": len(cover), "digest": digest(cover)}
+
+
+def digest(cover):
+    """Return what tells one cover from another."""
+    arrays = (cover.centers, cover.radii, cover.labels, cover.owner, cover.reach)
+    return hashlib.sha256(b"".join(np.ascontiguousarray(array).tobytes() for array in arrays)).hexdigest()[:16]
+
+
+def time_fit(folder, most_rows):
+    """Fit a whole dataset with the network and explain some rows."""
+    from speed_method import Problem, ours, stopped
+    from speed_model import FileModel
+
+    problem, model = Problem(folder, "network"), FileModel(folder, "network")
+    warnings.simplefilter("ignore")
+    explain, fit_seconds = stopped(ours, problem, model)
+    found, seconds = stopped(explain, problem.factuals[:most_rows])
+    return {
+        "table_rows": len(problem.numbers),
+        "fit_seconds": fit_seconds,
+        "explain_seconds": seconds,
+        "rows": len(found),
+        "answered": int((~np.isnan(found).any(axis=1)).sum()),
+        "peak_mb": peak_mb(),
+    }
+
+
+def peak_mb():
+    """Return the most memory this process ever had, interpreter and libraries included."""
+    status = Path("/proc/self/status")
+    if status.exists():
+        lines = dict(line.split(":", 1) for line in status.read_text().splitlines())
+        return int(lines["VmHWM"].split()[0]) * 1024 / MEGABYTE
+    import resource
+
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return (most if sys.platform == "darwin" else most * 1024) / MEGABYTE
+
+
+def main():
+    """Measure what the command line says."""
+    what, *arguments = sys.argv[1:]
+    if what == "cover":
+        answer = time_cover(int(arguments[0]), int(arguments[1]), arguments[2] == "fast")
+    else:
+        answer = time_fit(arguments[0], int(arguments[1]))
+    print(json.dumps(answer))
+
+
+if __name__ == "__main__":
+    main()

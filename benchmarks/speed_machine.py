@@ -1,0 +1,36 @@
+"""Describe the machine that a measurement was taken on: no names, no paths."""
+
+import os
+import platform
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+PACKAGES = ("onbmacf", "numpy", "scipy", "pandas", "numba", "scikit-learn", "torch", "onnxruntime")
+
+
+def machine():
+    """Return cores, processor, memory and versions."""
+    return {
+        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "processor": processor(),
+        "memory_gb": round(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 1e9, 1),
+        "system": f"{platform.system()} {platform.machine()}",
+        "python": platform.python_version(),
+        "versions": {name: found for name in PACKAGES if (found := installed(name)) is not None},
+    }
+
+
+def processor():
+    """Return the processor's model as the system names it."""
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text().splitlines() if info.exists() else []
+    models = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return models[0] if models else platform.processor()
+
+
+def installed(name):
+    """Return a package's version, or None."""
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None

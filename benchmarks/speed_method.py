@@ -1,0 +1,169 @@
+"""Time one method on one prepared problem, in the environment this file is run with; prints one line of JSON.
+
+    python speed_method.py ours|paper|nice|dice FOLDER network|forest MOST_ROWS MOST_SECONDS
+
+Preparing the method is not timed, nor is the first row, which warms it up. The others explain row by row: they have
+no batch. speed.py lets each have one thread.
+"""
+
+import contextlib
+import io
+import json
+import sys
+import time
+import warnings
+from importlib.metadata import version
+
+import numpy as np
+import pandas as pd
+
+from speed_model import FileModel
+
+TARGET = 1  # the label that is asked for
+
+
+class Problem:
+    """What all methods get: the rows as numbers (categories as codes), their true labels, the rows to explain."""
+
+    def __init__(self, folder, kind):
+        with np.load(f"{folder}/{kind}.rows.npz") as arrays:
+            self.numbers, self.y, self.factuals = arrays["numbers"], arrays["y"], arrays["factuals"]
+            self.kinds, self.n_values = arrays["kinds"].tolist(), arrays["n_values"].tolist()
+        self.names = [f"x{place}" for place in range(self.numbers.shape[1])]
+        self.categories = [place for place, kind in enumerate(self.kinds) if kind in ("categorical", "binary")]
+
+    def frame(self):
+        """Return the rows as a frame, whole numbers as such."""
+        whole = {n: np.int64 for n, kind in zip(self.names, self.kinds, strict=True) if kind != "continuous"}
+        return pd.DataFrame(self.numbers, columns=self.names).astype(whole)
+
+
+def ours(problem, model, **options):
+    """Return how this package explains: all rows in one call, default mode. Array in, arrays to the model, as NICE."""
+    from onbmacf import ONBMACF, Feature, Schema
+
+    levels = [None if k in ("continuous", "integer") else tuple(range(int(n))) for k, n in spelled(problem)]
+    schema = Schema(
+        tuple(Feature(n, k, levels=v) for n, k, v in zip(problem.names, problem.kinds, levels, strict=True))
+    )
+    explainer = ONBMACF(**options).fit(problem.numbers, model.predict, schema=schema)
+
+    def explain(rows):
+        found = explainer.explain(problem.numbers[rows], target=TARGET)
+        values = np.full((len(rows), len(problem.names)), np.nan)
+        values[found.batch.factual] = found.batch.values.to_numpy(dtype=np.float64)
+        return values
+
+    return explain
+
+
+def paper(problem, model):
+    """Return how this package explains by the paper's Algorithm 3 alone, without the refinements of the default."""
+    return ours(problem, model, strategy="paper")
+
+
+def spelled(problem):
+    """Return kind and number of values of each feature."""
+    return zip(problem.kinds, problem.n_values, strict=True)
+
+
+def nice(problem, model):
+    """Return how NICE explains, with its sparsity reward."""
+    from nice import NICE
+
+    explainer = NICE(
+        X_train=problem.numbers.copy(),
+        y_train=problem.y,
+        predict_fn=model.predict_proba,
+        cat_feat=problem.categories,
+        optimization="sparsity",
+    )
+    return lambda rows: np.vstack([explainer.explain(problem.numbers[[row]], [TARGET]) for row in rows])
+
+
+def dice(problem, model):
+    """Return how DiCE explains: dice-ml's random method, each number pulled back by bisection."""
+    import dice_ml
+    from raiutils.exceptions import UserConfigValidationException
+
+    text = {problem.names[place]: str for place in problem.categories}
+    table = problem.frame().astype(text)
+    numeric = [name for name in problem.names if name not in text]
+    rows_of = dice_ml.Data(dataframe=table.assign(label=problem.y), continuous_features=numeric, outcome_name="label")
+
+    class OnFrames:
+        def predict_proba(self, rows):
+            return model.predict_proba(rows[problem.names].astype(np.float64).to_numpy())
+
+        def predict(self, rows):
+            return self.predict_proba(rows).argmax(axis=1)
+
+    explainer = dice_ml.Dice(rows_of, dice_ml.Model(model=OnFrames(), backend="sklearn"), method="random")
+    how = {"total_CFs": 1, "desired_class": TARGET, "random_seed": 0, "posthoc_sparsity_algorithm": "binary"}
+
+    def explain(rows):
+        with contextlib.suppress(UserConfigValidationException):  # how it says that it found nothing
+            found = explainer.generate_counterfactuals(table.iloc[rows], verbose=False, **how)
+            best = found.cf_examples_list[0].final_cfs_df_sparse
+            if best is not None and len(best):
+                return best[problem.names].iloc[:1].to_numpy(dtype=np.float64)
+        return np.full((1, len(problem.names)), np.nan)
+
+    return explain
+
+
+METHODS = {"ours": ours, "paper": paper, "nice": nice, "dice": dice}
+PACKAGES = {"ours": "onbmacf", "paper": "onbmacf", "nice": "NICEx", "dice": "dice-ml"}
+IN_ONE_CALL = ("ours", "paper")
+
+
+def stopped(function, *arguments):
+    """Return what a function returns, and how many seconds it took."""
+    start = time.perf_counter()
+    answer = function(*arguments)
+    return answer, time.perf_counter() - start
+
+
+def measure(name, folder, kind, most_rows, most_seconds):
+    """Return rows explained, seconds, and what the model had of them."""
+    problem, model = Problem(folder, kind), FileModel(folder, kind)
+    explain, prepared = stopped(METHODS[name], problem, model)
+    factuals = problem.factuals[:most_rows]
+    batches = [factuals] if name in IN_ONE_CALL else [factuals[[place]] for place in range(len(factuals))]
+    explain(factuals[:1])
+    model.n_calls = model.n_rows = model.seconds = 0
+    found, start = [], time.perf_counter()
+    for batch in batches:
+        found.append(explain(batch))
+        seconds = time.perf_counter() - start
+        if seconds > most_seconds:
+            break
+    cost = {"calls": model.n_calls, "model_rows": model.n_rows, "model_seconds": model.seconds}
+    cost["version"] = version(PACKAGES[name])
+    return {"fit_seconds": prepared, "seconds": seconds, **cost, **judged(problem, model, np.vstack(found))}
+
+
+def judged(problem, model, found):
+    """Return how many rows were explained, for how many the label is reached, and how many features differ."""
+    rows = problem.numbers[problem.factuals[: len(found)]]
+    there = ~np.isnan(found).any(axis=1)
+    reached = model.predict(found[there]) == TARGET
+    changes = (np.abs(found[there] - rows[there]) > 1e-9).sum(axis=1)
+    return {
+        "rows": len(found),
+        "reached": int(reached.sum()),
+        "mean_changes": float(changes.mean()) if there.any() else None,
+    }
+
+
+def main():
+    """Measure what the command line says, with all chatter of the methods kept off the answer."""
+    name, folder, kind, most_rows, most_seconds = sys.argv[1:]
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        warnings.simplefilter("ignore")
+        answer = measure(name, folder, kind, int(most_rows), float(most_seconds))
+    print(json.dumps(answer))
+
+
+if __name__ == "__main__":
+    main()

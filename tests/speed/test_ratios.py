@@ -1,0 +1,78 @@
+"""Speed that must not rot: ratios of times and counts of questions, never seconds."""
+
+import time
+import tracemalloc
+from functools import partial
+
+import numpy as np
+import pytest
+
+from onbmacf import ONBMACF
+from onbmacf.cover import BYTES_PER_CELL, BYTES_PER_ROW, build_cover
+
+pytestmark = pytest.mark.xdist_group("speed")
+
+
+def smooth(n_rows, n_columns):
+    """The rows and labels of benchmarks/speed_cover.py."""
+    rng = np.random.default_rng(0)
+    Z = rng.random((n_rows, n_columns))
+    score = Z @ rng.normal(size=n_columns) + 0.3 * np.sin(7 * Z[:, 0])
+    return Z, (score > np.median(score)).astype(np.intp)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def kernels_are_loaded():
+    build_cover(*smooth(1000, 10), fast=True)
+
+
+def best_time(work, tries=3):
+    """Return the shortest of some times: what else runs only makes it longer."""
+    times = []
+    for _ in range(tries):
+        start = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+def test_the_compiled_cover_is_several_times_faster_than_the_matrix():
+    Z, labels = smooth(4000, 10)
+    plain = best_time(lambda: build_cover(Z, labels, fast=False), tries=1)
+    assert plain > 4 * best_time(lambda: build_cover(Z, labels, fast=True))  # 20 when it was written
+
+
+def test_four_times_the_rows_take_far_less_than_the_square_of_it():
+    few, many = (best_time(partial(build_cover, *smooth(n, 10), fast=True)) for n in (5000, 20_000))
+    assert many < 20 * few  # 6 when it was written
+
+
+@pytest.mark.parametrize("shape", [(20_000, 10), (8000, 40)], ids=str)
+def test_the_cover_takes_memory_like_the_table_and_no_more_than_reckoned(shape):
+    Z, labels = smooth(*shape)
+    tracemalloc.start()
+    try:
+        build_cover(Z, labels, fast=True)
+        taken = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    numbers = 2 * Z.nbytes  # the table as numbers and encoded, in fit
+    reckoned = len(Z) * (BYTES_PER_CELL * Z.shape[1] + BYTES_PER_ROW)
+    assert taken < 3 * Z.nbytes
+    assert 0.5 * reckoned < taken + numbers < 1.1 * reckoned
+
+
+@pytest.mark.parametrize("strategy, rows_per_row, calls", [("paper", 1000, 150), ("refined", 2500, 500)])
+def test_explaining_fifty_rows_asks_few_rows_in_few_calls(heart, strategy, rows_per_row, calls):
+    numbers = heart.select_dtypes("number")
+    low, span = numbers.min(), numbers.max() - numbers.min()
+
+    def model(rows):
+        z = (rows[numbers.columns] - low) / span
+        return (z.sum(axis=1) + np.sin(5 * z["age"]) > 0.35 * len(low) + 0.6).astype(int)
+
+    explainer = ONBMACF(strategy=strategy).fit(heart, model)
+    answers = explainer.explain(heart.head(50))
+    assert list(answers.statuses) == ["found"] * 50
+    assert answers.n_rows <= rows_per_row * 50  # 410 and 1,030 when it was written
+    assert answers.n_calls <= calls  # 50 and 195: not one call, or one search, per row

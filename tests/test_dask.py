@@ -1,0 +1,200 @@
+"""A real cluster of two worker processes gives what one process gives, also when a worker dies on the way."""
+
+import hashlib
+import os
+import signal
+import threading
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from onbmacf import ONBMACF, cover
+from onbmacf.cover import build_cover
+from onbmacf.errors import ModelError, OnbmacfWarning, ParameterError
+from onbmacf.executor import run_all, shares
+
+distributed = pytest.importorskip("distributed")
+dd = pytest.importorskip("dask.dataframe")
+
+pytestmark = pytest.mark.xdist_group("dask")
+
+
+def new_cluster(n_workers):
+    return distributed.LocalCluster(
+        n_workers=n_workers, threads_per_worker=1, processes=True, host="127.0.0.1", dashboard_address="127.0.0.1:0"
+    )
+
+
+@pytest.fixture(scope="module")
+def client():
+    with new_cluster(2) as cluster, distributed.Client(cluster) as client:
+        yield client
+
+
+def folded(rows):
+    score = np.sin(9 * rows["a"]) + rows["b"] + 0.3 * (rows["c"] == "x")
+    return np.where(score > 1.2, "high", np.where(score > 0.6, "middle", "low"))
+
+
+@pytest.fixture(scope="module")
+def table():
+    rng = np.random.default_rng(3)
+    numbers = pd.DataFrame(rng.random((1200, 2)).round(3), columns=list("ab"))
+    return numbers.assign(c=rng.choice(list("xyz"), 1200)).set_index(pd.Index(np.arange(1200) % 700, name="person"))
+
+
+@pytest.fixture(scope="module")
+def explainer(table):
+    return ONBMACF(2).fit(table, folded)
+
+
+def digest(answers):
+    written = answers.to_frame().to_csv() + answers.status_frame().to_csv()
+    return hashlib.sha256(written.encode()).hexdigest()
+
+
+def smooth(rows, columns, classes, seed=0):
+    rng = np.random.default_rng(seed)
+    Z = rng.random((rows, columns)).round(2)
+    score = Z @ rng.normal(size=columns) + 0.3 * np.sin(7 * Z[:, 0])
+    return Z, np.digitize(score, np.quantile(score, np.arange(1, classes) / classes)).astype(np.intp)
+
+
+def assert_same_cover(left, right):
+    for name in ("centers", "radii", "labels", "owner", "reach"):
+        np.testing.assert_array_equal(getattr(left, name), getattr(right, name))
+
+
+def test_results_come_in_the_order_of_the_pieces(client):
+    assert run_all(lambda piece: piece**2, list(range(50)), client=client) == [n**2 for n in range(50)]
+    assert run_all(lambda piece: piece, [], client=client) == []
+
+
+def test_shares_hold_every_item_once(client):
+    for total in (0, 1, 5, 1000):
+        assert [n for place in shares(total, client, least=3, most=7) for n in range(total)[place]] == [*range(total)]
+
+
+@pytest.mark.parametrize("metric", ["manhattan", "euclidean", "chebyshev"])
+@pytest.mark.parametrize("competitors", ["uncovered", "all"])
+def test_the_cover_is_the_same_to_the_bit(client, metric, competitors):
+    Z, labels = smooth(2500, 5, 3)
+    labels[::50] = (labels[::50] + 1) % 3  # some balls of radius zero
+    alone = build_cover(Z, labels, metric, competitors, fast=True)
+    assert_same_cover(build_cover(Z, labels, metric, competitors, fast=True, client=client), alone)
+
+
+def test_fit_with_a_client_is_fit(client, table, explainer, monkeypatch):
+    monkeypatch.setattr(cover, "LARGE", 0)  # the compiled cover: the one that is shared out
+    assert_same_cover(ONBMACF(2).fit(table, folded, client=client).cover_, explainer.cover_)
+
+
+@pytest.mark.parametrize("target", [None, "high", ["high", "low"]])
+def test_explaining_on_workers_is_explaining(client, explainer, table, target):
+    rows = table.head(60).copy()
+    rows.iloc[7, 0] = np.nan
+    alone, there = explainer.explain(rows, target), explainer.explain(rows, target, client=client)
+    pd.testing.assert_frame_equal(there.to_frame(), alone.to_frame())
+    pd.testing.assert_frame_equal(there.status_frame(), alone.status_frame())
+    assert there.sentences() == alone.sentences()
+    assert there.n_rows == alone.n_rows
+
+
+@pytest.mark.parametrize("rows", [slice(0, 0), slice(4, 5)], ids=["no row", "one row"])
+def test_small_batches(client, explainer, table, rows):
+    assert digest(explainer.explain(table[rows], client=client)) == digest(explainer.explain(table[rows]))
+
+
+def test_a_worker_killed_in_the_middle_changes_nothing(client, table, tmp_path):
+    def slow(rows):
+        (tmp_path / f"{os.getpid()}").touch()
+        time.sleep(0.05)
+        return folded(rows)
+
+    explainer = ONBMACF(2).fit(table, slow)
+    rows, expected = table.head(80), digest(ONBMACF(2).fit(table, folded).explain(table.head(80)))
+    victim = client.submit(os.getpid, pure=False).result()
+    done = threading.Event()
+    killed_midway = []
+
+    def kill():
+        while not (tmp_path / f"{victim}").exists() and not done.is_set():
+            time.sleep(0.005)
+        killed_midway.append(not done.is_set())
+        os.kill(victim, signal.SIGKILL)
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    answers = explainer.explain(rows, client=client)
+    done.set()
+    killer.join()
+    assert killed_midway == [True]
+    assert digest(answers) == expected
+    client.wait_for_workers(2, timeout=30)
+
+
+@pytest.mark.parametrize("given", [True, False], ids=["client given", "client found"])
+def test_a_dask_frame_in_gives_a_dask_frame_out(client, explainer, table, given):
+    rows = table.head(50).sort_index()
+    answers = explainer.explain(dd.from_pandas(rows, npartitions=3), "low", client=client if given else None)
+    expected = explainer.explain(rows, "low").to_frame()
+    assert isinstance(answers, dd.DataFrame)
+    assert list(answers.columns) == list(expected.columns)
+    pd.testing.assert_frame_equal(answers.compute(), expected)
+
+
+def test_a_partition_without_answers_has_the_same_columns_and_dtypes(client, explainer, table):
+    labels = explainer.explain(table).labels
+    lows = table[labels == "low"].head(6).sort_index()
+    answers = explainer.explain(dd.from_pandas(lows, npartitions=2), "low").compute()
+    some = explainer.explain(table.head(3)).to_frame()
+    assert len(answers) == 0
+    pd.testing.assert_series_equal(answers.dtypes, some.dtypes)
+
+
+def test_a_closed_client_is_refused(client, explainer, table):
+    closed = distributed.Client(client.scheduler.address)
+    closed.close()
+    for work in (lambda: explainer.explain(table.head(3), client=closed), lambda: run_all(str, [1], client=closed)):
+        with pytest.raises(ParameterError, match="client must be connected, got one that is closed"):
+            work()
+    with pytest.raises(ParameterError, match=r"client must be a dask\.distributed\.Client, got str"):
+        explainer.explain(table.head(3), client="tcp://127.0.0.1:8786")
+
+
+def test_a_cluster_without_workers_is_refused(explainer, table):
+    refused = pytest.raises(ParameterError, match="client must have workers, got none")
+    with new_cluster(0) as empty, distributed.Client(empty) as lonely, refused:
+        explainer.explain(table.head(3), client=lonely)
+
+
+def test_a_model_that_a_worker_cannot_import_is_an_error_that_says_which(client, table, tmp_path, monkeypatch):
+    (tmp_path / "only_here.py").write_text("def rule(rows):\n    return (rows['a'] > 0.5).astype(int)\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    from only_here import rule
+
+    explainer = ONBMACF().fit(table.head(200), rule)
+    with pytest.raises(ModelError, match=r"worker tcp://127.* cannot load the model .*No module named 'only_here'"):
+        explainer.explain(table.head(3), client=client)
+
+
+def test_a_model_that_cannot_be_pickled_is_asked_here_with_a_warning(client, table):
+    lock = threading.Lock()
+
+    def held(rows):
+        with lock:
+            return folded(rows)
+
+    explainer = ONBMACF().fit(table, held)
+    with pytest.warns(OnbmacfWarning, match="cannot be sent to other processes"):
+        answers = explainer.explain(table.head(5), client=client)
+    assert list(answers.statuses) == ["found"] * 5
+
+
+def test_answers_that_depend_on_the_order_are_not_shared_out(client, table):
+    explainer = ONBMACF(recover="persist").fit(table, folded)
+    for rows in (table.head(3), dd.from_pandas(table.head(3), npartitions=1, sort=False)):
+        with pytest.raises(ParameterError, match=r"persist.*row after row"):
+            explainer.explain(rows, client=client)

@@ -1,0 +1,47 @@
+"""The nearest rows, fast and plain: the same rows in the same order, ties to the lower row."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+
+from onbmacf._cover_fast import NearestRows
+from onbmacf.neighbours import SMALL, Neighbours, nearest_rows
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(st.data())
+def test_fast_and_plain_agree_on_grids_full_of_ties(data):
+    width = data.draw(st.integers(1, 4))
+    grid = st.sampled_from([0.0, 0.25, 0.5, 1.0, 1 / 3])
+    Z = data.draw(arrays.arrays(np.float64, (data.draw(st.integers(5, 300)), width), elements=grid))
+    points = data.draw(arrays.arrays(np.float64, (7, width), elements=grid | st.floats(-3, 3)))
+    np.testing.assert_array_equal(NearestRows(Z).rows(points, 5), nearest_rows(Z, points, 5))
+
+
+@pytest.mark.parametrize("width", [1, 7, 21, 60])
+@pytest.mark.parametrize("outliers", [0, 20])
+def test_fast_and_plain_agree_on_random_tables(width, outliers):
+    rng = np.random.default_rng(width)
+    Z = rng.random((2000, width))
+    Z[:, 0] = Z[:, 0].round(1)
+    Z[rng.integers(0, 2000, outliers), rng.integers(0, width, outliers)] *= 1e6
+    points = np.concatenate([rng.random((60, width)), Z[:40], Z[-20:] + 0.01])
+    for threads in (1, 2):
+        np.testing.assert_array_equal(NearestRows(Z).rows(points, 5, threads), nearest_rows(Z, points, 5))
+
+
+def test_the_share_of_a_label_among_the_nearest():
+    Z = np.array([[0.0], [1], [2], [3], [10], [11]])
+    neighbours = Neighbours(Z, np.array([0, 0, 1, 1, 1, 1]), np.ones(1), y=4)
+    assert neighbours.share(np.array([[0.0], [10.0]]), np.array([0, 1])).tolist() == [0.5, 1.0]
+
+
+def test_small_and_large_tables_agree():
+    rng = np.random.default_rng(1)
+    Z, labels, points = rng.random((SMALL + 1, 3)), rng.integers(0, 2, SMALL + 1), rng.random((50, 3))
+    wanted = np.ones(50, dtype=np.intp)
+    large = Neighbours(Z, labels, np.ones(3), 5).share(points, wanted)
+    plain = (labels[nearest_rows(Z, points, 5)] == 1).mean(axis=1)
+    np.testing.assert_array_equal(large, plain)

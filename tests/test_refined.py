@@ -1,0 +1,151 @@
+"""The refined strategy: nearer than the paper's, nothing redundant, plausible on request, diverse, deterministic."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from sklearn.linear_model import LogisticRegression
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler
+
+from onbmacf import ONBMACF, Relaxation, Schema
+from onbmacf.errors import ParameterError
+from strategies import ExplanationCase, explanation_cases
+from test_against_paper import explained_by_the_package
+
+
+@pytest.fixture(scope="module")
+def table(heart):
+    return heart.assign(famhist=(heart["famhist"] == "Present").astype(int))
+
+
+@pytest.fixture(scope="module")
+def model(table):
+    from onbmacf.datasets import load_heart
+
+    network = MLPClassifier((32, 16), alpha=0.1, max_iter=400, random_state=0)
+    return make_pipeline(MinMaxScaler(), network).fit(table, load_heart()[1])
+
+
+@pytest.fixture(scope="module")
+def at_risk(table, model):
+    return table[model.predict(table) == 1].head(60)
+
+
+@pytest.fixture(scope="module")
+def fitted(table, model):
+    return ONBMACF().fit(table, model, schema=Schema.infer(table, immutable=["age"]))
+
+
+def explained(fitted, rows, n=1, **parameters):
+    call = {name: parameters.pop(name) for name in ("front", "min_probability") if name in parameters}
+    return fitted.relaxed(n_counterfactuals=n, **parameters).explain(rows, target=0, **call)
+
+
+def test_nearer_and_sparser_than_the_paper_on_average(fitted, at_risk):
+    paper = explained(fitted, at_risk, strategy="paper", search="exhaustive").to_frame()
+    refined = explained(fitted, at_risk, plausibility=0.0).to_frame()
+    assert refined["distance"].mean() < paper["distance"].mean()
+    assert refined["n_changes"].mean() <= paper["n_changes"].mean()
+
+
+def test_without_plausibility_no_change_can_be_undone(fitted, model, at_risk):
+    answers = explained(fitted, at_risk, n=3, plausibility=0.0)
+    for answer in answers:
+        for found in answer.counterfactuals:
+            for name in found.changed:
+                undone = found.values.to_frame().T.astype(at_risk.dtypes.to_dict())
+                undone[name] = at_risk.loc[answer.factual.name, name]
+                assert found.n_changes == 1 or model.predict(undone)[0] != 0
+
+
+@pytest.mark.parametrize("dial", [0.6, 1.0])
+def test_the_dial_is_kept_or_said(fitted, model, table, at_risk, dial):
+    answers = explained(fitted, at_risk, plausibility=dial)
+    figures = answers.to_frame()["plausibility"].to_numpy()
+    assert (figures >= dial).mean() > 0.9
+    Z, labels = fitted.Z_, model.predict(table)
+    for line, z in enumerate(fitted.space_.encode(answers.batch.values)):  # the figure is what a plain search says
+        near = np.argsort(((Z - z) ** 2).sum(axis=1), kind="stable")[:5]
+        assert figures[line] == pytest.approx((labels[near] == 0).mean(), abs=0.2)
+
+
+def test_more_plausible_is_farther(fitted, at_risk):
+    means = [explained(fitted, at_risk, plausibility=dial).to_frame()["distance"].mean() for dial in (0.0, 0.6, 1.0)]
+    assert means == sorted(means)
+
+
+def test_the_first_k_of_more_are_the_first_k(fitted, at_risk):
+    few, many = explained(fitted, at_risk, n=3).to_frame(), explained(fitted, at_risk, n=8).to_frame()
+    pd.testing.assert_frame_equal(few, many[many["rank"] <= 3])
+
+
+def test_ten_counterfactuals_are_distinct_and_change_different_features(fitted, at_risk):
+    answers = explained(fitted, at_risk, n=10)
+    for answer in answers:
+        values = [tuple(found.values) for found in answer.counterfactuals]
+        assert len(set(values)) == len(values)
+    sets = [len({found.changed for found in answer.counterfactuals}) for answer in answers]
+    assert np.mean(sets) >= 3
+
+
+def test_the_front_holds_what_no_other_beats(fitted, at_risk):
+    answers = explained(fitted, at_risk.head(20), front=True)
+    for answer in answers:
+        figures = [(found.distance, found.n_changes, -found.plausibility) for found in answer.counterfactuals]
+        for mine in figures:
+            assert not any(other != mine and all(o <= m for o, m in zip(other, mine, strict=True)) for other in figures)
+        assert len(set(figures)) == len(figures)
+        assert figures == sorted(figures, key=lambda figure: figure[0])
+    assert np.mean([len(answer.counterfactuals) for answer in answers]) > 1
+
+
+def test_a_sure_label_on_request(fitted, model, at_risk):
+    sure = explained(fitted, at_risk, min_probability=0.8)
+    found = sure.to_frame()
+    assert (found["probability"] >= 0.8).all()
+    assert model.predict_proba(found[at_risk.columns])[:, 0] == pytest.approx(found["probability"])
+    assert found["distance"].mean() > explained(fitted, at_risk).to_frame()["distance"].mean()
+    with pytest.raises(ParameterError, match="min_probability must be in"):
+        explained(fitted, at_risk, min_probability=1.5)
+
+
+def test_a_model_without_probabilities_cannot_be_asked_for_sure_labels(table):
+    explainer = ONBMACF().fit(table, lambda rows: (rows["ldl"] > 5).astype(int))
+    assert explainer.explain(table.head(1))[0].counterfactuals[0].probability is None
+    with pytest.raises(ParameterError, match="predict_proba"):
+        explainer.explain(table.head(1), min_probability=0.9)
+
+
+def test_the_margin_is_how_far_back_the_label_holds():
+    table = pd.DataFrame({"x": np.linspace(0, 10, 101), "y": np.tile([0.0, 1.0], 51)[:101]})
+    model = LogisticRegression(C=1e6).fit(table, (table["x"] > 5).astype(int))
+    explainer = ONBMACF(strategy="paper").fit(table, model)
+    found = explainer.explain(table.iloc[[10]]).batch
+    beyond = (found.values["x"][0] - 5.05) / 10  # how far past the boundary, in encoded units
+    assert found.margin[0] == pytest.approx(beyond, abs=found.distance[0] / 8)
+
+
+def test_the_same_answers_in_any_batch_and_any_number_of_processes(fitted, at_risk):
+    whole = explained(fitted, at_risk, n=2).to_frame()
+    parts = [explained(fitted, at_risk[i : i + 7], n=2).to_frame() for i in range(0, len(at_risk), 7)]
+    pd.testing.assert_frame_equal(pd.concat(parts), whole)
+    pd.testing.assert_frame_equal(explained(fitted, at_risk, n=2, n_jobs=2).to_frame(), whole)
+    shuffled = explained(fitted, at_risk.sample(frac=1, random_state=0), n=2).to_frame()
+    pd.testing.assert_frame_equal(shuffled.sort_index(kind="stable"), whole)
+
+
+@pytest.mark.filterwarnings("ignore")
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(explanation_cases())
+def test_on_nasty_grids_answers_hold_and_keep_immutables(case: ExplanationCase):
+    locked = [position for position, feature in enumerate(case.features) if feature.immutable]
+    for answer in explained_by_the_package(case, strategy="refined"):
+        assert answer.status in ("found", "already")
+        for found in answer.counterfactuals:
+            assert case.model(tuple(found.values)) == found.label != answer.label
+            if found.relaxation is Relaxation.NONE:
+                assert [found.values.iloc[p] for p in locked] == [found.factual.iloc[p] for p in locked]
+            if found.semifactual is not None:
+                assert case.model(tuple(found.semifactual.values)) == answer.label
