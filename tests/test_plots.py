@@ -124,7 +124,7 @@ def test_the_heat_map_writes_the_lower_half(answers):
     ax = plots.pair_heatmap(matrix)
     names = tick_names(ax.yaxis)
     for text in ax.texts:
-        column, row = (names[round(place)] for place in text.get_position())
+        column, row = (names[round(place)] for place in text.xy)
         assert text.get_text() == str(matrix.loc[row, column])
     assert len(ax.texts) == len(names) * (len(names) + 1) // 2
 

@@ -36,7 +36,7 @@ def change_frequencies(changes: pd.DataFrame, most: int = 15, ax: Any = None) ->
             names.append(said)
         left = left + size.to_numpy()
     for place, (count, share) in enumerate(zip(shown["count"], shown["share"], strict=True)):
-        write(ax, count, place, f" {count:,} ({100 * share:.0f} %)", va="center", fontsize="small")
+        write(ax, count, place, f"{count:,} ({100 * share:.0f} %)", right=3, va="center", fontsize="small")
     set_ticks(ax.yaxis, places, shown["feature"])
     ax.invert_yaxis()
     ax.set_xlim(0, 1.25 * max(shown["count"].max(), 1) if len(shown) else 1)

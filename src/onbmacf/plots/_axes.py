@@ -39,9 +39,10 @@ def set_titles(ax: Any, title: str = "", x: str = "", y: str = "") -> None:
             write(visible(text), parse_math=False)
 
 
-def write(ax: Any, x: float, y: float, text: Any, **looks: Any) -> Any:
-    """Write plain text at a place."""
-    return ax.text(x, y, name(text), parse_math=False, **looks)
+def write(ax: Any, x: float, y: float, text: Any, *, right: float = 0, **looks: Any) -> Any:
+    """Write plain text at a place, or some points to the right of it."""
+    placed = {"xytext": (right, 0), "textcoords": "offset points", "parse_math": False}
+    return ax.annotate(name(text), (x, y), **placed, **looks)
 
 
 def add_legend(ax: Any, handles: list[Any], names: Iterable[Any], **looks: Any) -> None:

@@ -60,7 +60,7 @@ def front(points: pd.DataFrame, ax: Any = None) -> Any:
         handles += ax.plot(others["distance"], others["plausibility"], MARKERS[1], **looks)
         names.append("others")
     for distance, plausibility, n_changes in order[list(FRONT)].itertuples(index=False):
-        write(ax, distance, plausibility, f"  {n_changes:.0f}", va="bottom", fontsize="small")
+        write(ax, distance, plausibility, f"{n_changes:.0f}", right=6, va="bottom", fontsize="small")
     set_titles(ax, "", "distance (nearer to the left)", "plausibility")
     add_legend(ax, handles, names, fontsize="small", loc="lower right")
     bare(ax)

@@ -26,8 +26,8 @@ def before_after(counterfactual: Any, ax: Any = None) -> Any:
     old_bars = ax.barh(places - THICK / 2, lengths[:, 0], color="#DDDDDD", hatch="///", **looks)
     new_bars = ax.barh(places + THICK / 2, lengths[:, 1], color=COLOURS[0], **looks)
     for place, (old, new) in enumerate(zip(before, after, strict=True)):
-        write(ax, max(lengths[place, 0], 0) + 0.02, place - THICK / 2, shown(old), va="center", fontsize="small")
-        write(ax, max(lengths[place, 1], 0) + 0.02, place + THICK / 2, shown(new), va="center", fontsize="small")
+        write(ax, max(lengths[place, 0], 0), place - THICK / 2, shown(old), right=4, va="center", fontsize="small")
+        write(ax, max(lengths[place, 1], 0), place + THICK / 2, shown(new), right=4, va="center", fontsize="small")
     set_ticks(ax.yaxis, places, names)
     ax.invert_yaxis()
     ax.set_xticks([])
