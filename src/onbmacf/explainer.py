@@ -86,9 +86,9 @@ class ONBMACF:
     recover : what happens to a home ball of another label: an "overlay" for this row, or "persist" (0011).
     strategy : "paper" walks from the boundary as Algorithm 3 does; "refined" also reduces in a second order, tightens
         every change and prefers counterfactuals that change different features (decision 0025).
-    plausibility : for "refined", a dial from 0 (the nearest point) to 1 (only points whose 5 nearest fitted rows all have
-        the label, where there are any). Between, a point may be farther for the sake of its neighbourhood, at a price
-        that rises with the dial (decision 0025). It gives way before an immutable feature does.
+    plausibility : for "refined", a dial from 0 (the nearest point) to 1 (only points whose 5 nearest fitted rows all
+        have the label, where there are any). Between, a point may be farther for the sake of its neighbourhood, at a
+        price that rises with the dial (decision 0025). It gives way before an immutable feature does.
     release : what may be given up when nothing else is found: "immutable" features (the paper's last resort),
         "nothing", or as few "rules" as will do. What was given up is said with each answer.
     search : "exhaustive" tries every opposing ball, as the paper does; "best_first" tries them by a lower bound of
