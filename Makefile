@@ -9,13 +9,27 @@ ifneq ($(wildcard ../shared/data),)
 export ONBMACF_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: demo test lint format bench-smoke speed clean
+.PHONY: demo test lint format bench-smoke speed docs examples chromium clean
 
 demo: $(VENV)/.base
 	$(BIN)/onbmacf demo
 
 test: $(VENV)/.test
 	$(BIN)/python -m pytest -n 2 --dist loadgroup
+
+# The pages of docs/ as a site in build/docs; a warning is an error.
+docs: $(VENV)/.docs
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs build/docs
+	@echo "build/docs/index.html"
+
+# The committed example reports, made again by the commands that they print.
+examples: $(VENV)/.test
+	$(BIN)/python docs/examples/build.py
+
+# The browser in which the reports are tested: installed where it is missing and we may.
+chromium:
+	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && apt-get update -q && apt-get install -qy chromium; } \
+	  || echo "no chromium: the tests of the reports in a browser will be skipped (or fail in CI)"
 
 # Ratios of times, some of them against other packages in environments of their own: an hour, and a quiet machine.
 speed: $(VENV)/.speed
@@ -55,6 +69,10 @@ $(VENV)/.speed: $(VENV)/.base
 
 $(VENV)/.lint: $(VENV)/.base
 	$(BIN)/python -m pip install --quiet --editable ".[lint]"
+	touch $@
+
+$(VENV)/.docs: $(VENV)/.base
+	$(BIN)/python -m pip install --quiet --editable ".[docs]"
 	touch $@
 
 clean:

@@ -56,7 +56,7 @@ def test_the_command_line_says_errors_in_one_line_and_exits_with_2(monkeypatch, 
     from onbmacf import cli
     from onbmacf.errors import ParameterError
 
-    monkeypatch.setattr(cli, "app", lambda: (_ for _ in ()).throw(ParameterError("n must be 1.")))
+    monkeypatch.setattr(cli, "app", lambda **_: (_ for _ in ()).throw(ParameterError("n must be 1.")))
     with pytest.raises(SystemExit) as stopped:
         cli.main()
     assert stopped.value.code == 2

@@ -1,9 +1,12 @@
 """Results as sentences and as an escaped table for notebooks. Every value of a table is data: nothing is markup."""
 
 import html
+import unicodedata
 from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any, Protocol
+
+_HIDDEN = ("Cc", "Cf", "Cs", "Zl", "Zp")  # control and direction marks, halves of a pair, line breaks of Unicode
 
 
 class _Changed(Protocol):
@@ -20,6 +23,22 @@ def shown(value: Any) -> str:
     if isinstance(value, Real) and not isinstance(value, Integral | bool):
         return f"{float(value):.4g}" if abs(float(value)) < 1e4 else f"{float(value):,.0f}"
     return str(value)
+
+
+def visible(value: Any) -> str:
+    r"""Return a value as text in which nothing is hidden: control and direction marks are written out.
+
+    >>> visible("safe\u202etxt"), visible("two\nlines")
+    ('safe\\u202etxt', 'two\\nlines')
+    """
+    text = str(value)
+    if text.isprintable():
+        return text
+    return "".join(_written_out(mark) if unicodedata.category(mark) in _HIDDEN else mark for mark in text)
+
+
+def _written_out(mark: str) -> str:
+    return mark.encode("unicode_escape", "backslashreplace").decode("ascii")
 
 
 def quoted(label: Any) -> str:
@@ -71,7 +90,7 @@ def _html_lines(explanation: Any) -> list[str]:
 
 
 def _html_row(cells: list[Any]) -> str:
-    return "<tr>" + "".join(f"<td>{html.escape(str(cell))}</td>" for cell in cells) + "</tr>"
+    return "<tr>" + "".join(f"<td>{html.escape(visible(cell))}</td>" for cell in cells) + "</tr>"
 
 
 def _arrows(found: _Changed) -> str:

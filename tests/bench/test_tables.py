@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from onbmacf.bench import formats, tables
+from onbmacf import formats
+from onbmacf.bench import tables
 
 
 def test_the_papers_raw_tables_give_the_papers_summary_in_all_99_cells():

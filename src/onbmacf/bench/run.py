@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from onbmacf._check import check_count
+from onbmacf._files import write_atomically
 from onbmacf.bench import cells as cells_module
-from onbmacf.bench._files import write_atomically
 from onbmacf.bench.cells import MANIFEST, Cell
 
 TIME_LIMIT = 1800.0

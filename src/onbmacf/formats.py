@@ -5,6 +5,8 @@ from typing import Any
 
 import pandas as pd
 
+from onbmacf.wording import visible
+
 _LATEX = {
     "\\": r"\textbackslash{}",
     "{": r"\{",
@@ -17,8 +19,10 @@ _LATEX = {
     "^": r"\textasciicircum{}",
     "~": r"\textasciitilde{}",
 }
-_MARKDOWN = {mark: f"\\{mark}" for mark in "\\`*_{}[]<>|$#"}
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_MARKDOWN = {mark: f"\\{mark}" for mark in "\\`*_{}[]<>|$#~!@"} | {"&": "&amp;"}
+_LINKS = {"://": "\\://", "www.": "www\\.", "WWW.": "WWW\\."}  # what some readers make a link of by themselves
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+_BLANK = " \u00a0\u200b\ufeff\x00"
 
 
 def as_markdown(frame: pd.DataFrame, digits: int = 3) -> str:
@@ -39,16 +43,39 @@ def as_latex(frame: pd.DataFrame, caption: str = "", digits: int = 3) -> str:
     return "\n".join([*head, r"\toprule", *body, r"\bottomrule", r"\end{tabular}", r"\end{table}"]) + "\n"
 
 
-def as_csv(frame: pd.DataFrame, digits: int = 3) -> str:
-    """Return CSV; text that a spreadsheet would run as a formula gets a leading apostrophe."""
-    safe = frame.rename(columns=_no_formula).copy()
-    for name in safe.columns[[not pd.api.types.is_numeric_dtype(dtype) for dtype in safe.dtypes]]:
-        safe[name] = safe[name].map(_no_formula)
-    return str(safe.to_csv(index=False, float_format=f"%.{digits}f", lineterminator="\n"))
+def as_csv(frame: pd.DataFrame, digits: int | None = 3, *, header: bool = True) -> str:
+    """Return CSV; text that a spreadsheet would run as a formula gets a leading apostrophe.
+
+    digits=None writes every number in full.
+    """
+    columns = {place: _without_formulas(frame.iloc[:, place]) for place in range(frame.shape[1])}
+    safe = pd.DataFrame(columns, index=frame.index)
+    names = [no_formula(name) for name in frame.columns]
+    written = None if digits is None else f"%.{digits}f"
+    return str(safe.to_csv(index=False, header=names if header else False, float_format=written, lineterminator="\n"))
+
+
+def markdown_text(text: str) -> str:
+    """Return text that Markdown shows as it is, on one line."""
+    escaped = _escape(" ".join(visible(text).split()), _MARKDOWN)
+    for mark, plain in _LINKS.items():
+        escaped = escaped.replace(mark, plain)
+    return escaped
+
+
+def no_formula(value: Any) -> Any:
+    """Return a value for a cell: text that a spreadsheet would run gets a leading apostrophe."""
+    return f"'{value}" if isinstance(value, str) and value.lstrip(_BLANK).startswith(_FORMULA) else value
+
+
+def _without_formulas(column: "pd.Series[Any]") -> "pd.Series[Any]":
+    if pd.api.types.is_numeric_dtype(column.dtype) or pd.api.types.is_bool_dtype(column.dtype):
+        return column
+    return column.astype(object).map(no_formula)
 
 
 def _row(values: Any, digits: int) -> str:
-    cells = (_escape(_text(value, digits), _MARKDOWN) for value in values)
+    cells = (markdown_text(_text(value, digits)) for value in values)
     return "| " + " | ".join(cells) + " |"
 
 
@@ -64,7 +91,3 @@ def _text(value: Any, digits: int) -> str:
 
 def _escape(text: str, marks: dict[str, str]) -> str:
     return "".join(marks.get(mark, mark) for mark in text)
-
-
-def _no_formula(value: Any) -> Any:
-    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value

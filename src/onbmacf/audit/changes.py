@@ -1,0 +1,141 @@
+"""Which features change: alone, together, how often, which way and how far.
+
+Explanations  ->  batch.changed (counterfactuals x features)  ->  frames
+"""
+
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from onbmacf.explanation import Explanations
+from onbmacf.schema import Feature, Schema
+from onbmacf.wording import shown
+
+PAIRS = ["first", "second", "count", "share", "expected", "lift"]
+SINGLES = ["feature", "count", "share", "share_of_its_changes"]
+
+
+def changes_by_feature(answers: Explanations, schema: Schema | None = None) -> pd.DataFrame:
+    """Return one line per feature, most changed first.
+
+    count and share are over all counterfactuals; up and down are shares of the feature's changes (NaN where its
+    values have no order); median_size is the median absolute change in the feature's own units; most_frequent is the
+    most frequent replacement of a level. The schema gives the order of ordinal levels and marks immutables.
+    """
+    features = _features(answers, schema)
+    lines = [_of_feature(answers, position, feature) for position, feature in enumerate(features)]
+    frame = pd.DataFrame(lines)
+    return frame.sort_values("count", ascending=False, kind="stable").reset_index(drop=True)
+
+
+def single_changes(answers: Explanations, most: int | None = None) -> pd.DataFrame:
+    """Return how often a feature is a counterfactual's only change, most frequent first."""
+    changed = answers.batch.changed
+    alone = changed[changed.sum(axis=1) == 1].sum(axis=0)
+    frame = pd.DataFrame({"feature": pd.Series(list(answers.rows.columns), dtype=object), "count": alone})
+    frame["share"] = _over(alone, len(changed))
+    frame["share_of_its_changes"] = _over(alone, changed.sum(axis=0))
+    frame = frame[frame["count"] > 0].sort_values("count", ascending=False, kind="stable")
+    return frame[SINGLES].head(most if most is not None else len(frame)).reset_index(drop=True)
+
+
+def pairs(answers: Explanations, most: int | None = None) -> pd.DataFrame:
+    """Return the pairs of features that change together, most frequent first, against chance.
+
+    expected is the share that chance would give if features changed independently, each as often as it does; lift is
+    share / expected: above 1 the two go together, below 1 one stands for the other.
+    """
+    changed = answers.batch.changed
+    names, together = list(answers.rows.columns), _together(changed)
+    lines = [(names[i], names[j], int(together[i, j])) for i, j in combinations(range(len(names)), 2) if together[i, j]]
+    frame = pd.DataFrame(lines, columns=PAIRS[:3])
+    share = dict(zip(names, _over(changed.sum(axis=0), len(changed)), strict=True))
+    frame["share"] = _over(frame["count"].to_numpy(), len(changed))
+    frame["expected"] = [
+        share[first] * share[second] for first, second in zip(frame["first"], frame["second"], strict=True)
+    ]
+    frame["lift"] = _over(frame["share"].to_numpy(), frame["expected"].to_numpy(dtype=float))
+    frame = frame.sort_values("count", ascending=False, kind="stable")
+    return frame.head(most if most is not None else len(frame)).reset_index(drop=True)
+
+
+def pair_matrix(answers: Explanations) -> pd.DataFrame:
+    """Return how often two features change together, as a square; on the diagonal how often each changes."""
+    names = pd.Index(list(answers.rows.columns), dtype=object)
+    return pd.DataFrame(_together(answers.batch.changed), index=names, columns=names)
+
+
+def semifactual_distances(answers: Explanations) -> pd.DataFrame:
+    """Return one line per counterfactual: its distance, its semifactual's, and the share of the way that one is.
+
+    NaN where there is no semifactual. A share near 1: the row can change almost as much and nothing happens.
+    """
+    batch = answers.batch
+    frame = pd.DataFrame({"distance": batch.distance, "semifactual_distance": batch.semifactual_distance})
+    frame["share_of_way"] = _over(batch.semifactual_distance, batch.distance)
+    frame.index = answers.rows.index[batch.factual]
+    return frame
+
+
+def _of_feature(answers: Explanations, position: int, feature: Feature) -> dict[str, Any]:
+    batch = answers.batch
+    lines = np.flatnonzero(batch.changed[:, position])
+    before = answers.rows.iloc[batch.factual[lines], position]
+    after = batch.values.iloc[lines, position]
+    count = len(lines)
+    line: dict[str, Any] = {"feature": feature.name, "immutable": feature.immutable, "count": count}
+    line["share"] = count / len(batch.changed) if len(batch.changed) else np.nan
+    step = _steps(feature, before, after)
+    line["up"] = float((step > 0).mean()) if step is not None and count else np.nan
+    line["down"] = float((step < 0).mean()) if step is not None and count else np.nan
+    line["median_size"] = (
+        float(np.median(np.abs(step))) if feature.is_numeric and step is not None and count else np.nan
+    )
+    line["most_frequent"] = "" if feature.is_numeric or not count else _most_frequent(before, after)
+    return line
+
+
+def _steps(feature: Feature, before: "pd.Series[Any]", after: "pd.Series[Any]") -> NDArray[np.float64] | None:
+    """Return after minus before as numbers or ranks; None for levels without an order."""
+    if feature.is_numeric:
+        return after.to_numpy(dtype=np.float64) - before.to_numpy(dtype=np.float64)
+    if feature.kind != "ordinal":
+        return None
+    rank = {level: place for place, level in enumerate(feature.levels or ())}
+    return np.array([rank[new] - rank[old] for old, new in zip(before, after, strict=True)], dtype=np.float64)
+
+
+def _most_frequent(before: "pd.Series[Any]", after: "pd.Series[Any]") -> str:
+    moves = pd.Series([f"{shown(old)} \u2192 {shown(new)}" for old, new in zip(before, after, strict=True)])
+    counts = moves.value_counts(sort=False)  # in order of appearance: a tie goes to the first
+    return str(counts.index[int(counts.to_numpy().argmax())])
+
+
+def _features(answers: Explanations, schema: Schema | None) -> list[Feature]:
+    """Return the features of the answered rows: as described, or read off the rows' dtypes."""
+    if schema is not None:
+        known = {feature.name: feature for feature in schema.features}
+        return [known[name] for name in answers.rows.columns]
+    return [_read_off(answers.rows[name]) for name in answers.rows.columns]
+
+
+def _read_off(column: "pd.Series[Any]") -> Feature:
+    if isinstance(column.dtype, pd.CategoricalDtype) and column.dtype.ordered:
+        return Feature(column.name, "ordinal", levels=tuple(column.dtype.categories.tolist()))
+    is_number = pd.api.types.is_numeric_dtype(column.dtype) and not pd.api.types.is_bool_dtype(column.dtype)
+    return Feature(column.name, "continuous" if is_number else "categorical")
+
+
+def _together(changed: NDArray[np.bool_]) -> NDArray[np.int64]:
+    counts = changed.astype(np.int64)
+    return counts.T @ counts
+
+
+def _over(part: Any, whole: Any) -> Any:
+    """Return part / whole; NaN where the whole is 0."""
+    part = np.asarray(part, dtype=np.float64)
+    whole = np.broadcast_to(np.asarray(whole, dtype=np.float64), part.shape)
+    return np.divide(part, whole, out=np.full(part.shape, np.nan), where=whole != 0)

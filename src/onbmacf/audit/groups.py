@@ -1,0 +1,213 @@
+"""Who bears the burden: how far the groups of a column are from another decision, with bootstrap intervals.
+
+    Explanations, groups  ->  one value per row and measure  ->  means per group, resampled  ->  burden, burden_gaps
+
+Intervals are percentile intervals of means of rows drawn with replacement within each group. Each group draws from
+its own generator (seed, place of the group), so nothing depends on the order of rows between groups or on other groups.
+"""
+
+from collections.abc import Hashable, Mapping, Sequence
+from itertools import combinations, pairwise
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from onbmacf._check import check_between, check_count, did_you_mean, listed
+from onbmacf.audit.figures import first_lines, is_asked, is_released
+from onbmacf.errors import ParameterError
+from onbmacf.explanation import Explanations
+
+Values = NDArray[np.float64]
+MEASURES = ("share_found", "share_released", "distance", "n_changes", "cost")
+BURDEN = ["measure", "group", "n_rows", "estimate", "low", "high"]
+GAPS = ["measure", "group", "other", "n_rows", "n_other", "gap", "low", "high", "excludes_zero"]
+CELLS = 4_000_000  # drawn at a time
+MISSING = "(missing)"
+OTHER = "(other)"
+
+
+def bands(column: Any, edges: Sequence[float] | None = None, n_bands: int = 4) -> "pd.Series[Any]":
+    """Return numbers as bands in words, for `by`: at the given edges, or n_bands of about equally many rows.
+
+    >>> bands([19, 33, 47, 70], edges=[30, 60]).tolist()
+    ['below 30', '30 to below 60', '30 to below 60', '60 and above']
+    """
+    column = pd.Series(column)
+    numbers = pd.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64)
+    cuts = sorted(float(edge) for edge in (_quantiles(numbers, n_bands) if edges is None else edges))
+    if not cuts:
+        raise ParameterError("bands needs numbers with at least two different values, or edges.")
+    between = [f"{low:g} to below {high:g}" for low, high in pairwise(cuts)]
+    names = [f"below {cuts[0]:g}", *between, f"{cuts[-1]:g} and above"]
+    codes = np.where(np.isnan(numbers), -1, np.searchsorted(cuts, numbers, side="right"))
+    return pd.Series(pd.Categorical.from_codes(codes, names, ordered=True), index=column.index, name=column.name)
+
+
+def as_groups(column: "pd.Series[Any]", most: int = 8) -> "pd.Series[Any]":
+    """Return a column fit to group by: numbers with many values as bands, the rarer of many levels as one group."""
+    if column.nunique() <= most:
+        return column
+    if pd.api.types.is_numeric_dtype(column.dtype) and not pd.api.types.is_bool_dtype(column.dtype):
+        return bands(column)
+    kept = column.astype(object).value_counts(sort=True).index[: most - 1]
+    return column.astype(object).where(column.isin(kept) | column.isna(), OTHER)
+
+
+def burden(
+    answers: Explanations,
+    by: Any,
+    *,
+    cost: Mapping[Hashable, float] | None = None,
+    confidence: float = 0.95,
+    n_resamples: int = 2000,
+    seed: int = 0,
+) -> pd.DataFrame:
+    """Return, per measure and group, the mean over the group's rows with an interval.
+
+    by : a column of the explained rows, or one value per row (`bands` makes age bands).
+    cost : what changing a feature costs, by name (1 where it is not named); left out, there is no such measure.
+
+    share_found and share_released are over the rows that were searched; distance, n_changes and cost are those of the
+    first counterfactual, over the rows that have one. An interval needs at least two rows; NaN otherwise.
+    """
+    groups = _groups(answers, by)
+    values = _measured(answers, cost)
+    lines = []
+    for measure, of_rows in values.items():
+        for place, (group, members) in enumerate(groups.items()):
+            sample = _present(of_rows[members])
+            means = _resampled(sample, n_resamples, seed, place)
+            lines.append((measure, group, len(sample), _mean(sample), *_interval(means, confidence)))
+    return pd.DataFrame(lines, columns=BURDEN)
+
+
+def burden_gaps(
+    answers: Explanations,
+    by: Any,
+    *,
+    cost: Mapping[Hashable, float] | None = None,
+    confidence: float = 0.95,
+    n_resamples: int = 2000,
+    seed: int = 0,
+) -> pd.DataFrame:
+    """Return, per measure and pair of groups, the first's mean minus the other's, with an interval.
+
+    Arguments and measures are those of `burden`. excludes_zero says whether the whole interval is on one side of 0.
+    """
+    groups = _groups(answers, by)
+    values = _measured(answers, cost)
+    lines = []
+    for measure, of_rows in values.items():
+        samples = [_present(of_rows[members]) for members in groups.values()]
+        means = [_resampled(sample, n_resamples, seed, place) for place, sample in enumerate(samples)]
+        for (i, one), (j, other) in combinations(enumerate(groups), 2):
+            low, high = _interval(means[i] - means[j], confidence)
+            sizes = len(samples[i]), len(samples[j])
+            gap = _mean(samples[i]) - _mean(samples[j])
+            lines.append((measure, one, other, *sizes, gap, low, high, low > 0 or high < 0))
+    return pd.DataFrame(lines, columns=GAPS)
+
+
+def _quantiles(numbers: Values, n_bands: int) -> list[float]:
+    """Return values that cut the numbers into bands of about equally many, none of them empty."""
+    shares = np.linspace(0, 1, check_count("n_bands", n_bands, 2) + 1)[1:-1]
+    values = np.unique(_present(numbers))
+    if len(values) < 2:
+        return []
+    edges = np.unique(np.quantile(_present(numbers), shares, method="higher"))
+    return [float(edge) for edge in edges if edge > values[0]] or [float(values[1])]
+
+
+def _measured(answers: Explanations, cost: Mapping[Hashable, float] | None) -> dict[str, Values]:
+    """Return one value per row for each measure, NaN where it does not apply."""
+    first, asked = first_lines(answers), is_asked(answers)
+    batch, found = answers.batch, first >= 0
+    values = {
+        "share_found": np.where(asked, found, np.nan),
+        "share_released": np.where(asked, is_released(answers), np.nan),
+        "distance": _spread(batch.distance, first),
+        "n_changes": _spread(batch.changed.sum(axis=1), first),
+    }
+    if cost is not None:
+        values["cost"] = _spread(batch.changed @ _weights(list(answers.rows.columns), cost), first)
+    return values
+
+
+def _spread(of_lines: Any, first: NDArray[np.intp]) -> Values:
+    return np.append(np.asarray(of_lines, dtype=np.float64), np.nan)[first]  # -1 is the last: NaN
+
+
+def _weights(names: list[Hashable], cost: Mapping[Hashable, float]) -> Values:
+    for name in cost:
+        if name not in names:
+            raise ParameterError(f"cost names {name!r}, which is not a column.{did_you_mean(name, names)}")
+    return np.array([float(cost.get(name, 1.0)) for name in names])
+
+
+def _groups(answers: Explanations, by: Any) -> dict[Any, NDArray[np.intp]]:
+    """Return the positions of each group's rows: ordered categories in their order, others sorted."""
+    column = _group_column(answers, by)
+    if len(column) != len(answers):
+        raise ParameterError(f"by has {len(column)} values for {len(answers)} rows.")
+    codes, levels = pd.factorize(column, sort=not _is_mixed(column))
+    order = range(len(levels))
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        order = sorted(order, key=lambda place: column.cat.categories.get_loc(levels[place]))  # type: ignore[assignment]
+    groups = {_plain(levels[place]): np.flatnonzero(codes == place) for place in order}
+    if (codes < 0).any():
+        groups[MISSING] = np.flatnonzero(codes < 0)
+    return groups
+
+
+def _group_column(answers: Explanations, by: Any) -> "pd.Series[Any]":
+    if isinstance(by, pd.Series):
+        return by
+    is_name = isinstance(by, Hashable) and not isinstance(by, tuple)
+    if is_name and by in answers.rows.columns:
+        return answers.rows[by]
+    if is_name:
+        columns = answers.rows.columns
+        raise ParameterError(
+            f"by names {by!r}, which is not a column.{did_you_mean(by, columns)} Columns: {listed(columns)}."
+        )
+    return pd.Series(list(by), dtype=object).infer_objects()
+
+
+def _is_mixed(column: "pd.Series[Any]") -> bool:
+    return pd.api.types.is_object_dtype(column.dtype) and len(set(column.dropna().map(type))) > 1
+
+
+def _plain(level: Any) -> Any:
+    return level.item() if isinstance(level, np.generic) else level
+
+
+def _resampled(sample: Values, n_resamples: int, seed: int, place: int) -> Values:
+    """Return means of as many rows, drawn with replacement; NaN for fewer than two."""
+    check_count("n_resamples", n_resamples)
+    if len(sample) < 2:
+        return np.full(n_resamples, np.nan)
+    random = np.random.default_rng([check_count("seed", seed, 0), place])
+    at_a_time = max(1, CELLS // len(sample))
+    means = []
+    for start in range(0, n_resamples, at_a_time):
+        size = (min(at_a_time, n_resamples - start), len(sample))
+        means.append(sample[random.integers(0, len(sample), size)].mean(axis=1))
+    return np.concatenate(means)
+
+
+def _interval(means: Values, confidence: float) -> tuple[float, float]:
+    tail = (1 - check_between("confidence", confidence, 0, 1)) / 2
+    if np.isnan(means).any():
+        return float("nan"), float("nan")
+    low, high = np.quantile(means, [tail, 1 - tail])
+    return float(low), float(high)
+
+
+def _present(values: Values) -> Values:
+    return values[~np.isnan(values)]
+
+
+def _mean(sample: Values) -> float:
+    return float(sample.mean()) if len(sample) else float("nan")

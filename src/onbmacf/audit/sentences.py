@@ -1,0 +1,152 @@
+"""What a reader should know first, in sentences made of the frames' own numbers.
+
+Explanations, Schema, gaps  ->  findings  ->  list of sentences
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+
+from onbmacf.audit.changes import changes_by_feature, pairs, semifactual_distances, single_changes
+from onbmacf.audit.figures import overview, released
+from onbmacf.explanation import Explanations
+from onbmacf.schema import Schema
+from onbmacf.wording import quoted, shown
+
+MOST_NAMED = 3
+FEW = 20  # counterfactuals or rows below which shares and gaps are no finding
+SAID = {
+    "share_found": "the share of rows with an answer",
+    "share_released": "the share of rows that need an immutable feature changed",
+    "distance": "the mean distance to another decision",
+    "n_changes": "the mean number of changes",
+    "cost": "the mean cost",
+}
+
+
+def findings(
+    answers: Explanations, schema: Schema, gaps: Mapping[str, pd.DataFrame] | None = None, target: Any = None
+) -> list[str]:
+    """Return what was found, the most serious first: releases, burden, features, pairs, semifactuals.
+
+    gaps: frames of `burden_gaps` by the name of what grouped the rows.
+    """
+    sentences = [_answered(answers, target), *_released(answers, schema)]
+    for name, frame in (gaps or {}).items():
+        sentences += _gaps(name, frame)
+    return [*sentences, *_features(answers, schema), *_pairs(answers), *_semifactuals(answers)]
+
+
+def _answered(answers: Explanations, target: Any) -> str:
+    figures = overview(answers)
+    goal = "another decision" if target is None else f"the decision {_labels(target)}"
+    text = (
+        f"Of {len(answers):,} rows, {figures['asked']:,} were searched for a way to {goal}; "
+        f"one was found for {figures['found']:,} ({_percent(figures['share_found'])})"
+    )
+    if figures["found"]:
+        text += f", with {figures['n_changes']:.2f} changed features on average"
+    return text + "."
+
+
+def _released(answers: Explanations, schema: Schema) -> list[str]:
+    if not schema.immutable:
+        return []
+    names = _listed([str(name) for name in schema.immutable])
+    figures = overview(answers)
+    n_asked, n_released = int(figures["asked"]), int(figures["released"])
+    if not n_released:
+        return [f"No row needed an immutable feature changed ({names})."] if n_asked else []
+    counts = [line for line in released(answers, schema).itertuples() if line.n_rows]
+    each = _listed([f"{line.feature} changes for {line.n_rows:,}" for line in counts])
+    touched, one = _listed([str(line.feature) for line in counts], "or"), len(counts) == 1
+    return [
+        f"This model cannot be made to decide otherwise without touching {touched} "
+        f"for {n_released:,} of {n_asked:,} rows ({_percent(n_released / n_asked)}): "
+        f"no counterfactual that keeps {'it' if one else 'them'} was found there"
+        + ("." if one else f". Among these, {each}.")
+    ]
+
+
+def _gaps(name: str, frame: pd.DataFrame) -> list[str]:
+    """Return, per measure, the widest gap told from chance between groups of some size; or that there is none."""
+    enough = frame[(frame["n_rows"] >= FEW) & (frame["n_other"] >= FEW)]
+    told = enough[enough["excludes_zero"]]
+    if not len(told):
+        few = "" if len(enough) else f" (no two groups have {FEW} rows)"
+        return [f"No difference in burden between the groups of {name} could be told from chance{few}."]
+    widest = told.assign(size=told["gap"].abs()).sort_values("size", ascending=False, kind="stable")
+    return [_gap(name, line) for line in widest.drop_duplicates("measure").sort_index().itertuples()]
+
+
+def _gap(name: str, line: Any) -> str:
+    more = "higher" if line.gap > 0 else "lower"
+    times, unit = (100, " percentage points") if str(line.measure).startswith("share_") else (1, "")
+    sizes = (abs(line.gap), *sorted((abs(line.low), abs(line.high))))
+    gap, low, high = (f"{times * size:.3g}" for size in sizes)
+    return (
+        f"By {name}: {SAID[line.measure]} is {gap}{unit} {more} for {quoted(line.group)} than for "
+        f"{quoted(line.other)} (interval {low} to {high})."
+    )
+
+
+def _features(answers: Explanations, schema: Schema) -> list[str]:
+    counted = changes_by_feature(answers, schema)
+    counted = counted[counted["count"] > 0].head(MOST_NAMED)
+    if not len(counted):
+        return []
+    parts = [f"{line.feature} (in {_percent(line.share)}{_way(line)})" for line in counted.itertuples()]
+    text = f"The most changed features are {_listed(parts)}." if len(parts) > 1 else f"Only {parts[0]} changes."
+    alone = single_changes(answers, 1)
+    if len(alone):
+        line = alone.iloc[0]
+        text += (
+            f" The most frequent single change is {line['feature']}: it alone is enough in {_percent(line['share'])}."
+        )
+    return [text]
+
+
+def _way(line: Any) -> str:
+    if line.most_frequent:
+        return f", mostly {line.most_frequent}"
+    if pd.isna(line.up):
+        return ""
+    way = "up" if line.up >= line.down else "down"
+    return f", {way} in {_percent(max(line.up, line.down))} of these, by {shown(line.median_size)} in the median"
+
+
+def _pairs(answers: Explanations) -> list[str]:
+    together = pairs(answers)
+    enough = together[(together["count"] >= FEW // 4)]
+    if len(answers.batch.factual) < FEW or not len(enough):
+        return []
+    first = enough.iloc[0]
+    chance = "as often as" if 0.9 <= first["lift"] <= 1.1 else f"{first['lift']:.1f} times as often as"
+    return [
+        f"The pair changed together most often is {first['first']} and {first['second']} "
+        f"({_percent(first['share'])} of counterfactuals, {chance} chance would have it)."
+    ]
+
+
+def _semifactuals(answers: Explanations) -> list[str]:
+    shares = semifactual_distances(answers)["share_of_way"].dropna()
+    if len(shares) < FEW:
+        return []
+    return [
+        f"{len(shares):,} counterfactuals come with a semifactual: in the median a row can go "
+        f"{_percent(shares.median())} of the way without any effect on the decision."
+    ]
+
+
+def _labels(target: Any) -> str:
+    several = isinstance(target, list | tuple | set)
+    return _listed([quoted(label) for label in target], "or") if several else quoted(target)
+
+
+def _listed(words: list[str], last: str = "and") -> str:
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} {last} {words[-1]}"
+
+
+def _percent(share: float) -> str:
+    return "-" if pd.isna(share) else f"{100 * share:.0f} %" if share >= 0.1 or share == 0 else f"{100 * share:.1f} %"

@@ -1,0 +1,67 @@
+"""What is said on the terminal beside the result: notes, progress, warnings. All goes to stderr, as plain text."""
+
+import sys
+import time
+import warnings
+from typing import Any
+
+from onbmacf.wording import visible
+
+EVERY = 2.0  # seconds between two lines of progress
+
+
+def say(text: str) -> None:
+    """Write one line to stderr; nothing in it is markup or a control sequence."""
+    print(visible(text), file=sys.stderr, flush=True)
+
+
+def show(text: str) -> None:
+    """Write a result to stdout, in the terminal's own encoding."""
+    sys.stdout.write(text if text.endswith("\n") else text + "\n")
+    sys.stdout.flush()
+
+
+def survive_any_text() -> None:
+    """Write out what the terminal's encoding does not have, rather than fail."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def plain_warnings() -> None:
+    """Say our warnings as one line; leave other libraries' to --debug and their own means."""
+    warnings.showwarning = _as_line
+    warnings.simplefilter("ignore")
+    warnings.filterwarnings("always", category=_ours())
+
+
+def minutes(seconds: float) -> str:
+    """Return a time as a person would say it."""
+    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"
+
+
+class Progress:
+    """Says how many rows are done and the time left: a line now and then, also where there is no terminal."""
+
+    def __init__(self, total: int, done: int = 0) -> None:
+        self.total, self.before, self.done = total, done, done
+        self.started = self.last = time.monotonic()
+
+    def advance(self, n_rows: int) -> None:
+        """Count rows as done, and say so if the last word was some time ago."""
+        self.done += n_rows
+        now = time.monotonic()
+        if now - self.last >= EVERY and self.done < self.total:
+            self.last = now
+            left = (now - self.started) / max(self.done - self.before, 1) * (self.total - self.done)
+            say(f"{self.done:,} of {self.total:,} rows explained, about {minutes(left)} left")
+
+
+def _ours() -> Any:
+    from onbmacf.errors import OnbmacfWarning
+
+    return OnbmacfWarning
+
+
+def _as_line(message: Any, *_: Any, **__: Any) -> None:
+    say(f"note: {message}")

@@ -1,0 +1,25 @@
+"""Pictures of a cover, of single explanations, of an audit and of methods (extra `plot`: matplotlib).
+
+    numbers already computed  ->  one function per picture  ->  Axes
+
+Every function takes `ax=None` and returns the Axes; none shows or saves. Colours are Okabe and Ito's, told apart by
+most colour-blind readers, and each is paired with a hatch, a marker or a line style, so that grey prints read as well.
+Names and labels come from tables: they are drawn as text, never as formulas.
+"""
+
+from onbmacf.plots._audit import AXIS_NAMES, burden, change_frequencies, pair_heatmap
+from onbmacf.plots._map import cover, walk
+from onbmacf.plots._methods import front, radar
+from onbmacf.plots._single import before_after
+
+__all__ = [
+    "AXIS_NAMES",
+    "before_after",
+    "burden",
+    "change_frequencies",
+    "cover",
+    "front",
+    "pair_heatmap",
+    "radar",
+    "walk",
+]

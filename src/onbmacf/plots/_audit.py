@@ -1,0 +1,105 @@
+"""The audit's frames as pictures."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from onbmacf._check import check_choice
+from onbmacf.plots._axes import COLOURS, MARKERS, add_legend, bare, new_axes, set_ticks, set_titles, write
+
+AXIS_NAMES = {
+    "share_found": "share with an answer",
+    "share_released": "share that needs an immutable feature changed",
+    "distance": "mean distance to another decision",
+    "n_changes": "mean number of changes",
+    "cost": "mean cost",
+}
+
+
+def change_frequencies(changes: pd.DataFrame, most: int = 15, ax: Any = None) -> Any:
+    """Draw how often each feature changes, split by direction; return the Axes.
+
+    changes: as `audit.changes_by_feature` returns it.
+    """
+    shown = changes[changes["count"] > 0].head(most)
+    ax = new_axes((6.4, 0.9 + 0.32 * max(len(shown), 2))) if ax is None else ax
+    places = np.arange(len(shown))
+    up, down = (shown["count"] * shown[way].fillna(0) for way in ("up", "down"))
+    parts = [("up", up, 0, ""), ("down", down, 1, "///"), ("to another level", shown["count"] - up - down, 4, "...")]
+    left = np.zeros(len(shown))
+    handles, names = [], []
+    for said, size, colour, hatch in parts:
+        if size.sum() > 1e-9:
+            looks = {"color": COLOURS[colour], "hatch": hatch, "edgecolor": "black", "linewidth": 0.6}
+            handles.append(ax.barh(places, size, left=left, **looks))
+            names.append(said)
+        left = left + size.to_numpy()
+    for place, (count, share) in enumerate(zip(shown["count"], shown["share"], strict=True)):
+        write(ax, count, place, f"{count:,} ({100 * share:.0f} %)", right=3, va="center", fontsize="small")
+    set_ticks(ax.yaxis, places, shown["feature"])
+    ax.invert_yaxis()
+    ax.set_xlim(0, 1.25 * max(shown["count"].max(), 1) if len(shown) else 1)
+    set_titles(ax, "", "counterfactuals that change it")
+    if handles:
+        add_legend(ax, handles, names, fontsize="small", loc="lower right")
+    bare(ax)
+    return ax
+
+
+def pair_heatmap(matrix: pd.DataFrame, most: int = 12, ax: Any = None) -> Any:
+    """Draw how often two features change together, with the numbers; return the Axes.
+
+    matrix: as `audit.pair_matrix` returns it; the `most` features that change most often are drawn.
+    """
+    counts = matrix.to_numpy(dtype=float)
+    order = np.argsort(-np.diag(counts), kind="stable")[:most]
+    order = order[np.diag(counts)[order] > 0]
+    counts, names = counts[np.ix_(order, order)], [matrix.index[place] for place in order]
+    side = 2.2 + 0.5 * len(names)
+    ax = new_axes((side + 0.8, side)) if ax is None else ax
+    lower = np.ma.masked_where(np.triu(np.ones_like(counts, dtype=bool), 1), counts)
+    edges = np.arange(len(names) + 1) - 0.5
+    if names:
+        ax.pcolormesh(edges, edges, lower, cmap="Blues", vmin=0, vmax=max(counts.max(), 1))
+    ax.set_aspect("equal")
+    ax.invert_yaxis()
+    for row, column in zip(*np.tril_indices(len(names)), strict=True):
+        dark = counts[row, column] > 0.55 * counts.max()
+        looks = {"color": "white" if dark else "black", "fontweight": "bold" if row == column else "normal"}
+        write(
+            ax,
+            float(column),
+            float(row),
+            f"{counts[row, column]:.0f}",
+            ha="center",
+            va="center",
+            fontsize="small",
+            **looks,
+        )
+    set_ticks(ax.xaxis, range(len(names)), names, rotation=45, ha="right")
+    set_ticks(ax.yaxis, range(len(names)), names)
+    bare(ax)
+    return ax
+
+
+def burden(groups: pd.DataFrame, measure: str = "distance", ax: Any = None) -> Any:
+    """Draw a measure's mean and interval per group; return the Axes.
+
+    groups: as `audit.burden` returns it.
+    """
+    check_choice("measure", measure, tuple(groups["measure"].drop_duplicates()))
+    shown = groups[groups["measure"] == measure]
+    ax = new_axes((6.4, 0.9 + 0.4 * max(len(shown), 2))) if ax is None else ax
+    for place, line in enumerate(shown.itertuples()):
+        whiskers = [[line.estimate - line.low], [line.high - line.estimate]]
+        looks = {"color": COLOURS[place % len(COLOURS)], "marker": MARKERS[place % len(MARKERS)]}
+        spread = None if np.isnan(whiskers).any() else np.maximum(whiskers, 0)
+        ax.errorbar([line.estimate], [place], xerr=spread, capsize=4, markersize=8, linewidth=1.6, **looks)
+    labels = [f"{line.group} (n = {line.n_rows:,})" for line in shown.itertuples()]
+    set_ticks(ax.yaxis, range(len(shown)), labels)
+    ax.set_ylim(len(shown) - 0.5, -0.5)
+    ax.grid(axis="x", alpha=0.3)
+    set_titles(ax, "", AXIS_NAMES.get(measure, measure))
+    bare(ax)
+    return ax

@@ -1,0 +1,74 @@
+"""Methods side by side, and the front from nearest to most plausible."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from onbmacf._check import listed
+from onbmacf.errors import ParameterError
+from onbmacf.plots._axes import COLOURS, MARKERS, STYLES, add_legend, bare, name, new_axes, set_ticks, set_titles, write
+
+FRONT = ("distance", "plausibility", "n_changes")
+
+
+def radar(
+    scores: pd.DataFrame,
+    metrics: Mapping[str, str] | Sequence[str],
+    *,
+    own: str = "",
+    title: str = "",
+    ax: Any = None,
+) -> Any:
+    """Draw one closed line per method over metrics scaled to 0..1 (1 is best, outside); return the Axes.
+
+    scores has a column `method` and one per metric; a missing value is drawn at 0. metrics names the columns, and as
+    a mapping what to call them. Methods that start with `own` are drawn in black.
+    """
+    ax = new_axes((7.5, 5), "polar") if ax is None else ax
+    names = dict(metrics) if isinstance(metrics, Mapping) else {metric: metric for metric in metrics}
+    angles = np.linspace(0, 2 * np.pi, len(names), endpoint=False)
+    for place, (method, values) in enumerate(zip(scores["method"], scores[list(names)].to_numpy(), strict=True)):
+        closed = np.nan_to_num(np.append(values, values[:1]).astype(float))
+        ax.plot(np.append(angles, angles[0]), closed, label=method, **_style(method, place, own))
+    set_ticks(ax.xaxis, angles, names.values())
+    ax.tick_params(axis="x", pad=12)
+    ax.set_ylim(0, 1)
+    ax.set_yticks([0.25, 0.5, 0.75, 1.0])
+    ax.set_title(name(title), pad=18, parse_math=False)
+    add_legend(ax, list(ax.lines), scores["method"], loc="upper left", bbox_to_anchor=(1.08, 1.05), fontsize="small")
+    return ax
+
+
+def front(points: pd.DataFrame, ax: Any = None) -> Any:
+    """Draw counterfactuals by distance and plausibility, the non-dominated ones joined; return the Axes.
+
+    points has the columns distance, plausibility and n_changes; the number beside a point is that of its changes.
+    """
+    missing = [column for column in FRONT if column not in points.columns]
+    if missing:
+        raise ParameterError(f"the front needs the columns {listed(FRONT)}; missing: {listed(missing)}.")
+    ax = new_axes() if ax is None else ax
+    order = points.sort_values(["distance", "plausibility"], ascending=[True, False], kind="stable")
+    best = order["plausibility"] > order["plausibility"].cummax().shift(fill_value=-np.inf)
+    kept, others = order[best], order[~best]
+    handles = [ax.plot(kept["distance"], kept["plausibility"], "-o", color=COLOURS[0], markersize=8)[0]]
+    names = ["none is nearer and more plausible"]
+    if len(others):
+        looks = {"color": "#888888", "markerfacecolor": "white"}
+        handles += ax.plot(others["distance"], others["plausibility"], MARKERS[1], **looks)
+        names.append("others")
+    for distance, plausibility, n_changes in order[list(FRONT)].itertuples(index=False):
+        write(ax, distance, plausibility, f"{n_changes:.0f}", right=6, va="bottom", fontsize="small")
+    set_titles(ax, "", "distance (nearer to the left)", "plausibility")
+    add_legend(ax, handles, names, fontsize="small", loc="lower right")
+    bare(ax)
+    return ax
+
+
+def _style(method: Any, place: int, own: str) -> dict[str, Any]:
+    if own and str(method).startswith(own):
+        return {"color": "black", "linewidth": 2.5, "zorder": 3, "linestyle": "-" if method == own else "--"}
+    colours = COLOURS[:-1]  # black is for our own
+    return {"color": colours[place % len(colours)], "linestyle": STYLES[place // len(colours) % len(STYLES)]}

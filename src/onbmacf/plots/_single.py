@@ -1,0 +1,46 @@
+"""One counterfactual: what changes, before and after."""
+
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from onbmacf.plots._axes import COLOURS, add_legend, bare, new_axes, set_ticks, set_titles, write
+from onbmacf.wording import quoted, shown
+
+THICK = 0.36
+
+
+def before_after(counterfactual: Any, ax: Any = None) -> Any:
+    """Draw a pair of bars per changed feature, each pair to its own scale and with its values; return the Axes.
+
+    A pair's longer bar has length 1, for features have different units; levels without a number are written only.
+    """
+    names = list(counterfactual.changed)
+    ax = new_axes((6.4, 0.9 + 0.75 * max(len(names), 1))) if ax is None else ax
+    before = [counterfactual.factual[feature] for feature in names]
+    after = [counterfactual.values[feature] for feature in names]
+    lengths = np.array([_lengths(old, new) for old, new in zip(before, after, strict=True)]).reshape(-1, 2)
+    places = np.arange(len(names))
+    looks = {"height": THICK, "edgecolor": "black", "linewidth": 0.8}
+    old_bars = ax.barh(places - THICK / 2, lengths[:, 0], color="#DDDDDD", hatch="///", **looks)
+    new_bars = ax.barh(places + THICK / 2, lengths[:, 1], color=COLOURS[0], **looks)
+    for place, (old, new) in enumerate(zip(before, after, strict=True)):
+        write(ax, max(lengths[place, 0], 0), place - THICK / 2, shown(old), right=4, va="center", fontsize="small")
+        write(ax, max(lengths[place, 1], 0), place + THICK / 2, shown(new), right=4, va="center", fontsize="small")
+    set_ticks(ax.yaxis, places, names)
+    ax.invert_yaxis()
+    ax.set_xticks([])
+    ax.set_xlim(min(0.0, lengths.min(initial=0.0)) * 1.05, 1.45)
+    set_titles(ax, f"What would make it {quoted(counterfactual.label)}")
+    add_legend(ax, [old_bars, new_bars], ["before", "after"], fontsize="small", loc="lower right")
+    bare(ax, "top", "right", "bottom")
+    return ax
+
+
+def _lengths(old: Any, new: Any) -> tuple[float, float]:
+    """Return both values as a share of the larger; no length for what is no number."""
+    if not all(isinstance(value, Real) and not isinstance(value, bool | np.bool_) for value in (old, new)):
+        return 0.0, 0.0
+    largest = max(abs(float(old)), abs(float(new)))
+    return float(old) / largest, float(new) / largest

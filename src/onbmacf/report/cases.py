@@ -1,0 +1,51 @@
+"""Single rows for the reader to check: the sentences, the changes, and the bars."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from onbmacf import plots
+from onbmacf.explanation import Counterfactual, Explanation, Explanations, Relaxation
+from onbmacf.report.tables import picture, table
+from onbmacf.wording import quoted, shown
+
+FIRST_PICTURE = 1000  # ids of the cases' pictures, after all others
+
+
+def cases(answers: Explanations, most: int) -> list[dict[str, Any]]:
+    """Return up to `most` rows: released ones first, then those without an answer, then the rest in order."""
+    return [_case(answers[int(place)], FIRST_PICTURE + number) for number, place in enumerate(_chosen(answers, most))]
+
+
+def _chosen(answers: Explanations, most: int) -> list[int]:
+    let_go = np.unique(answers.batch.factual[answers.batch.relaxation == Relaxation.IMMUTABILITY])
+    answered = np.unique(answers.batch.factual)
+    unanswered = np.setdiff1d(np.flatnonzero(answers.statuses != "already"), answered)
+    order = [*let_go[: max(1, most // 2)], *unanswered[: max(1, most // 3)], *answered]
+    return list(dict.fromkeys(int(place) for place in order))[:most]
+
+
+def _case(answer: Explanation, place: int) -> dict[str, Any]:
+    title = f"Row {shown(answer.factual.name)}: {quoted(answer.label)}"
+    if not answer.counterfactuals:
+        return {"title": title, "sentences": [f"{answer.status}: {answer.reason}"], "tables": [], "pictures": []}
+    found = answer.counterfactuals[0]
+    bars = picture(
+        place, f"Row {shown(answer.factual.name)} before and after", _in_words(found), plots.before_after(found)
+    )
+    tables = [table(f"Counterfactual {rank}", _changes(f)) for rank, f in enumerate(answer.counterfactuals, start=1)]
+    return {"title": title, "sentences": answer.sentences(), "tables": tables, "pictures": [bars]}
+
+
+def _changes(found: Counterfactual) -> pd.DataFrame:
+    kept = found.semifactual
+    lines = [
+        (name, shown(found.factual[name]), shown(found.values[name]), shown(kept.values[name]) if kept else "\u2013")
+        for name in found.changed
+    ]
+    return pd.DataFrame(lines, columns=["feature", "before", "after", "even if"])
+
+
+def _in_words(found: Counterfactual) -> str:
+    return "; ".join(f"{n} from {shown(found.factual[n])} to {shown(found.values[n])}" for n in found.changed) + "."

@@ -1,0 +1,177 @@
+"""Frames, findings and pictures of an audit, put in order as one dict.
+
+explainer, answers  ->  audit_report  ->  Report
+"""
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from onbmacf import __version__, audit
+from onbmacf.explainer import ONBMACF, PARAMETERS
+from onbmacf.explanation import Explanations
+from onbmacf.report.cases import cases
+from onbmacf.report.fingerprint import model_digest, table_digest, versions
+from onbmacf.report.render import Report
+from onbmacf.report.sections import Groups, sections
+from onbmacf.report.tables import table
+from onbmacf.rules import describe
+from onbmacf.wording import quoted, shown
+
+LIMITS = (
+    "A counterfactual is about the model, not about causes: it says what the model would answer to other values, not "
+    "what would happen to a person whose values changed.",
+    "Nothing here says whether a decision was right, or whether a change is possible, fair or wise for a person.",
+    "Immutable features are kept wherever the search finds a way; 'released' means that it found none from any ball of "
+    "the map, not that none can exist.",
+    "Distances are measured after scaling each feature to its range in the table; other scales, other distances.",
+    "Intervals are bootstrap percentile intervals over the rows explained. They speak of rows like these, they are not "
+    "corrected for the number of comparisons, and one that rests on few or equal rows is too narrow.",
+)
+
+
+@dataclass(frozen=True)
+class About:
+    """What the library cannot know of itself: names, files, the command, and remarks for the reader."""
+
+    title: str = "Audit by counterfactuals"
+    table: str = "a table in memory"
+    model: str = ""  # the type of the model, if not given
+    files: Mapping[str, str] = field(default_factory=dict)  # SHA-256 by file name
+    command: str = ""
+    notes: Sequence[str] = ()
+
+
+def audit_report(
+    explainer: ONBMACF,
+    answers: Explanations,
+    *,
+    target: Any = None,
+    by: Sequence[Hashable] = (),
+    cost: Mapping[Hashable, float] | None = None,
+    others: Mapping[str, Explanations] | None = None,
+    n_cases: int = 6,
+    seed: int = 0,
+    about: About | None = None,
+) -> Report:
+    """Audit the answers of a fitted explainer and return the report.
+
+    by : columns by whose groups the burden is compared; numbers with many values become bands.
+    cost : what changing a feature costs; by default the weights of the schema's rules.
+    others : answers of other models or methods, by name, to set beside these.
+    """
+    about = About() if about is None else about
+    cost = _weights(explainer) if cost is None else cost
+    groups = [Groups.of(answers, name, cost, seed) for name in by]
+    gaps = {group.name: group.gaps for group in groups}
+    content = {
+        "title": about.title,
+        "lead": _lead(explainer, answers),
+        "findings": [*audit.findings(answers, explainer.schema_, gaps, target), *about.notes],
+        "asked": _asked(explainer, answers, target, by),
+        "data": _data(explainer, about),
+        "columns": table("Columns of the table", _columns(explainer)),
+        "model": _model(explainer, about),
+        "classes": table("What the model says of the table's rows", _classes(explainer)),
+        "sections": sections(answers, explainer.schema_, groups, others),
+        "cases": cases(answers, n_cases),
+        "cases_intro": _cases_intro(answers, n_cases),
+        "limits": [*LIMITS, *(f"Warning: {message}" for message in answers.warnings)],
+        "again": _again(explainer, about, seed),
+        "command": about.command,
+    }
+    return Report(content)
+
+
+def _lead(explainer: ONBMACF, answers: Explanations) -> str:
+    balls, rows = len(explainer.cover_), len(explainer.Z_)
+    explained = f"{len(answers):,} rows explained with a map of {balls:,} balls over {rows:,} rows."
+    return f"{explained} Made by onbmacf {__version__}."
+
+
+def _weights(explainer: ONBMACF) -> dict[Hashable, float] | None:
+    weights = {name: rule.weight for name, rule in explainer.schema_.rules.features.items() if rule.weight != 1}
+    return weights or None
+
+
+def _asked(explainer: ONBMACF, answers: Explanations, target: Any, by: Sequence[Hashable]) -> list[tuple[str, str]]:
+    several = target if isinstance(target, list | tuple | set) else [target]
+    goal = "any label but the row's own" if target is None else " or ".join(quoted(label) for label in several)
+    immutable = ", ".join(str(name) for name in explainer.schema_.immutable) or "none"
+    return [
+        ("Question", "Which small change of a row would make the model decide otherwise?"),
+        ("Rows explained", f"{len(answers):,}"),
+        ("Wanted label", goal),
+        ("Must not change", immutable),
+        ("Other rules", _rules(explainer)),
+        ("Counterfactuals per row", f"up to {explainer.n_counterfactuals}"),
+        ("Burden compared by", ", ".join(str(name) for name in by) or "nothing"),
+    ]
+
+
+def _rules(explainer: ONBMACF) -> str:
+    rules = explainer.schema_.rules
+    said = [f"{name}: {describe(rule)}" for name, rule in rules.features.items() if describe(rule)]
+    said += [f"{low} at most {high}" for low, high in rules.at_most]
+    said += [] if rules.max_changes is None else [f"at most {rules.max_changes} changes"]
+    return "; ".join(said) or "none"
+
+
+def _data(explainer: ONBMACF, about: About) -> list[tuple[str, str]]:
+    return [
+        ("Table", about.table),
+        ("Rows and columns", f"{len(explainer.Z_):,} and {len(explainer.schema_.features)}"),
+        ("Digest of the rows", f"sha256 {table_digest(explainer)}"),
+    ]
+
+
+def _model(explainer: ONBMACF, about: About) -> list[tuple[str, str]]:
+    return [
+        ("Model", about.model or type(explainer.black_box_.model).__name__),
+        ("Digest of its labels on the table", f"sha256 {model_digest(explainer)}"),
+    ]
+
+
+def _columns(explainer: ONBMACF) -> pd.DataFrame:
+    space = explainer.space_
+    lines = []
+    for place, feature in enumerate(explainer.schema_.features):
+        if feature.is_numeric:
+            low, highest = space.low[place], explainer.Z_[:, space.blocks[place].start].max()
+            values = f"{shown(low)} to {shown(low + space.span[place] * highest)}"
+        else:
+            values = _some([shown(level) for level in feature.levels or ()])
+        lines.append((feature.name, feature.kind, feature.immutable, values))
+    return pd.DataFrame(lines, columns=["feature", "kind", "immutable", "values"])
+
+
+def _some(words: list[str], most: int = 8) -> str:
+    more = f" and {len(words) - most} more" if len(words) > most else ""
+    return ", ".join(words[:most]) + more
+
+
+def _classes(explainer: ONBMACF) -> pd.DataFrame:
+    counts = np.bincount(explainer.labels_, minlength=len(explainer.classes_))
+    frame = pd.DataFrame({"label": [quoted(label) for label in explainer.classes_], "n_rows": counts})
+    return frame.assign(share=counts / counts.sum())
+
+
+def _cases_intro(answers: Explanations, n_cases: int) -> str:
+    return (
+        f"Up to {n_cases} of {len(answers):,} rows: first those that needed an immutable feature changed, then those "
+        "without an answer, then the others in the order given."
+    )
+
+
+def _again(explainer: ONBMACF, about: About, seed: int) -> list[tuple[str, str]]:
+    options = {name: getattr(explainer, name) for name in PARAMETERS}
+    return [
+        ("Versions", ", ".join(f"{name} {number}" for name, number in versions().items())),
+        ("Options", ", ".join(f"{name}={value!r}" for name, value in options.items())),
+        ("Seed of the intervals", str(seed)),
+        *((f"File {name}", f"sha256 {digest}") for name, digest in about.files.items()),
+        ("Nothing else is random", "the same rows, model, options and versions give the same report."),
+    ]

@@ -1,0 +1,66 @@
+"""The report's dict through a template: HTML with autoescape, Markdown with its marks escaped."""
+
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from onbmacf._check import listed
+from onbmacf._files import write_atomically
+from onbmacf.errors import ParameterError
+from onbmacf.formats import markdown_text
+from onbmacf.wording import visible
+
+SUFFIXES = {".html": "html", ".htm": "html", ".md": "markdown", ".markdown": "markdown"}
+
+
+@dataclass(frozen=True, eq=False)
+class Report:
+    """Everything a report says, as one dict of plain values."""
+
+    content: dict[str, Any]
+
+    def html(self) -> str:
+        """Return one self-contained page."""
+        return str(_environment("html").get_template("report.html").render(self.content))
+
+    def markdown(self) -> str:
+        """Return the report as Markdown; pictures are given in words."""
+        text = str(_environment("markdown").get_template("report.md").render(self.content))
+        return "\n".join(line.rstrip() for line in text.splitlines()) + "\n"
+
+    def save(self, path: Any) -> Path:
+        """Write the report, as HTML or Markdown by the suffix; the file is whole or not there."""
+        path = Path(path)
+        kind = SUFFIXES.get(path.suffix.lower())
+        if kind is None:
+            raise ParameterError(f"a report is written as {listed(SUFFIXES)}, got {path.name!r}.")
+        text = self.html() if kind == "html" else self.markdown()
+        write_atomically(path, text.encode("utf-8", "backslashreplace"))
+        return path
+
+    def _repr_html_(self) -> str:
+        return self.html()
+
+
+@cache
+def _environment(kind: str) -> Any:
+    try:
+        from jinja2 import Environment, PackageLoader, StrictUndefined
+        from markupsafe import Markup
+    except ImportError as error:
+        raise ImportError("reports need the extra 'report': pip install 'onbmacf[report]'.") from error
+
+    def as_text(value: Any) -> Any:
+        if isinstance(value, Markup):
+            return value
+        return visible(value) if kind == "html" else Markup(markdown_text(str(value)))
+
+    return Environment(
+        loader=PackageLoader("onbmacf.report"),
+        autoescape=True,
+        finalize=as_text,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )

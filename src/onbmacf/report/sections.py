@@ -1,0 +1,154 @@
+"""The parts of a report: each a title, a sentence, tables, and pictures with their text alternatives."""
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import count
+from typing import Any
+
+import pandas as pd
+
+from onbmacf import audit, plots
+from onbmacf.explanation import Explanations
+from onbmacf.report.tables import picture, table
+from onbmacf.schema import Schema
+from onbmacf.wording import shown
+
+MOST_PAIRS = 10
+MOST_GAPS = 40
+Section = dict[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """The burden by the groups of one column."""
+
+    name: str
+    burden: pd.DataFrame
+    gaps: pd.DataFrame
+
+    @classmethod
+    def of(cls, answers: Explanations, name: Hashable, cost: Mapping[Hashable, float] | None, seed: int) -> "Groups":
+        """Group the explained rows by a column and compare."""
+        by: Any = audit.as_groups(answers.rows[name]) if name in answers.rows.columns else name
+        both = [measure(answers, by, cost=cost, seed=seed) for measure in (audit.burden, audit.burden_gaps)]
+        return cls(str(name), *both)
+
+
+def sections(
+    answers: Explanations,
+    schema: Schema,
+    groups: Sequence[Groups],
+    others: Mapping[str, Explanations] | None,
+) -> list[Section]:
+    """Return the report's sections in order; one with nothing to say is left out."""
+    places = count(1)
+    parts = [_outcome(answers, schema), *(_burden(group, place, places) for place, group in enumerate(groups))]
+    if len(answers.batch.factual):
+        parts += [_features(answers, schema, places), _together(answers, places), _semifactuals(answers)]
+    if others:
+        parts.append(_beside(answers, others))
+    return parts
+
+
+def _section(name: str, title: str, intro: str, tables: list[Any], pictures: list[Any] | None = None) -> Section:
+    return {"id": name, "title": title, "intro": intro, "tables": tables, "pictures": pictures or []}
+
+
+def _outcome(answers: Explanations, schema: Schema) -> Section:
+    tables = [table("How the rows were answered", audit.status_counts(answers))]
+    if schema.immutable:
+        tables.append(table("Immutable features that had to change", audit.released(answers, schema)))
+    intro = "Every row has a status; a row without a counterfactual says why. Counts are rows."
+    return _section("outcome", "Who could be answered, and at what price", intro, tables)
+
+
+def _burden(group: Groups, place: int, places: Any) -> Section:
+    drawn = [_burden_picture(group, measure, next(places)) for measure in _drawn(group.burden)]
+    gaps = group.gaps.head(MOST_GAPS)
+    cut = "" if len(gaps) == len(group.gaps) else f" (the first {MOST_GAPS} of {len(group.gaps)})"
+    intro = (
+        f"What another decision takes, by {group.name}: means over rows with 95 % bootstrap intervals. A gap is the "
+        "first group's mean minus the other's; it is told from chance if its interval leaves out 0."
+    )
+    tables = [
+        table(f"Burden by {group.name}", _in_words(group.burden)),
+        table(f"Gaps between groups of {group.name}{cut}", _in_words(gaps)),
+    ]
+    return _section(f"burden-{place}", f"Burden by {group.name}", intro, tables, drawn)
+
+
+def _in_words(frame: pd.DataFrame) -> pd.DataFrame:
+    return frame.assign(measure=[plots.AXIS_NAMES.get(measure, measure) for measure in frame["measure"]])
+
+
+def _drawn(burden: pd.DataFrame) -> list[str]:
+    """Return the measures worth a picture: those in which the groups differ."""
+    spread = burden.groupby("measure", sort=False)["estimate"].agg(lambda means: means.max() - means.min())
+    return [str(measure) for measure, width in spread.items() if width > 0]
+
+
+def _burden_picture(group: Groups, measure: str, place: int) -> dict[str, Any]:
+    lines = group.burden[group.burden["measure"] == measure]
+    said = "; ".join(
+        f"{line.group}: {shown(line.estimate)} ({shown(line.low)} to {shown(line.high)}), n = {line.n_rows:,}"
+        for line in lines.itertuples()
+    )
+    title = f"{plots.AXIS_NAMES.get(measure, measure).capitalize()} by {group.name}"
+    return picture(place, title, f"Mean and interval: {said}.", plots.burden(group.burden, measure))
+
+
+def _features(answers: Explanations, schema: Schema, places: Any) -> Section:
+    counted = audit.changes_by_feature(answers, schema)
+    said = ", ".join(f"{line.feature} {line.count_}" for line in _named(counted[counted["count"] > 0]))
+    drawn = picture(next(places), "How often each feature changes", f"{said}.", plots.change_frequencies(counted))
+    intro = (
+        "Counts and shares are over counterfactuals; up and down are shares of a feature's changes; the median size is "
+        "in the feature's own units."
+    )
+    tables = [
+        table("Changes per feature", counted),
+        table("Changes that are enough alone", audit.single_changes(answers, MOST_PAIRS)),
+    ]
+    return _section("features", "Which features change decisions", intro, tables, [drawn])
+
+
+def _together(answers: Explanations, places: Any) -> Section:
+    together = audit.pairs(answers, MOST_PAIRS)
+    said = "; ".join(f"{line.first} and {line.second} {line.count_}" for line in _named(together)) or "no pair"
+    drawn = picture(
+        next(places),
+        "Features changed together",
+        f"Counterfactuals that change both; on the diagonal, that change the feature at all. Most frequent: {said}.",
+        plots.pair_heatmap(audit.pair_matrix(answers)),
+    )
+    intro = (
+        "Lift compares with chance, if each feature changed as often as it does but independently: above 1 two "
+        "features go together, below 1 one stands for the other."
+    )
+    tables = [table("Most frequent pairs", together)]
+    return _section("pairs", "Which features change together", intro, tables, [drawn])
+
+
+def _semifactuals(answers: Explanations) -> Section:
+    figures = audit.semifactual_distances(answers).describe(percentiles=[0.25, 0.5, 0.75]).T
+    figures = figures.rename(columns={"count": "number"}).drop(columns="std")
+    frame = figures.rename_axis("measure").reset_index().astype({"number": int})
+    intro = (
+        "A semifactual is the furthest point tried on the way to a counterfactual where the decision is still the "
+        "same: that much may change without effect."
+    )
+    return _section("semifactuals", "How far nothing happens", intro, [table("Distances", frame)])
+
+
+def _beside(answers: Explanations, others: Mapping[str, Explanations]) -> Section:
+    batches = {"this report": answers, **others}
+    figures = audit.compare(batches)
+    tables = [
+        table("Figures side by side", figures),
+        table("Share of counterfactuals that change a feature", audit.compare_changes(batches)),
+    ]
+    return _section("beside", "Beside other models or methods", "The same rows, other answers.", tables)
+
+
+def _named(frame: pd.DataFrame) -> Any:
+    return frame.rename(columns={"count": "count_"}).itertuples()

@@ -1,0 +1,95 @@
+"""Frames and pictures in the shape that the templates take: plain dicts of text."""
+
+import io
+import re
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from onbmacf.wording import shown, visible
+
+HEADS = {
+    "n_rows": "rows",
+    "n_other": "rows of other",
+    "n_asked": "searched",
+    "n_changes": "changes",
+    "median_size": "median size",
+    "most_frequent": "most frequent",
+    "share_found": "share found",
+    "share_released": "share released",
+    "share_semifactual": "share with semifactual",
+    "share_of_its_changes": "share of its changes",
+    "model_rows": "rows asked of the model",
+    "excludes_zero": "told from chance",
+    "most_frequent_reason": "most frequent reason",
+}
+SHARES = (
+    "share",
+    "up",
+    "down",
+    "share_found",
+    "share_released",
+    "share_semifactual",
+    "share_of_its_changes",
+    "expected",
+)
+
+
+def table(caption: str, frame: pd.DataFrame) -> dict[str, Any]:
+    """Return a frame as caption, heads and rows of text, with which columns are numbers."""
+    columns = [frame.iloc[:, place] for place in range(frame.shape[1])]
+    cells = [[_cell(column.name, value) for value in column] for column in columns]
+    return {
+        "caption": caption,
+        "heads": [HEADS.get(str(name), str(name)) for name in frame.columns],
+        "numeric": [_is_number(column) for column in columns],
+        "rows": [list(row) for row in zip(*cells, strict=True)] if len(frame) else [],
+    }
+
+
+def picture(place: int, title: str, description: str, ax: Any) -> dict[str, Any]:
+    """Return a picture as inline SVG with its text alternatives; `place` makes its ids its own."""
+    return {"id": f"p{place}", "title": title, "description": description, **_svg(ax, f"p{place}-")}
+
+
+def _svg(ax: Any, prefix: str) -> dict[str, Any]:
+    """Return the drawing without its frame, and its size; ids get a prefix, so that several fit in one page."""
+    import warnings
+
+    from matplotlib import rc_context
+
+    sink = io.StringIO()
+    with rc_context({"svg.fonttype": "none", "svg.hashsalt": "onbmacf"}), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing")  # the reader's browser has its own fonts
+        ax.figure.savefig(sink, format="svg", metadata={"Date": None})
+    text = re.sub(r"<metadata>.*?</metadata>", "", sink.getvalue(), flags=re.S)
+    (head, width, height), body = _opening(text), text[text.index(">", text.index("<svg")) + 1 : text.rindex("</svg>")]
+    body = re.sub(r'(\sid="|href="#|url\(#)', rf"\g<1>{prefix}", body)
+    return {"view_box": head, "width_rem": round(width / 12, 2), "height_rem": round(height / 12, 2), "body": body}
+
+
+def _opening(text: str) -> tuple[str, float, float]:
+    opening = text[text.index("<svg") : text.index(">", text.index("<svg"))]
+    box = re.search(r'viewBox="([-0-9. ]+)"', opening)
+    assert box is not None
+    _, _, width, height = (float(number) for number in box[1].split())
+    return box[1], width, height
+
+
+def _cell(column: Any, value: Any) -> str:
+    if value is None or (isinstance(value, float) and np.isnan(value)):
+        return "\u2013"
+    if isinstance(value, bool | np.bool_):
+        return "yes" if value else "no"
+    if column in SHARES and isinstance(value, float | np.floating):
+        return f"{100 * value:.1f} %"
+    if isinstance(value, int | np.integer):
+        return f"{value:,}"
+    if isinstance(value, float | np.floating) and abs(float(value)) < 1000:
+        return f"{value:.3g}"
+    return visible(shown(value))
+
+
+def _is_number(column: "pd.Series[Any]") -> bool:
+    return pd.api.types.is_numeric_dtype(column.dtype) and not pd.api.types.is_bool_dtype(column.dtype)

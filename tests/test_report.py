@@ -1,0 +1,161 @@
+"""The report: what it holds, that it stands alone, and that it comes out the same again."""
+
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+pytest.importorskip("matplotlib", reason="pictures need the extra 'plot'")
+pytest.importorskip("jinja2", reason="reports need the extra 'report'")
+
+from onbmacf import ONBMACF, Schema, audit
+from onbmacf.errors import ParameterError, StoreError
+from onbmacf.report import About, audit_report
+from onbmacf.report.fingerprint import file_digest, model_digest, table_digest
+
+
+def model(rows):
+    return np.where(rows["tobacco"] + rows["ldl"] + (rows["age"] > 50) > 10, "risk", "fine")
+
+
+@pytest.fixture(scope="module")
+def explainer(heart):
+    return ONBMACF(2).fit(heart, model, schema=Schema.infer(heart, immutable=["age"]))
+
+
+@pytest.fixture(scope="module")
+def answers(explainer, heart):
+    return explainer.explain(heart.head(80), target="fine")
+
+
+@pytest.fixture(scope="module")
+def report(explainer, answers):
+    about = About("Heart", "heart.csv", "a rule", {"heart.csv": "abc"}, "onbmacf audit heart.csv", ("A remark.",))
+    return audit_report(explainer, answers, target="fine", by=["famhist", "age"], seed=3, about=about)
+
+
+def test_the_findings_are_the_audits_and_come_first(report, answers, explainer):
+    page = report.html()
+    gaps = {
+        name: audit.burden_gaps(answers, audit.as_groups(answers.rows[name]), seed=3) for name in ("famhist", "age")
+    }
+    sentences = audit.findings(answers, explainer.schema_, gaps, "fine")
+    assert report.content["findings"] == [*sentences, "A remark."]
+    assert (
+        page.index('id="findings"') < page.index('id="asked"') < page.index('id="burden-0"') < page.index('id="limits"')
+    )
+
+
+def test_it_says_what_was_asked_of_what_and_how_to_get_it_again(report, explainer):
+    for text in (report.html(), report.markdown()):
+        for part in (table_digest(explainer), model_digest(explainer), "heart.csv", "onbmacf audit heart.csv", "numpy"):
+            assert part in text
+        assert "not about causes" in text
+
+
+def test_numbers_in_the_tables_are_those_of_the_frames(report, answers, explainer):
+    counted = audit.changes_by_feature(answers, explainer.schema_)
+    (section,) = [s for s in report.content["sections"] if s["id"] == "features"]
+    rows = section["tables"][0]["rows"]
+    assert [row[0] for row in rows] == counted["feature"].tolist()
+    assert [row[2] for row in rows] == [f"{count:,}" for count in counted["count"]]
+
+
+class Outline(HTMLParser):
+    def __init__(self):
+        super().__init__()
+        self.ids, self.links, self.labelled, self.tags, self.open = [], [], [], [], []
+
+    def handle_starttag(self, tag, attributes):
+        attributes = dict(attributes)
+        self.tags.append((tag, attributes))
+        if "id" in attributes:
+            self.ids.append(attributes["id"])
+        if attributes.get("href", "").startswith("#"):
+            self.links.append(attributes["href"][1:])
+        self.labelled += attributes.get("aria-labelledby", "").split()
+
+
+def test_every_picture_has_a_text_alternative_and_every_link_a_place(report):
+    outline = Outline()
+    outline.feed(report.html())
+    assert len(outline.ids) == len(set(outline.ids))
+    assert set(outline.links) <= set(outline.ids)
+    assert set(outline.labelled) <= set(outline.ids)
+    drawings = [attributes for tag, attributes in outline.tags if tag == "svg"]
+    assert len(drawings) >= 5
+    assert all(attributes["role"] == "img" and attributes["aria-labelledby"] for attributes in drawings)
+    assert [tag for tag, _ in outline.tags].count("desc") == len(drawings)
+
+
+def test_it_stands_alone(report):
+    page = report.html()
+    assert "<script" not in page
+    addresses = set(re.findall(r"https?://[^\"'\s<]+", page))
+    assert addresses <= {"http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"}
+    assert "default-src 'none'" in page
+    assert "@media print" in page
+    assert 'lang="en"' in page
+    outline = Outline()
+    outline.feed(page)
+    heads = [tag for tag, _ in outline.tags if re.fullmatch("h[1-6]", tag)]
+    assert heads[0] == "h1"
+    assert heads.count("h1") == 1
+    assert all(attributes.get("scope") == "col" for tag, attributes in outline.tags if tag == "th")
+
+
+def test_the_same_report_comes_out_again(report, explainer, answers):
+    about = About("Heart", "heart.csv", "a rule", {"heart.csv": "abc"}, "onbmacf audit heart.csv", ("A remark.",))
+    again = audit_report(explainer, answers, target="fine", by=["famhist", "age"], seed=3, about=about)
+    assert again.html() == report.html()
+    assert again.markdown() == report.markdown()
+
+
+def test_cases_show_released_rows_first(explainer, heart):
+    def by_age(rows):
+        return np.where(rows["age"] > 40, "old", "young")
+
+    schema = Schema.infer(heart, immutable=["age"])
+    fitted = ONBMACF().fit(heart, by_age, schema=schema)
+    answers = fitted.explain(heart.head(30))
+    report = audit_report(fitted, answers, n_cases=3)
+    assert len(report.content["cases"]) == 3
+    assert "immutable ones were released" in report.content["cases"][0]["sentences"][0]
+    assert any("without touching age for 30 of 30 rows" in finding for finding in report.content["findings"])
+
+
+def test_rows_without_an_answer_are_shown_with_their_reason(explainer, heart):
+    rows = heart.head(5).astype({"ldl": float})
+    rows.loc[2, "ldl"] = np.nan
+    report = audit_report(explainer, explainer.explain(rows), n_cases=5)
+    assert any("column 'ldl': the value is missing" in case["sentences"][0] for case in report.content["cases"])
+    nothing = audit_report(explainer, explainer.explain(heart.head(0)))
+    assert "Of 0 rows" in nothing.html()
+
+
+def test_other_models_are_set_beside(explainer, answers, heart):
+    other = ONBMACF().fit(heart, lambda rows: (rows["ldl"] > 5).astype(int)).explain(heart.head(80))
+    report = audit_report(explainer, answers, others={"a rule of ldl": other})
+    assert "a rule of ldl" in report.html()
+    assert report.content["sections"][-1]["id"] == "beside"
+
+
+def test_save_writes_by_the_suffix_whole_or_not_at_all(report, tmp_path):
+    assert report.save(tmp_path / "r.html").read_text(encoding="utf-8") == report.html()
+    assert report.save(tmp_path / "r.md").read_text(encoding="utf-8") == report.markdown()
+    with pytest.raises(ParameterError, match=r"'\.html'.*got 'r\.pdf'"):
+        report.save(tmp_path / "r.pdf")
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    with pytest.raises(StoreError, match="could not write"):
+        report.save(tmp_path / "file" / "r.html")
+
+
+def test_digests_tell_tables_and_models_apart(explainer, heart, tmp_path):
+    other = ONBMACF().fit(heart.head(400), model)
+    assert table_digest(other) != table_digest(explainer)
+    assert model_digest(other) != model_digest(explainer)
+    again = ONBMACF().fit(heart, model, schema=Schema.infer(heart, immutable=["age"]))
+    assert (table_digest(again), model_digest(again)) == (table_digest(explainer), model_digest(explainer))
+    (tmp_path / "a").write_bytes(b"abc")
+    assert file_digest(tmp_path / "a").startswith("ba7816bf")
