@@ -66,7 +66,10 @@ def pair_heatmap(matrix: pd.DataFrame, most: int = 12, ax: Any = None) -> Any:
     ax.invert_yaxis()
     for row, column in zip(*np.tril_indices(len(names)), strict=True):
         dark = counts[row, column] > 0.55 * counts.max()
-        looks = {"color": "white" if dark else "black", "fontweight": "bold" if row == column else "normal"}
+        looks: dict[str, Any] = {
+            "color": "white" if dark else "black",
+            "fontweight": "bold" if row == column else "normal",
+        }
         write(
             ax,
             float(column),
