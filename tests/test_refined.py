@@ -60,20 +60,22 @@ def test_without_plausibility_no_change_can_be_undone(fitted, model, at_risk):
                 assert found.n_changes == 1 or model.predict(undone)[0] != 0
 
 
-@pytest.mark.parametrize("dial", [0.6, 1.0])
-def test_the_dial_is_kept_or_said(fitted, model, table, at_risk, dial):
+@pytest.mark.parametrize("dial", [0.5, 1.0])
+def test_the_plausibility_is_what_a_plain_search_says(fitted, model, table, at_risk, dial):
     answers = explained(fitted, at_risk, plausibility=dial)
     figures = answers.to_frame()["plausibility"].to_numpy()
-    assert (figures >= dial).mean() > 0.9
+    assert dial < 1 or (figures == 1).mean() > 0.9
     Z, labels = fitted.Z_, model.predict(table)
     for line, z in enumerate(fitted.space_.encode(answers.batch.values)):  # the figure is what a plain search says
         near = np.argsort(((Z - z) ** 2).sum(axis=1), kind="stable")[:5]
         assert figures[line] == pytest.approx((labels[near] == 0).mean(), abs=0.2)
 
 
-def test_more_plausible_is_farther(fitted, at_risk):
-    means = [explained(fitted, at_risk, plausibility=dial).to_frame()["distance"].mean() for dial in (0.0, 0.6, 1.0)]
-    assert means == sorted(means)
+def test_turning_the_dial_up_buys_plausibility_for_distance(fitted, at_risk):
+    frames = [explained(fitted, at_risk, plausibility=dial).to_frame() for dial in (0.0, 0.5, 0.8, 1.0)]
+    for figure in ("distance", "plausibility"):
+        means = [frame[figure].mean() for frame in frames]
+        assert means == sorted(means)
 
 
 def test_the_first_k_of_more_are_the_first_k(fitted, at_risk):

@@ -5,11 +5,11 @@ table, model  ->  fit  ->  space_, cover_        rows  ->  explain  ->  Explanat
 
 import os
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from copy import copy
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from onbmacf._check import check_between, check_choice, check_count, check_within, listed
 from onbmacf.associate import ASSOCIATIONS, home_balls
+from onbmacf.blocking import Wish, with_reasons
 from onbmacf.candidates import Features
 from onbmacf.constraints import Constraints
 from onbmacf.cover import COMPETITORS, build_cover, check_cover_memory
@@ -24,7 +25,7 @@ from onbmacf.distance import Matrix, Metric, check_metric, distances
 from onbmacf.distributed import explain_on, explain_partitions, is_dask_frame
 from onbmacf.errors import ModelError, OnbmacfWarning, ParameterError
 from onbmacf.executor import run_all
-from onbmacf.explanation import Explanations, Status, merged
+from onbmacf.explanation import Explanations
 from onbmacf.fitted_map import FittedMap
 from onbmacf.geometry import BOUNDARIES
 from onbmacf.model import BlackBox
@@ -63,14 +64,6 @@ N_NEIGHBOURS = 5  # y of the field's yNN
 N_SAMPLE = 2  # rows explained to know what the answers to a Dask DataFrame look like
 
 
-class _Wish(NamedTuple):
-    """What one call of explain asks for."""
-
-    targets: Rows | None
-    min_probability: float
-    front: bool
-
-
 class ONBMACF:
     """Counterfactuals and semifactuals for any classifier, from a ball cover of the training rows.
 
@@ -86,9 +79,9 @@ class ONBMACF:
     recover : what happens to a home ball of another label: an "overlay" for this row, or "persist" (0011).
     strategy : "paper" walks from the boundary as Algorithm 3 does; "refined" also reduces in a second order, tightens
         every change and prefers counterfactuals that change different features (decision 0025).
-    plausibility : for "refined", a dial from 0 (the nearest point) to 1 (only points whose 5 nearest fitted rows all have
-        the label, where there are any). Between, a point may be farther for the sake of its neighbourhood, at a price
-        that rises with the dial (decision 0025). It gives way before an immutable feature does.
+    plausibility : for "refined", a dial from 0 (the nearest point) to 1 (only points whose 5 nearest fitted rows all
+        have the label, where there are any). Between, a point may be farther for the sake of its neighbourhood, at a
+        price that rises with the dial (decision 0025). It gives way before an immutable feature does.
     release : what may be given up when nothing else is found: "immutable" features (the paper's last resort),
         "nothing", or as few "rules" as will do. What was given up is said with each answer.
     search : "exhaustive" tries every opposing ball, as the paper does; "best_first" tries them by a lower bound of
@@ -189,7 +182,7 @@ class ONBMACF:
         self._check_parameters()
         self._check_fitted()
         check_within("min_probability", min_probability, 0, 1)
-        wish = _Wish(self._target_codes(target), min_probability, front)
+        wish = Wish(self._target_codes(target), min_probability, front)
         if is_dask_frame(rows):
             sample = self.space_.form.frame(self.probes_[:N_SAMPLE])
             return explain_partitions(self._far(wish), rows, sample, client)
@@ -199,10 +192,10 @@ class ONBMACF:
         if client is not None and len(frame):
             answers = explain_on(client, self._far(wish), frame)
         else:
-            answers = with_reasons(self, self._explain(frame, wish), wish)
+            answers = with_reasons(self, self.explain_frame(frame, wish), wish)
         return replace(answers, warnings=(*self.warnings_, *ignored))
 
-    def _explain(self, frame: pd.DataFrame, wish: "_Wish") -> Explanations:
+    def explain_frame(self, frame: pd.DataFrame, wish: Wish) -> Explanations:
         """Explain rows in the fitted order of columns, by this explainer's rules alone."""
         box, constraints = self.black_box_, Constraints(self.space_, self.space_.schema.rules)
         calls, asked = box.n_calls, box.n_rows
@@ -217,14 +210,14 @@ class ONBMACF:
             n_rows=box.n_rows - asked + sum(part.n_rows for part in elsewhere),
         )
 
-    def _far(self, wish: "_Wish") -> Callable[[pd.DataFrame], Explanations]:
+    def _far(self, wish: Wish) -> Callable[[pd.DataFrame], Explanations]:
         """Return the function from rows to answers that other machines get, with all it needs."""
         if self.recover == "persist":
             raise ParameterError('recover="persist" answers row after row: it cannot be shared out among workers.')
         self._index()
         return partial(_explain_alone, self, wish)
 
-    def _search(self, questions: Questions, wish: "_Wish") -> list[Part]:
+    def _search(self, questions: Questions, wish: Wish) -> list[Part]:
         lines = questions.open_lines()
         if self.recover == "persist":
             return [self._absorb_and_search(questions.part(lines[i : i + 1])) for i in range(len(lines))]
@@ -383,40 +376,7 @@ class ONBMACF:
             raise ParameterError("this explainer is not fitted: call fit(table, model) first.")
 
 
-def _explain_alone(explainer: ONBMACF, wish: _Wish, rows: pd.DataFrame) -> Explanations:
+def _explain_alone(explainer: ONBMACF, wish: Wish, rows: pd.DataFrame) -> Explanations:
     """Explain on a worker: in this thread alone, with counters of its own (others may use the same map)."""
     own = explainer.relaxed(n_jobs=1, black_box_=replace(explainer.black_box_, n_calls=0, n_rows=0, unseen=[]))
-    return with_reasons(own, own._explain(own.space_.form.arrange(rows)[0], wish), wish)
-
-
-def with_reasons(explainer: ONBMACF, answers: Explanations, wish: _Wish) -> Explanations:
-    """Say which rule blocks the rows without an answer and, on request, answer them with as few released as will do."""
-    blocked = np.flatnonzero(answers.statuses == Status.INFEASIBLE)
-    reasons = answers.reasons.copy()
-    for row, broken in (
-        Constraints(explainer.space_, explainer.schema_.rules)
-        .broken_by(explainer.space_.form.numbers(answers.rows))
-        .items()
-    ):
-        reasons[row] = f"{reasons[row]} The row itself breaks the rule for {', '.join(broken)}.".strip()
-    answers = replace(answers, reasons=reasons)
-    for what, other in _releases(explainer):
-        if not len(blocked):
-            break
-        tried = other._explain(answers.rows.iloc[blocked], wish)
-        freed = np.flatnonzero(tried.statuses == Status.FOUND)
-        reason = f"Blocked by {what}: without, there is a counterfactual."
-        answers = merged(answers, tried, blocked, freed, reason, explainer.release == "rules")
-        blocked = np.delete(blocked, freed)
-    return answers
-
-
-def _releases(explainer: ONBMACF) -> Iterator[tuple[str, ONBMACF]]:
-    """Yield what could be released and the explainer without it: each rule, the immutables, then all rules."""
-    rules = explainer.schema_.rules
-    for what, rest in rules.singly_without():
-        yield what, explainer.relaxed(rules=rest)
-    if explainer.release != "immutable" and explainer.schema_.immutable:
-        yield f"the immutability of {listed(explainer.schema_.immutable)}", explainer.relaxed(release="immutable")
-    if rules:
-        yield "the rules taken together", explainer.relaxed(rules=rules.only_weights(), release="immutable")
+    return with_reasons(own, own.explain_frame(own.space_.form.arrange(rows)[0], wish), wish)
