@@ -76,7 +76,7 @@ def test_without_arguments_the_embedded_data_are_explained(run):
 def test_a_model_is_trained_and_said_so(run, people):
     code, out, err = run("explain", people, "--target-column", "income", "--rows", "3,17", "--format", "sentences")
     assert code == 0
-    assert "No model was given: gradient-boosted trees were trained on 'income' with 120 of 160 rows" in err
+    assert "No model was given: a network (32-16) was trained on 'income' with 120 of 160 rows" in err
     assert [line.split(":")[0] for line in out.splitlines()] == ["Row 3", "Row 17"]
     assert "2 rows: 2 found" in err
 

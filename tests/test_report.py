@@ -41,7 +41,7 @@ def test_the_findings_are_the_audits_and_come_first(report, answers, explainer):
         name: audit.burden_gaps(answers, audit.as_groups(answers.rows[name]), seed=3) for name in ("famhist", "age")
     }
     sentences = audit.findings(answers, explainer.schema_, gaps, "fine")
-    assert report.content["findings"] == [*sentences, "A remark."]
+    assert report.content["findings"] == ["A remark.", *sentences]
     assert (
         page.index('id="findings"') < page.index('id="asked"') < page.index('id="burden-0"') < page.index('id="limits"')
     )

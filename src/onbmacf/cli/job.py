@@ -46,7 +46,7 @@ def prepare(request: Request) -> Job:
     table, y, numbers = _features(tables.read_table(request.table, request.encoding, request.header), request)
     model, notes = _model(table, y, request)
     files = {path.name: file_digest(path) for path in _files(request)}
-    name = Path(request.model).name if request.model else "gradient-boosted trees trained here"
+    name = Path(request.model).name if request.model else "a 32-16 network trained here"
     return replace(_fitted(table, model, request, str(request.table), name, files, notes), numbers=numbers)
 
 

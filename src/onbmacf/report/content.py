@@ -70,7 +70,7 @@ def audit_report(
     content = {
         "title": about.title,
         "lead": _lead(explainer, answers),
-        "findings": [*audit.findings(answers, explainer.schema_, gaps, target), *about.notes],
+        "findings": [*about.notes, *audit.findings(answers, explainer.schema_, gaps, target)],
         "asked": _asked(explainer, answers, target, by),
         "data": _data(explainer, about),
         "columns": table("Columns of the table", _columns(explainer)),
