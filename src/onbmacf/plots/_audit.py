@@ -78,6 +78,7 @@ def pair_heatmap(matrix: pd.DataFrame, most: int = 12, ax: Any = None) -> Any:
             ha="center",
             va="center",
             fontsize="small",
+            color="white" if dark else "black",
             **looks,
         )
     set_ticks(ax.xaxis, range(len(names)), names, rotation=45, ha="right")
