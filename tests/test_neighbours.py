@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from onbmacf._cover_fast import NearestRows
-from onbmacf.neighbours import SMALL, Neighbours, nearest_rows
+from onbmacf.neighbours import SMALL, Neighbours, is_near, nearest_rows
 
 
 @settings(max_examples=150, deadline=None, derandomize=True)
@@ -17,7 +17,10 @@ def test_fast_and_plain_agree_on_grids_full_of_ties(data):
     grid = st.sampled_from([0.0, 0.25, 0.5, 1.0, 1 / 3])
     Z = data.draw(arrays.arrays(np.float64, (data.draw(st.integers(5, 300)), width), elements=grid))
     points = data.draw(arrays.arrays(np.float64, (7, width), elements=grid | st.floats(-3, 3)))
-    np.testing.assert_array_equal(NearestRows(Z).rows(points, 5), nearest_rows(Z, points, 5))
+    rows = nearest_rows(Z, points, 5)
+    np.testing.assert_array_equal(NearestRows(Z).rows(points, 5), rows)
+    marked = [np.flatnonzero(line).tolist() for line in is_near(Z, points, 5)]
+    assert marked == np.sort(rows, axis=1).tolist()
 
 
 @pytest.mark.parametrize("width", [1, 7, 21, 60])

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from onbmacf.distance import distances
+from onbmacf.distance import blocks, distances
 
 Matrix = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -23,6 +23,14 @@ SMALL = 1000  # rows up to which a plain search is quick enough
 def nearest_rows(Z: Matrix, points: Matrix, y: int) -> Rows:
     """Return the y nearest rows of each point, nearest first, ties to the lower row: the plain way."""
     return np.argsort(distances(points, Z, "euclidean"), axis=1, kind="stable")[:, :y]
+
+
+def is_near(Z: Matrix, points: Matrix, y: int) -> NDArray[np.bool_]:
+    """Mark the y nearest rows of each point, ties to the lower row: as `nearest_rows`, without sorting them."""
+    apart = distances(points, Z, "euclidean")
+    last = np.partition(apart, y - 1, axis=1)[:, y - 1 : y]
+    near, tied = apart < last, apart == last
+    return near | (tied & (tied.cumsum(axis=1) <= y - near.sum(axis=1, keepdims=True)))
 
 
 class Neighbours:
@@ -42,5 +50,8 @@ class Neighbours:
         if not len(points):
             return np.empty(0)
         points = points * self._scale
-        rows = nearest_rows(self._Z, points, self._y) if self._index is None else self._index.rows(points, self._y)
-        return (self._labels[rows] == labels[:, np.newaxis]).mean(axis=1)
+        if self._index is not None:
+            return (self._labels[self._index.rows(points, self._y)] == labels[:, np.newaxis]).mean(axis=1)
+        same = np.asarray(self._labels) == labels[:, np.newaxis]
+        parts = [is_near(self._Z, points[part], self._y) & same[part] for part in blocks(len(points), len(self._Z))]
+        return np.concatenate(parts).sum(axis=1) / self._y

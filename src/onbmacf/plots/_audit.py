@@ -66,20 +66,9 @@ def pair_heatmap(matrix: pd.DataFrame, most: int = 12, ax: Any = None) -> Any:
     ax.invert_yaxis()
     for row, column in zip(*np.tril_indices(len(names)), strict=True):
         dark = counts[row, column] > 0.55 * counts.max()
-        looks: dict[str, Any] = {
-            "color": "white" if dark else "black",
-            "fontweight": "bold" if row == column else "normal",
-        }
-        write(
-            ax,
-            float(column),
-            float(row),
-            f"{counts[row, column]:.0f}",
-            ha="center",
-            va="center",
-            fontsize="small",
-            **looks,
-        )
+        looks: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": "small"}
+        looks |= {"color": "white" if dark else "black", "fontweight": "bold" if row == column else "normal"}
+        write(ax, float(column), float(row), f"{counts[row, column]:.0f}", **looks)
     set_ticks(ax.xaxis, range(len(names)), names, rotation=45, ha="right")
     set_ticks(ax.yaxis, range(len(names)), names)
     bare(ax)
