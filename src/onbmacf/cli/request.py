@@ -71,7 +71,7 @@ class Request:
     map: Path | None = None
     jobs: int = 1
     strategy: str = "refined"
-    plausibility: float = 0.6
+    plausibility: float = 0.5
 
     @classmethod
     def of(cls, words: dict[str, Any]) -> "Request":
