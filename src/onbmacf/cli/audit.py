@@ -42,7 +42,7 @@ def audit(
     header: words.HeaderOption = None,
     encoding: words.EncodingOption = "utf-8",
     strategy: words.StrategyOption = "refined",
-    plausibility: words.PlausibilityOption = 0.6,
+    plausibility: words.PlausibilityOption = 0.5,
     map_: words.MapOption = None,
     output: words.OutputOption = "auto",
     trust_pickle: words.TrustOption = False,

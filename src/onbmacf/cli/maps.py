@@ -28,7 +28,7 @@ def build(
     header: words.HeaderOption = None,
     encoding: words.EncodingOption = "utf-8",
     strategy: words.StrategyOption = "refined",
-    plausibility: words.PlausibilityOption = 0.6,
+    plausibility: words.PlausibilityOption = 0.5,
     output: words.OutputOption = "auto",
     trust_pickle: words.TrustOption = False,
 ) -> None:
