@@ -14,6 +14,8 @@ from onbmacf._check import did_you_mean, listed
 from onbmacf.errors import ParameterError, RowsError, TableError
 
 SEPARATORS = (",", ";", "\t", "|")
+# Numbers as they are written: the default of older pandas may differ in the last digit.
+EXACT: dict[str, Any] = {"low_memory": False, "float_precision": "round_trip"}
 
 
 def read_table(path: Path, encoding: str = "utf-8", header: bool | None = None) -> pd.DataFrame:
@@ -28,7 +30,7 @@ def read_table(path: Path, encoding: str = "utf-8", header: bool | None = None) 
     if has_header:
         _check_distinct(path, names)
     try:
-        frame = pd.read_csv(path, sep=separator, encoding=encoding, header=0 if has_header else None, low_memory=False)
+        frame = pd.read_csv(path, sep=separator, encoding=encoding, header=0 if has_header else None, **EXACT)
     except (ValueError, pd.errors.ParserError) as error:
         raise TableError(f"{path} is not a table: {error}") from error
     return frame if has_header else frame.set_axis([f"x{place}" for place in range(frame.shape[1])], axis=1)
