@@ -351,7 +351,8 @@ def test_audit_writes_a_report_and_says_its_findings(run, people):
     assert "Burden by age" in page
     assert "No model was given" in page
     assert "onbmacf audit" in page
-    assert out.startswith("- Of ")
+    assert out.startswith("- No model was given")
+    assert "\n- Of " in out
     assert (
         run("audit", people, "--target-column", "income", "--out", "r.md", "--immutable", "sex", "--most", "30")[0] == 0
     )
@@ -527,6 +528,16 @@ def test_the_commands_of_the_help_run_as_printed(run, people, capsys):
     for line in commands:
         words = line.split()
         code, _, err = run(*words)
+        assert code == 0, (line, err)
+
+
+def test_the_commands_of_the_readme_run_as_printed(run, people):
+    Path("people.csv").rename("TABLE.csv")
+    text = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+    commands = re.findall(r"^(?:\$ )?onbmacf (.+)$", text, flags=re.M)
+    assert any("audit TABLE.csv" in line for line in commands)
+    for line in commands:
+        code, _, err = run(*line.split())
         assert code == 0, (line, err)
 
 

@@ -2,6 +2,7 @@
 
 import re
 from html.parser import HTMLParser
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -159,3 +160,39 @@ def test_digests_tell_tables_and_models_apart(explainer, heart, tmp_path):
     assert (table_digest(again), model_digest(again)) == (table_digest(explainer), model_digest(explainer))
     (tmp_path / "a").write_bytes(b"abc")
     assert file_digest(tmp_path / "a").startswith("ba7816bf")
+
+
+EXAMPLES = Path(__file__).parents[1] / "docs" / "examples"
+
+
+def test_the_committed_audit_of_titanic_states_what_must_change_and_the_gap_by_gender():
+    text = (EXAMPLES / "titanic.md").read_text(encoding="utf-8")
+    assert re.search(
+        r"cannot be made to decide otherwise without touching .*(age|gender).* for \d+ of 1,590 rows", text
+    )
+    assert re.search(r"age changes for \d+ and gender changes for \d+", text)
+    assert re.search(r"By gender: .* for 'female' than for 'male' \(interval [\d.]+ to [\d.]+\)", text)
+    assert re.search(r"^\| mean distance to another decision \| female \| male \|.*\| yes \|$", text, flags=re.M)
+
+
+def test_the_committed_audit_of_heart_lists_the_most_changed_features():
+    text = (EXAMPLES / "heart.md").read_text(encoding="utf-8")
+    assert re.search(r"The most changed features are ldl .*, tobacco .* and \w+", text)
+
+
+def test_a_fresh_audit_of_titanic_says_the_same(data_dir, monkeypatch):
+    pytest.importorskip("torch")
+    monkeypatch.setenv("ONBMACF_DATA", str(data_dir))
+    monkeypatch.syspath_prepend(str(EXAMPLES))
+    from titanic_network import predict, task
+
+    explainer = ONBMACF().fit(task.table, predict, schema=task.schema)
+    died = task.table[predict(task.table) == "died"].iloc[::5]
+    answers = explainer.explain(died, target="survived")
+    report = audit_report(explainer, answers, target="survived", by=["gender"])
+    found = audit.released(answers, explainer.schema_).set_index("feature")["n_rows"]
+    assert found["gender"] + found["age"] >= 1
+    said = next(finding for finding in report.content["findings"] if "without touching" in finding)
+    assert all(f"{name} changes for {count}" in said for name, count in found.items() if count)
+    gap = audit.burden_gaps(answers, "gender").set_index("measure").loc["distance"]
+    assert gap["low"] <= gap["gap"] <= gap["high"]

@@ -109,7 +109,8 @@ def _explainer(table: pd.DataFrame, model: Any, request: Request) -> ONBMACF:
         explainer = ONBMACF.load(request.map, model)
         explainer.n_counterfactuals, explainer.n_jobs = request.n, request.jobs
         return explainer
-    options: dict[str, Any] = {"strategy": request.strategy, "plausibility": request.plausibility}
+    said = {"strategy": request.strategy or None, "plausibility": request.plausibility}
+    options: dict[str, Any] = {name: word for name, word in said.items() if word is not None}
     explainer = ONBMACF(request.n, n_jobs=request.jobs, **options)
     return explainer.fit(table, model, schema=_schema(table, request), output=request.output)
 

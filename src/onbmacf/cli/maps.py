@@ -27,8 +27,8 @@ def build(
     drop_missing: words.MissingOption = False,
     header: words.HeaderOption = None,
     encoding: words.EncodingOption = "utf-8",
-    strategy: words.StrategyOption = "refined",
-    plausibility: words.PlausibilityOption = 0.5,
+    strategy: words.StrategyOption = "",
+    plausibility: words.PlausibilityOption = None,
     output: words.OutputOption = "auto",
     trust_pickle: words.TrustOption = False,
 ) -> None:

@@ -40,9 +40,9 @@ PredictedOption = Annotated[str, typer.Option("--predicted", help="Only rows tha
 NOption = Annotated[int, typer.Option("--n", min=1, help="Counterfactuals per row.")]
 MapOption = Annotated[Path | None, typer.Option("--map", help="Map written by `onbmacf map build`: skips the fit.")]
 JobsOption = Annotated[int, typer.Option("--jobs", min=1, help="Processes that explain; the answers are the same.")]
-StrategyOption = Annotated[str, typer.Option("--strategy", help="refined, or paper for Algorithm 3 as printed.")]
+StrategyOption = Annotated[str, typer.Option("--strategy", help="refined (default), or paper: Algorithm 3 as printed.")]
 PlausibilityOption = Annotated[
-    float, typer.Option("--plausibility", help="From 0 (nearest) to 1 (well inside the wanted class).")
+    float | None, typer.Option("--plausibility", help="From 0 (nearest) to 1 (well inside the wanted class).")
 ]
 
 
@@ -70,8 +70,8 @@ class Request:
     n: int = 1
     map: Path | None = None
     jobs: int = 1
-    strategy: str = "refined"
-    plausibility: float = 0.5
+    strategy: str = ""
+    plausibility: float | None = None
 
     @classmethod
     def of(cls, words: dict[str, Any]) -> "Request":
