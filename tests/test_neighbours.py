@@ -35,6 +35,12 @@ def test_fast_and_plain_agree_on_random_tables(width, outliers):
         np.testing.assert_array_equal(NearestRows(Z).rows(points, 5, threads), nearest_rows(Z, points, 5))
 
 
+def test_sums_that_only_a_root_would_tie_are_told_apart():
+    Z = np.vstack([np.array([[0.25, 1 / 3, 1 / 3]]), np.full((6, 3), 9.0), np.array([[1 / 3, 0.25, 1 / 3]])])
+    points = np.random.default_rng(0).random((400, 3)) * 1e-3
+    np.testing.assert_array_equal(NearestRows(Z).rows(points, 2), nearest_rows(Z, points, 2))
+
+
 def test_the_share_of_a_label_among_the_nearest():
     Z = np.array([[0.0], [1], [2], [3], [10], [11]])
     neighbours = Neighbours(Z, np.array([0, 0, 1, 1, 1, 1]), np.ones(1), y=4)
