@@ -94,8 +94,8 @@ def test_persisting_gives_the_same_answer_to_the_first_question_and_then_grows_t
         return (rows["tobacco"] + rows["ldl"] > 10).astype(int)
 
     fitted = heart.iloc[::3]
-    overlay = ONBMACF().fit(fitted, model)
-    persist = ONBMACF(recover="persist").fit(fitted, model)
+    overlay = ONBMACF(strategy="paper").fit(fitted, model)
+    persist = ONBMACF(strategy="paper", recover="persist").fit(fitted, model)
     strangers = [row for row in heart.index if _is_stranger(overlay, heart.loc[[row]])]
     assert strangers
     first = heart.loc[strangers[:1]]

@@ -9,7 +9,8 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 
-from onbmacf import ONBMACF, Relaxation, Schema
+from onbmacf import ONBMACF, Relaxation, Schema, better
+from onbmacf.candidates import Features, cut_changes, reduce_changes
 from onbmacf.errors import ParameterError
 from strategies import ExplanationCase, explanation_cases
 from test_against_paper import explained_by_the_package
@@ -151,3 +152,61 @@ def test_on_nasty_grids_answers_hold_and_keep_immutables(case: ExplanationCase):
                 assert [found.values.iloc[p] for p in locked] == [found.factual.iloc[p] for p in locked]
             if found.semifactual is not None:
                 assert case.model(tuple(found.semifactual.values)) == answer.label
+
+
+def _weighed(rng, n_lines, n_features):
+    """Random starts and goals, and a linear label that holds at the goals."""
+    start, goal = rng.random((2, n_lines, n_features)).round(1)
+    weights = rng.normal(size=(n_lines, n_features))
+    weights *= np.sign(((goal - start) * weights).sum(axis=1, keepdims=True))
+    limit = ((start + goal) / 2 * weights).sum(axis=1)
+    columns = np.arange(n_features)
+    features = Features(columns, columns, np.zeros(n_features, dtype=bool))
+    return start, goal, features, lambda points, lines: (points * weights[lines]).sum(axis=1) > limit[lines]
+
+
+@pytest.mark.parametrize("largest_first", [False, True])
+@pytest.mark.parametrize("n_features", [1, 2, 7, 40])
+def test_cutting_keeps_the_label_in_fewer_questions_than_reducing(n_features, largest_first):
+    start, goal, features, holds = _weighed(np.random.default_rng(n_features), 200, n_features)
+    reached = holds(goal, np.arange(200))
+    start, goal = start[reached], goal[reached]
+    asked = {"cut": 0, "reduced": 0}
+
+    def counted(name):
+        def keeps(points, lines):
+            asked[name] += len(points)
+            return holds(points, np.flatnonzero(reached)[lines])
+
+        return keeps
+
+    cut = cut_changes(start, goal, features, counted("cut"), largest_first)
+    reduced = reduce_changes(start, goal, features, counted("reduced"), largest_first)
+    assert holds(cut, np.flatnonzero(reached)).all()
+    assert ((cut == goal) | (cut == start)).all()
+    assert (cut != start).sum() < 1.2 * (reduced != start).sum()
+    assert n_features < 40 or asked["cut"] < 0.9 * asked["reduced"]
+
+
+@pytest.mark.parametrize("n", [1, 2, 5])
+def test_lines_whose_neighbours_are_not_looked_at_would_not_be_chosen(n, monkeypatch):
+    rng = np.random.default_rng(n)
+    z, factual = rng.random((30, 4)), np.sort(rng.integers(0, 30, 900))
+    point = np.where(rng.random((900, 4)) < [1, 0.3, 0.3, 0.3], rng.random((900, 4)), z[factual])
+    zero, columns = np.zeros(900, dtype=np.intp), np.arange(4)
+    lines = better.Lines(factual, np.arange(900), zero, point, point, zero)
+    features = Features(columns, columns, np.zeros(4, dtype=bool))
+    share = rng.integers(0, 6, 900) / 5
+    looked = []
+
+    def plausible(points, labels):
+        looked.append(len(points))
+        return share[[int(np.flatnonzero((point == one).all(axis=1))[0]) for one in points]]
+
+    wish = better.Wish(n, "manhattan", 0.5, zero, lambda balls: balls)
+    chosen = better.choose(z, lines, features, plausible, wish)
+    n_looked = sum(looked)
+    every = lambda lines, score, plausible, wish: score + better.price_of(0.5) * (1 - share)  # noqa: E731
+    monkeypatch.setattr(better, "_priced", every)
+    np.testing.assert_array_equal(chosen.ball, better.choose(z, lines, features, plausible, wish).ball)
+    assert n_looked < 900 or n > 1

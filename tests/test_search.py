@@ -66,6 +66,20 @@ def test_a_budget_of_questions_is_never_exceeded(fitted, table, budget, search):
             assert "max_model_rows was used up" in answers[0].reason
 
 
+@pytest.mark.parametrize("budget", [20, 60, 120, 240])
+@pytest.mark.parametrize("dial", [0.0, 0.5, 1.0])
+def test_the_refined_strategy_keeps_to_its_budget_and_answers_with_what_it_has(fitted, table, budget, dial):
+    how = {"strategy": "refined", "n_counterfactuals": 1, "plausibility": dial}
+    assert explain(fitted, table.head(1), **how).n_rows > 240
+    together = explain(fitted, table.head(5), max_model_rows=budget, **how)
+    for row in range(5):
+        alone = explain(fitted, table.iloc[[row]], max_model_rows=budget, **how)
+        assert alone.n_rows <= budget
+        assert "max_model_rows was used up" in alone[0].reason
+        assert alone[0].status == ("infeasible" if budget == 20 else "found")
+        pd.testing.assert_frame_equal(alone.to_frame(), together.to_frame().loc[lambda f, i=row: f.index == i])
+
+
 def test_a_budget_too_small_for_anything_is_said(fitted, table):
     answer = explain(fitted, table.head(1), max_model_rows=5)[0]
     assert (answer.status, answer.counterfactuals) == ("infeasible", ())

@@ -13,20 +13,23 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from onbmacf.candidates import Features, LabelOf, Pairs, few_enough, keeper, only, passes, project, reduce_changes
+from onbmacf.candidates import Features, LabelOf, Pairs, cut_changes, few_enough, keeper, only, passes, places, project
 from onbmacf.distance import Matrix, Metric, paired
 from onbmacf.explanation import Relaxation
 from onbmacf.geometry import Balls
-from onbmacf.refine import Snap, tighten
+from onbmacf.refine import Snap, shrink_segment, tighten, undo_all
 
 Rows = NDArray[np.intp]
 Plausible = Callable[[Matrix, Rows], Matrix]  # points, labels -> share of their neighbours with that label
 
-POOL = 24  # reduced points per factual that are looked at again
-TIGHT = 12  # of these, points that are tightened
-SPARSITY = 0.1  # what one more changed feature costs in the ranking, in units of distance
-PRICE = 0.2  # distance that full plausibility is worth at half the dial
-LEVELS = (0.0, 0.6, 1.0)  # shares of neighbours that points are tightened at when the dial is between its ends
+REDUCED = 32  # projected centres per factual, the nearest, that are reduced; all of them at the end of the dial
+POOL = 16  # reduced points per factual that are looked at again
+TIGHT = 4  # of these, points that are tightened
+FIRST_HALVINGS = 3  # along the segment, of every point in the pool: which to tighten shows only then
+SPARSITY = 0.03  # what one more changed feature costs in the ranking, in units of distance
+PRICE = 0.3  # distance that full plausibility is worth at half the dial
+SHARES = (0.25, 0.5, 0.75)  # places between a tightened point and where it came from that are looked at, too
+SAME = 12  # decimals in which two points that are one for the caller agree
 OVERLAP = 1.0  # what it costs to change the same features as a counterfactual chosen before
 
 
@@ -64,24 +67,54 @@ def better_points(
     wish: Wish,
 ) -> Lines:
     """Return up to n counterfactuals per factual, the best first."""
-    proposed = propose(z, pairs, bounds, balls, features, label_of, wish)
-    pool = _at(proposed, pool_of(z, proposed, features, wish.metric, POOL))
-    other = reduce_changes(
-        z[pool.factual], pool.whole, features, _has_label(pool, label_of), largest_first=True
-    )  # the other order: keep small differences, not large ones
-    pool = _unique(_stack(pool, pool._replace(point=other)))
-    found = [pool]
-    for least in levels_of(wish.plausibility):
-        behind = _hopeless(pool, plausible, least)
-        best = _at(pool, pool_of(z, pool, features, wish.metric, TIGHT, behind))
-        goals = more_plausible(z, best, features, label_of, plausible, least)
-        found += [goals, _tightened(z, goals, features, label_of, snap, plausible, least)]
-    return choose(z, _unique(_stack(*found[::-1])), features, plausible, wish)
+    pool = _pool(z, propose(z, pairs, bounds, balls, features, label_of, wish), features, label_of, wish.metric)
+    if wish.plausibility == 1.0:
+        found = _most_plausible(z, pool, features, label_of, snap, plausible, wish.metric)
+    else:
+        found = _nearest(z, pool, features, label_of, snap, wish)
+    return choose(z, _unique(_stack(*found, pool)), features, plausible, wish)
 
 
-def levels_of(dial: float) -> tuple[float, ...]:
-    """Return the shares of neighbours that points are tightened at: the end of the dial, or both ends and between."""
-    return (dial,) if dial in (0.0, 1.0) else LEVELS
+def _pool(z: Matrix, proposed: Lines, features: Features, label_of: LabelOf, metric: Metric) -> Lines:
+    """Keep the most promising points, reduce each in the other order, too, and leave no change that can be undone."""
+    too_many = ~few_enough(z[proposed.factual], proposed.point, features)
+    best = _at(proposed, pool_of(z, proposed, features, metric, POOL, too_many))
+    other = cut_changes(z[best.factual], best.whole, features, _has_label(best, label_of), largest_first=True)
+    pool = _unique(_stack(best, best._replace(point=other)))
+    return pool._replace(point=undo_all(z[pool.factual], pool.point, features, _has_label(pool, label_of)))
+
+
+def _nearest(z: Matrix, pool: Lines, features: Features, label_of: LabelOf, snap: Snap, wish: Wish) -> list[Lines]:
+    """Pull the pool towards the factuals, tighten the best, and look at places on the way there.
+
+    Only the model is asked. What the neighbours say is seen when all places are compared: farther along the same
+    way more of them have the label, so the front from nearest to most plausible needs no search of its own.
+    """
+    start, holds = z[pool.factual], _has_label(pool, label_of)
+    point = shrink_segment(start, pool.point, holds, snap, FIRST_HALVINGS)
+    closer = pool._replace(point=undo_all(start, point, features, holds))
+    picked = pool_of(z, closer, features, wish.metric, TIGHT)
+    near, far = _at(closer, picked), _at(pool, picked)
+    tight = near._replace(point=tighten(z[near.factual], near.point, features, _has_label(near, label_of), snap))
+    on_the_way = [_between(z, tight, far, share, label_of, snap) for share in SHARES] if wish.plausibility > 0 else []
+    return [tight, closer, *on_the_way]
+
+
+def _between(z: Matrix, near: Lines, far: Lines, share: float, label_of: LabelOf, snap: Snap) -> Lines:
+    """Return the points at a share of the way from near to far that hold."""
+    point = snap(near.point + share * (far.point - near.point), z[near.factual], far.point)
+    holds = _has_label(near, label_of)(point, np.arange(len(point)))
+    return _at(near._replace(point=point), np.flatnonzero(holds))
+
+
+def _most_plausible(
+    z: Matrix, pool: Lines, features: Features, label_of: LabelOf, snap: Snap, plausible: Plausible, metric: Metric
+) -> list[Lines]:
+    """Tighten the best points while all their neighbours have the label."""
+    behind = _hopeless(pool, plausible, 1.0)
+    best = _at(pool, pool_of(z, pool, features, metric, TIGHT, behind))
+    goals = more_plausible(z, best, features, label_of, plausible, 1.0)
+    return [_tightened(z, goals, features, label_of, snap, plausible, 1.0), goals]
 
 
 def propose(
@@ -101,10 +134,13 @@ def propose(
             size = wish.afford(np.bincount(pairs.factual[due], minlength=len(z)))
             now = only(pairs, due & (place < tried + size[pairs.factual]))
             kept, whole = project(z, now, balls, features, label_of, relaxation)
-            goal = reduce_changes(z[kept.factual], whole, features, keeper(kept, balls, label_of))
+            if wish.plausibility < 1.0 and features.max_changes is None:
+                near = places(kept.factual, paired(z[kept.factual], whole, wish.metric)) < REDUCED
+                kept, whole = only(kept, near), whole[near]
+            goal = cut_changes(z[kept.factual], whole, features, keeper(kept, balls, label_of))
             relaxed = np.full(len(goal), step, dtype=np.intp)
             found.append(Lines(kept.factual, kept.ball, balls.labels[kept.ball], goal, whole, relaxed))
-            is_open[kept.factual], tried = False, int(last)
+            is_open[kept.factual[few_enough(z[kept.factual], goal, features)]], tried = False, int(last)
             if not is_open[pairs.factual].any():
                 break
         left = is_open[pairs.factual]
@@ -115,8 +151,6 @@ def propose(
 
 def _hopeless(lines: Lines, plausible: Plausible, least: float) -> NDArray[np.bool_]:
     """Say which lines are plausible enough neither as they are nor unreduced."""
-    if least <= 0:
-        return np.zeros(len(lines.factual), dtype=bool)
     hopeless = plausible(lines.point, lines.label) < least
     hopeless[hopeless] = plausible(lines.whole[hopeless], lines.label[hopeless]) < least
     return hopeless
@@ -153,14 +187,12 @@ def more_plausible(
     A factual none of whose points can be made plausible enough keeps them all: plausibility gives way before
     anything else does.
     """
-    if least <= 0:
-        return pool
     poor = np.flatnonzero(plausible(pool.point, pool.label) < least)
     mended = poor[plausible(pool.whole[poor], pool.label[poor]) >= least]
     part = _at(pool, mended)
     keeps = _accepts(part, label_of, plausible, least)
     point = pool.point.copy()
-    point[mended] = reduce_changes(z[part.factual], part.whole, features, keeps)
+    point[mended] = cut_changes(z[part.factual], part.whole, features, keeps)
     is_good = np.ones(len(pool.factual), dtype=bool)
     is_good[np.setdiff1d(poor, mended)] = False
     hopeless = ~np.isin(pool.factual, pool.factual[is_good])
@@ -170,13 +202,11 @@ def more_plausible(
 def _tightened(
     z: Matrix, lines: Lines, features: Features, label_of: LabelOf, snap: Snap, plausible: Plausible, least: float
 ) -> Lines:
-    start = z[lines.factual]
-    if least > 0:  # a line that is not plausible enough to begin with is held to its own level
-        own = np.minimum(plausible(lines.point, lines.label), least)
-        accepts = _accepts(lines, label_of, plausible, own)
-    else:
-        accepts = _has_label(lines, label_of)
-    return lines._replace(point=tighten(start, lines.point, features, accepts, snap))
+    """Tighten lines at a level of plausibility, or at their own where they do not reach it."""
+    own = np.minimum(plausible(lines.point, lines.label), least)
+    return lines._replace(
+        point=tighten(z[lines.factual], lines.point, features, _accepts(lines, label_of, plausible, own), snap)
+    )
 
 
 def choose(z: Matrix, lines: Lines, features: Features, plausible: Plausible, wish: Wish) -> Lines:
@@ -185,9 +215,9 @@ def choose(z: Matrix, lines: Lines, features: Features, plausible: Plausible, wi
     The k-th choice does not depend on n: the first k of n + 1 are the first k of n.
     """
     lines = _at(lines, np.flatnonzero(few_enough(z[lines.factual], lines.point, features)))
-    score, changed = _scores(z, lines, features, wish.metric), _changed(z, lines, features)
+    changed, score = _changed(z, lines, features), _scores(z, lines, features, wish.metric)
     if wish.plausibility > 0:
-        score = score + price_of(wish.plausibility) * (1.0 - plausible(lines.point, lines.label))
+        score = _priced(lines, score, plausible, wish)
     picked: list[Rows] = []
     penalty, free = np.zeros(len(score)), np.ones(len(score), dtype=bool)
     for _ in range(wish.n):
@@ -204,6 +234,25 @@ def choose(z: Matrix, lines: Lines, features: Features, plausible: Plausible, wi
     rows = np.concatenate(picked) if picked else np.empty(0, dtype=np.intp)
     order = np.argsort(lines.factual[rows], kind="stable")
     return _at(lines, rows[order])
+
+
+def _priced(lines: Lines, score: Matrix, plausible: Plausible, wish: Wish) -> Matrix:
+    """Add to the scores what the neighbours cost, the lowest scores first; infinite for lines out of the running.
+
+    Out of the running is a line that, with all neighbours in its favour, is still behind n lines that were looked at:
+    it cannot be chosen, so its neighbours need no look.
+    """
+    price, slack = price_of(wish.plausibility), OVERLAP if wish.n > 1 else 0.0
+    place = places(lines.factual, score)
+    total, limit = np.full(len(score), np.inf), np.full(lines.factual.max(initial=-1) + 1, np.inf)
+    tried, size = 0, 8 + wish.n
+    while tried <= place.max(initial=-1):
+        now = np.flatnonzero((place >= tried) & (place < tried + size) & (score <= limit[lines.factual]))
+        total[now] = score[now] + price * (1.0 - plausible(lines.point[now], lines.label[now]))
+        nth = np.flatnonzero(places(lines.factual, total) == wish.n - 1)
+        limit[lines.factual[nth]] = total[nth] + slack
+        tried, size = tried + size, 2 * size
+    return total
 
 
 def price_of(dial: float) -> float:
@@ -266,7 +315,7 @@ def _stack(*parts: Lines) -> Lines:
 
 def _unique(lines: Lines) -> Lines:
     """Drop points of a factual that repeat one before, and keep the factuals together."""
-    table = np.column_stack([lines.factual, lines.point])
-    _, first = np.unique(table, axis=0, return_index=True)
+    table = np.column_stack([lines.factual, np.round(lines.point, SAME)]) + 0.0  # no negative zeros: bytes are compared
+    _, first = np.unique(table.view(f"V{table.shape[1] * table.itemsize}").ravel(), return_index=True)
     rows = np.sort(first)
     return _at(lines, rows[np.argsort(lines.factual[rows], kind="stable")])

@@ -196,12 +196,35 @@ def reduce_changes(
         feature = order[:, rank]
         differs = difference[np.arange(len(goal)), feature] > 0
         lines = np.flatnonzero(differs & (n_changes > 1))  # with one change left, undoing it gives the factual
+        if not len(lines):
+            continue
         is_feature = features.of_column == feature[lines, np.newaxis]
         trial = np.where(is_feature, start[lines], goal[lines])
         stays = keeps(trial, lines)
         goal[lines[stays]] = trial[stays]
         n_changes[lines[stays]] -= 1
     return goal
+
+
+def cut_changes(start: Matrix, goal: Matrix, features: Features, keeps: Keeps, largest_first: bool = False) -> Matrix:
+    """Put back all but a few features at once, then the few one by one: as `reduce_changes`, in fewer questions.
+
+    How many of the largest differences (or smallest) must stay is found by halving.
+    """
+    goal = goal.copy()
+    difference = np.add.reduceat(np.abs(goal - start), features.starts, axis=1)
+    first = np.where(difference > 0, difference, np.inf) if largest_first else -difference  # these stay
+    rank = np.argsort(np.argsort(first, axis=1, kind="stable"), axis=1, kind="stable")
+    enough = (difference > 0).sum(axis=1)  # kept features with which the label stays
+    too_few = np.zeros(len(goal), dtype=np.intp)  # and with which it does not
+    while len(lines := np.flatnonzero(enough - too_few > 1)):
+        middle = (too_few[lines] + enough[lines]) // 2
+        goes_back = (rank[lines] >= middle[:, np.newaxis])[:, features.of_column]
+        trial = np.where(goes_back, start[lines], goal[lines])
+        stays = keeps(trial, lines)
+        goal[lines[stays]] = trial[stays]
+        enough[lines[stays]], too_few[lines[~stays]] = middle[stays], middle[~stays]
+    return reduce_changes(start, goal, features, keeps, largest_first)
 
 
 def nearest(z: Matrix, found: Candidates, search: Search) -> tuple[Candidates, Matrix]:
@@ -217,6 +240,14 @@ def nearest(z: Matrix, found: Candidates, search: Search) -> tuple[Candidates, M
     worst = np.full(len(z), np.inf)
     worst[factual[rank == search.n - 1]] = distance[order[rank == search.n - 1]]
     return _at(found, order[rank < search.n]), worst
+
+
+def places(factual: Rows, score: Matrix) -> Rows:
+    """Return per line how many of the same factual come before it, by score and then as they stand."""
+    order = np.lexsort((score, factual))
+    place = np.empty(len(order), dtype=np.intp)
+    place[order] = np.arange(len(order)) - np.searchsorted(factual[order], factual[order])
+    return place
 
 
 def between(start: Matrix, goal: Matrix, share: Matrix) -> Matrix:

@@ -225,6 +225,8 @@ class ONBMACF:
         ground = self._ground(asks_all=wish.min_probability > 0)
         if not wish.front:
             return run_all(partial(search_part, ground, n=self.n_counterfactuals), pieces, self.n_jobs, "explaining")
+        if self.max_model_rows is not None:
+            ground = replace(ground, max_model_rows=max(1, self.max_model_rows // len(FRONT_DIALS)))
         grounds = [replace(ground, plausibility=dial, neighbours=self._index()) for dial in FRONT_DIALS]
         return [
             part

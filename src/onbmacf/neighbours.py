@@ -11,12 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from onbmacf.distance import blocks
-
 Matrix = NDArray[np.float64]
 Rows = NDArray[np.intp]
 
 
+CACHE = 1 << 15  # distances worked on together: they stay near the processor
 SMALL = 1000  # rows up to which a plain search is quick enough
 
 
@@ -27,18 +26,22 @@ def nearest_rows(Z: Matrix, points: Matrix, y: int) -> Rows:
 
 def squares(points: Matrix, Z: Matrix) -> Matrix:
     """Return squared distances, columns left to right: roots would make ties of sums that differ in the last bit."""
-    total = np.zeros((len(points), len(Z)))
+    total, gap = np.zeros((len(points), len(Z))), np.empty((len(points), len(Z)))
     for column in range(Z.shape[1]):
-        total += np.subtract.outer(points[:, column], Z[:, column]) ** 2
+        np.subtract(points[:, column, np.newaxis], Z[:, column], out=gap)
+        np.multiply(gap, gap, out=gap)
+        total += gap
     return total
 
 
 def is_near(Z: Matrix, points: Matrix, y: int) -> NDArray[np.bool_]:
     """Mark the y nearest rows of each point, ties to the lower row: as `nearest_rows`, without sorting them."""
     apart = squares(points, Z)
-    last = np.partition(apart, y - 1, axis=1)[:, y - 1 : y]
-    near, tied = apart < last, apart == last
-    return near | (tied & (tied.cumsum(axis=1) <= y - near.sum(axis=1, keepdims=True)))
+    near = apart <= np.partition(apart, y - 1, axis=1)[:, y - 1 : y]
+    for line in np.flatnonzero(near.sum(axis=1) > y):  # a tie for the last place
+        near[line] = False
+        near[line, np.argsort(apart[line], kind="stable")[:y]] = True
+    return near
 
 
 class Neighbours:
@@ -60,6 +63,8 @@ class Neighbours:
         points = points * self._scale
         if self._index is not None:
             return (self._labels[self._index.rows(points, self._y)] == labels[:, np.newaxis]).mean(axis=1)
-        same = np.asarray(self._labels) == labels[:, np.newaxis]
-        parts = [is_near(self._Z, points[part], self._y) & same[part] for part in blocks(len(points), len(self._Z))]
-        return np.concatenate(parts).sum(axis=1) / self._y
+        same = self._labels == labels[:, np.newaxis]
+        step = max(1, CACHE // len(self._Z))
+        parts = [slice(start, start + step) for start in range(0, len(points), step)]
+        counts = [(is_near(self._Z, points[part], self._y) & same[part]).sum(axis=1) for part in parts]
+        return np.concatenate(counts) / self._y

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from onbmacf.associate import home_balls
 from onbmacf.better import Wish, better_points
-from onbmacf.candidates import Features, LabelOf, Pairs, Rows, Search, lower_bounds, shortlist
+from onbmacf.candidates import Features, LabelOf, Pairs, Rows, Search, lower_bounds, places, shortlist
 from onbmacf.cover import BallCover
 from onbmacf.distance import Matrix, Metric, distances
 from onbmacf.geometry import Balls
@@ -25,6 +25,7 @@ from onbmacf.walk import WAY_BACK, Snap, walk, way_back
 STRATEGIES = ("refined", "paper")
 SEARCHES = ("best_first", "exhaustive")
 FIRST_ROUND = 128  # balls per factual in the first round of a best-first search
+UNASKED = -2  # the label of a point that was not asked
 MOST_PAIRS = 1 << 17  # factual-ball pairs that are held in memory together
 
 
@@ -121,18 +122,25 @@ class Meter:
         self._spent = np.full(n_factuals, 1 + walks + n * (2 + WAY_BACK))  # its own label, the walks, the last checks
         self._per_ball = 1 + len(ground.features.starts)  # the projection, then each feature put back once
         self._budget = ground.max_model_rows
+        self._share = 1 if ground.strategy == "paper" else 2  # the refined strategy keeps half for what comes after
         self.ran_out = np.zeros(n_factuals, dtype=bool)
 
     def label_of(self, points: Matrix, factual: Rows) -> Rows:
-        """Ask, and count the rows of each factual."""
-        self._spent += np.bincount(factual, minlength=len(self._spent))
-        return self._label_of(points, factual)
+        """Ask, and count the rows of each factual; what its budget does not allow is not asked and has no label."""
+        if self._budget is None:
+            return self._label_of(points, factual)
+        asked = np.flatnonzero(self._spent[factual] + places(factual, np.zeros(len(factual))) < self._budget)
+        self._spent += np.bincount(factual[asked], minlength=len(self._spent))
+        self.ran_out[np.delete(factual, asked)] = True
+        labels = np.full(len(points), UNASKED, dtype=np.intp)
+        labels[asked] = self._label_of(points[asked], factual[asked])
+        return labels
 
     def afford(self, n_balls: Rows) -> Rows:
         """Return per factual how many of the balls can be tried within the budget, and note where not all can."""
         if self._budget is None:
             return n_balls
-        left = np.maximum(0, (self._budget - self._spent) // self._per_ball)
+        left = -(-np.maximum(0, (self._budget - self._spent) // self._per_ball) // self._share)  # rounded up
         self.ran_out |= left < n_balls
         return np.minimum(left, n_balls)
 

@@ -20,12 +20,12 @@ from onbmacf.errors import ParameterError
 from onbmacf.explanation import Batch, Explanations, Relaxation, Status, on_the_front, select
 from onbmacf.model import FAILED, BlackBox
 from onbmacf.neighbours import Neighbours
-from onbmacf.pipeline import Found, Ground, found_at, search
+from onbmacf.pipeline import UNASKED, Found, Ground, found_at, search
 from onbmacf.space import FeatureSpace
 from onbmacf.walk import margins
 
 Rows = NDArray[np.intp]
-FORBIDDEN = -2  # a point that breaks a rule: never asked, never accepted
+FORBIDDEN = UNASKED  # a point that breaks a rule: never asked, never accepted
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,7 +197,7 @@ def answer(
     found = found_at(found, np.argsort(found.factual, kind="stable"))
     N = questions.numbers(found.counterfactual, found.factual)
     labels = questions.black_box.ask_labels(N)
-    holds = questions.black_box.codes(labels) == found.label
+    holds = (questions.black_box.codes(labels) == found.label) & ~_repeats(found.factual, N)
     raised = {int(row): error for row, error in zip(found.factual, labels, strict=True) if isinstance(error, Exception)}
     n_found = np.bincount(found.factual, minlength=len(questions.places))
     found, N, labels = found_at(found, np.flatnonzero(holds)), N[holds], labels[holds]
@@ -211,6 +211,11 @@ def answer(
             int(n_found[row]), int(n_held[row]), n, bool(row in ran_out), raised.get(int(row))
         )
     return Explanations(questions.frame, questions.labels, statuses, reasons, batch)
+
+
+def _repeats(factual: Rows, N: Matrix) -> NDArray[np.bool_]:
+    """Say which lines give a factual the values of a line before: points may differ in bits that no value shows."""
+    return pd.DataFrame(np.column_stack([factual, N])).duplicated().to_numpy()
 
 
 def _verdict(n_found: int, n_held: int, n: int, ran_out: bool, error: Exception | None) -> tuple[Status, str]:

@@ -118,16 +118,16 @@ class FeatureSpace:
         `near` = (z, numbers) of the factual of each point: a feature left as it was gets the factual's own
         number back, to the bit.
         """
-        N = np.empty((len(Z), len(self.blocks)))
-        for position, block in enumerate(self.blocks):
+        if near is None:
+            N, changed = np.empty((len(Z), len(self.blocks))), np.ones((len(Z), len(self.blocks)), dtype=bool)
+        else:
+            N, changed = near[1].copy(), self.changed(Z, near[0])
+        for position, lines in _lines_of(changed):
+            block = self.blocks[position]
             if self._is_group(position):
-                N[:, position] = Z[:, block].argmax(axis=1)
-                continue
-            column = Z[:, block.start]
-            N[:, position] = self._unscale(position, column)
-            if near is not None:
-                same = column == near[0][:, block.start]
-                N[same, position] = near[1][same, position]
+                N[lines, position] = Z[lines, block].argmax(axis=1)
+            else:
+                N[lines, position] = self._unscale(position, Z[lines, block.start])
         return N
 
     def snap(self, points: Matrix, z: Matrix, goal: Matrix) -> Matrix:
@@ -137,19 +137,26 @@ class FeatureSpace:
         in z is not touched. docs/decisions/0012-rounding.md.
         """
         snapped = points.copy()
-        for position, (block, feature) in enumerate(zip(self.blocks, self.schema.features, strict=True)):
+        to_round = self.changed(goal, z) & self._is_discrete
+        for position, lines in _lines_of(to_round):
+            block = self.blocks[position]
             if self._is_group(position):
-                snapped[:, block] = _strongest(points[:, block], goal[:, block], self._height_of(position))
-            elif feature.kind != "continuous":
+                snapped[lines, block] = _strongest(points[lines, block], goal[lines, block], self._height_of(position))
+            else:
                 column = block.start
-                rounded = self._round(position, points[:, column], goal[:, column])
-                snapped[:, column] = np.where(goal[:, column] == z[:, column], z[:, column], rounded)
+                snapped[lines, column] = self._round(position, points[lines, column], goal[lines, column])
         return snapped
 
     def changed(self, A: Matrix, B: Matrix) -> NDArray[np.bool_]:
         """Per line and feature: whether two sets of points differ."""
-        starts = [block.start for block in self.blocks]
-        return np.logical_or.reduceat(A != B, starts, axis=1)
+        differs = A != B
+        if self.width == len(self.blocks):
+            return differs
+        return np.logical_or.reduceat(differs, [block.start for block in self.blocks], axis=1)
+
+    @cached_property
+    def _is_discrete(self) -> NDArray[np.bool_]:
+        return np.array([feature.kind != "continuous" for feature in self.schema.features])
 
     def _height_of(self, position: int) -> float:
         return self.height / float(self.span[position])  # the span of a group is 1 over its weight
@@ -174,6 +181,12 @@ class FeatureSpace:
         codes = (known - self.low[position]) / self.span[position]
         place = np.minimum(np.searchsorted(codes, column), len(codes) - 1)
         return np.where(codes[place] == column, known[place], value)
+
+
+def _lines_of(changed: NDArray[np.bool_]) -> list[tuple[int, NDArray[np.intp]]]:
+    """Return the features that are marked anywhere, each with its marked lines: most points change few features."""
+    columns = np.ascontiguousarray(changed.T)
+    return [(int(position), np.flatnonzero(columns[position])) for position in np.flatnonzero(columns.any(axis=1))]
 
 
 def one_hot_height(metric: Any) -> float:

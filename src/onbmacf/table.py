@@ -74,9 +74,12 @@ class TableForm:
         """Return numbers in the very form the caller gave to fit: a frame or an array."""
         if self.array_dtype is None:
             return self.frame(N)
-        if all(feature.is_numeric for feature in self.schema.features):
-            return N.astype(self.array_dtype)
-        return self.frame(N).to_numpy(dtype=self.array_dtype)
+        if self.array_dtype.kind not in "fiu":
+            return self.frame(N).to_numpy(dtype=self.array_dtype)
+        rows = N.astype(self.array_dtype)
+        for position, levels in self._level_arrays.items():
+            rows[:, position] = levels.to_numpy(dtype=self.array_dtype)[N[:, position].astype(np.intp)]
+        return rows
 
     def arrange(self, rows: Any) -> tuple[pd.DataFrame, tuple[str, ...]]:
         """Return rows given to explain as a frame in fitted column order, and what to warn of."""
