@@ -97,6 +97,18 @@ def test_distinct_changes_is_the_share_of_different_feature_sets():
     assert metrics.distinct_changes(FACTUAL[0], three, BLOCKS) == pytest.approx(2 / 3)
 
 
+def test_ways_are_sets_of_needed_changes_that_touch_nothing_immutable():
+    says_one = lambda Z: ((Z[:, 0] > 0.4) | (Z[:, 2] > 0)).astype(np.intp)  # noqa: E731
+    number, category, both = [0.5, 1, 0, 0, 0], [0.2, 0, 1, 0, 0], [0.5, 0, 0, 1, 0]
+    with_binary = [0.2, 0, 1, 0, 1]
+    four = np.array([number, category, both, with_binary])  # `both` needs only its number: no way of its own
+    for immutable, count in (([False] * 3, 2), ([True, False, False], 1), ([True, True, False], 0)):
+        found = metrics.n_ways(FACTUAL[0], four, BLOCKS, np.array(immutable), says_one, 1)
+        assert found == count
+
+
 def test_diversity_of_one_is_not_a_number():
     assert np.isnan(metrics.pairwise_distance(MOVED, BLOCKS))
     assert np.isnan(metrics.distinct_changes(FACTUAL[0], MOVED, BLOCKS))
+    free = np.zeros(3, dtype=bool)
+    assert np.isnan(metrics.n_ways(FACTUAL[0], MOVED, BLOCKS, free, says_one_when_number_is_large, 1))

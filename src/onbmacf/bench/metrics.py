@@ -106,6 +106,34 @@ def distinct_changes(factual: Matrix, counterfactuals: Matrix, blocks: Blocks) -
     return len(np.unique(changed, axis=0)) / len(counterfactuals)
 
 
+def n_ways(
+    factual: Matrix,
+    counterfactuals: Matrix,
+    blocks: Blocks,
+    is_immutable: NDArray[np.bool_],
+    label_of: LabelOf,
+    target: int,
+) -> float:
+    """Return how many different sets of features have to change, of counterfactuals that change nothing immutable.
+
+    A change that is not needed makes no other way: features are first put back, smallest change first, as long as the
+    target label stays. NaN for fewer than two counterfactuals.
+    """
+    if len(counterfactuals) < 2:
+        return float("nan")
+    start = np.broadcast_to(factual, counterfactuals.shape)
+    points = counterfactuals[~changed_features(start, counterfactuals, blocks)[:, is_immutable].any(axis=1)]
+    start = start[: len(points)]
+    order = np.argsort(feature_differences(start, points, blocks), axis=1, kind="stable")
+    for rank in range(len(blocks)):
+        trial = points.copy()
+        for line, position in enumerate(order[:, rank]):
+            trial[line, blocks[position]] = factual[blocks[position]]
+        stays = label_of(trial) == target if len(trial) else np.zeros(0, dtype=bool)
+        points = np.where(stays[:, np.newaxis], trial, points)
+    return float(len(np.unique(changed_features(start, points, blocks), axis=0)))
+
+
 def _column_weights(block: slice) -> Matrix:
     """Another level moves two columns of its block by 1: half each makes 1."""
     width = block.stop - block.start

@@ -15,7 +15,7 @@ from onbmacf.bench.results import collect, digest, read_manifest, summary
 from onbmacf.formats import as_csv, as_latex, as_markdown
 
 KEYS = ["dataset", "method"]
-EXTRA = ["redundancy_columns", "data_distance", "pairwise_distance", "distinct_changes"]
+EXTRA = ["redundancy_columns", "data_distance", "pairwise_distance", "distinct_changes", "n_ways"]
 
 
 def write_report(folder: Path, out: Path, *, plots: bool = True) -> list[Path]:

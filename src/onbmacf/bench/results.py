@@ -33,6 +33,7 @@ OF_A_LINE = [
     "data_distance",
     "pairwise_distance",
     "distinct_changes",
+    "n_ways",
 ]
 CELL_COLUMNS = ["dataset", "method", "status", "error", "n_factuals", "features", "fit_seconds", "explain_seconds"]
 
@@ -52,6 +53,10 @@ def evaluate(task: Task, model: Model, rows: NDArray[np.intp], found: Sequence[F
         lines["pairwise_distance"] = [metrics.pairwise_distance(answers, task.blocks) for answers in valid]
         lines["distinct_changes"] = [
             metrics.distinct_changes(z, answers, task.blocks) for z, answers in zip(Z, valid, strict=True)
+        ]
+        lines["n_ways"] = [
+            metrics.n_ways(z, answers, task.blocks, task.is_immutable, model.label_of, task.target)
+            for z, answers in zip(Z, valid, strict=True)
         ]
         lines["changed"] = _changed_names(task, Z, valid)
     return lines
