@@ -24,7 +24,8 @@ Plausible = Callable[[Matrix, Rows], Matrix]  # points, labels -> share of their
 
 REDUCED = 32  # projected centres per factual, the nearest, that are reduced; all of them at the end of the dial
 POOL = 16  # reduced points per factual that are looked at again
-TIGHT = 4  # of these, points that are tightened
+OTHER = 4  # of these, points that are also reduced in the other order
+TIGHT = 4  # points that are tightened
 FIRST_HALVINGS = 3  # along the segment, of every point in the pool: which to tighten shows only then
 SPARSITY = 0.03  # what one more changed feature costs in the ranking, in units of distance
 PRICE = 0.3  # distance that full plausibility is worth at half the dial
@@ -79,8 +80,9 @@ def _pool(z: Matrix, proposed: Lines, features: Features, label_of: LabelOf, met
     """Keep the most promising points, reduce each in the other order, too, and leave no change that can be undone."""
     too_many = ~few_enough(z[proposed.factual], proposed.point, features)
     best = _at(proposed, pool_of(z, proposed, features, metric, POOL, too_many))
-    other = cut_changes(z[best.factual], best.whole, features, _has_label(best, label_of), largest_first=True)
-    pool = _unique(_stack(best, best._replace(point=other)))
+    few = _at(best, pool_of(z, best, features, metric, OTHER))
+    other = cut_changes(z[few.factual], few.whole, features, _has_label(few, label_of), largest_first=True)
+    pool = _unique(_stack(best, few._replace(point=other)))
     return pool._replace(point=undo_all(z[pool.factual], pool.point, features, _has_label(pool, label_of)))
 
 

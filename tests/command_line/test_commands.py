@@ -1,0 +1,128 @@
+"""Every command: explain, audit, map; rows, rules and formats."""
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from commands import one_line
+from onbmacf.datasets import load_heart
+
+
+def test_without_arguments_the_embedded_data_are_explained(run):
+    code, out, err = run("explain", "--format", "sentences")
+    assert code == 0
+    assert "462 men" in err
+    assert "the first 10 of" in err
+    assert out.count("the model would say 'healthy' instead of 'at risk'") == 10
+
+
+def test_a_model_is_trained_and_said_so(run, people):
+    code, out, err = run("explain", people, "--target-column", "income", "--rows", "3,17", "--format", "sentences")
+    assert code == 0
+    assert "No model was given: a network (32-16) was trained on 'income' with 120 of 160 rows" in err
+    assert [line.split(":")[0] for line in out.splitlines()] == ["Row 3", "Row 17"]
+    assert "2 rows: 2 found" in err
+
+
+def test_each_format_says_the_same(run, people, tmp_path):
+    base = ("explain", people, "--target-column", "income", "--rows", "0-9", "--n", "2")
+    frame = pd.read_csv(pd.io.common.StringIO(run(*base, "--format", "csv")[1]), float_precision="round_trip")
+    document = json.loads(run(*base, "--format", "json")[1])
+    sentences = run(*base, "--format", "sentences")[1].splitlines()
+    table = run(*base, "--format", "table")[1]
+    markdown = run(*base, "--format", "markdown")[1]
+    assert [entry["row"] for entry in document] == list(range(10))
+    found = [(entry["row"], one) for entry in document for one in entry["counterfactuals"]]
+    assert len(frame) == len(sentences) == len(found) == len(markdown.splitlines()) - 2
+    for line, (row, one) in zip(frame.itertuples(), found, strict=True):
+        assert (line.row, line.to) == (row, one["label"])
+        assert line.distance == one["distance"]
+        assert line.pay == one["values"]["pay"]
+    assert document[0]["counterfactuals"][0]["changes"][0]["feature"] in table
+
+
+def test_rows_by_number_by_name_by_file_and_by_prediction(run, people):
+    table = pd.read_csv(people)
+    table.insert(0, "id", [f"P{place}" for place in range(len(table))])
+    table.to_csv("named.csv", index=False)
+    table.iloc[[5, 9]].to_csv("some.csv", index=False)
+    base = ("explain", "named.csv", "--target-column", "income", "--id-column", "id", "--format", "json")
+    rows = lambda *words: [entry["row"] for entry in json.loads(run(*base, *words)[1])]  # noqa: E731
+    assert rows("--rows", "5,9") == ["P5", "P9"]
+    assert rows("--ids", "P5,P9") == ["P5", "P9"]
+    assert rows("--ids", "P5", "--ids", "P9") == ["P5", "P9"]
+    assert rows("--rows-file", "some.csv") == ["P5", "P9"]
+    every = json.loads(run(*base, "--rows", "all")[1])
+    high = [entry["row"] for entry in every if entry["label"] == "high"]
+    assert rows("--predicted", "high") == high
+    assert rows("--target", "high") == [entry["row"] for entry in every if entry["label"] == "low"][:10]
+
+
+def test_rows_keep_their_number_in_the_file_when_others_are_left_out(run, people):
+    table = pd.read_csv(people)
+    table.loc[[0, 4], "pay"] = np.nan
+    table.to_csv("gaps.csv", index=False)
+    base = ("explain", "gaps.csv", "--target-column", "income", "--format", "json")
+    code, _, err = run(*base)
+    one_line(code, err, "2 rows have missing values, in pay: fill them, or say --drop-missing")
+    code, out, err = run(*base, "--drop-missing", "--rows", "3-6")
+    assert "Left out 2 rows" in err
+    assert [entry["row"] for entry in json.loads(out)] == [3, 5, 6]
+    code, out, err = run(*base, "--drop-missing", "--rows", "4")
+    one_line(code, err, "names 4, which was left out")
+
+
+def test_immutables_rules_and_targets_reach_the_explainer(run, people):
+    Path("rules.toml").write_text('max_changes = 1\n[features.pay]\ndirection = "up"\n', encoding="utf-8")
+    words = ("--target", "high", "--immutable", "age,sex", "--rules", "rules.toml", "--rows", "all", "--format", "json")
+    _, out, _ = run("explain", people, "--target-column", "income", *words)
+    document = json.loads(out)
+    assert {entry["status"] for entry in document} <= {"found", "already", "infeasible"}
+    for entry in document:
+        for found in entry["counterfactuals"]:
+            if found["relaxation"] != "immutability":
+                assert {change["feature"] for change in found["changes"]} <= {"pay", "town"}
+            assert found["label"] == "high"
+
+
+def test_map_build_info_and_explain_with_it(run, people):
+    base = (people, "--target-column", "income")
+    assert run("map", "build", *base, "--immutable", "sex", "--out", "people.onb")[0] == 0
+    code, out, _ = run("map", "info", "people.onb")
+    assert code == 0
+    assert re.search(r"^rows +160$", out, flags=re.M)
+    assert re.search(r"^column sex +binary, immutable$", out, flags=re.M)
+    assert re.search(r"^label 'high' +\d+ rows in \d+ balls$", out, flags=re.M)
+    fresh = run("explain", *base, "--immutable", "sex", "--rows", "0-9", "--format", "json")[1]
+    loaded = run("explain", *base, "--map", "people.onb", "--rows", "0-9", "--format", "json")[1]
+    assert loaded == fresh
+
+
+def test_audit_writes_a_report_and_says_its_findings(run, people):
+    code, out, err = run("audit", people, "--target-column", "income", "--target", "high", "--by", "sex,age")
+    assert code == 0, err
+    page = Path("report.html").read_text(encoding="utf-8")
+    assert "Burden by sex" in page
+    assert "Burden by age" in page
+    assert "No model was given" in page
+    assert "onbmacf audit" in page
+    assert out.startswith("- No model was given")
+    assert "\n- Of " in out
+    assert (
+        run("audit", people, "--target-column", "income", "--out", "r.md", "--immutable", "sex", "--most", "30")[0] == 0
+    )
+    text = Path("r.md").read_text(encoding="utf-8")
+    assert "## Burden by sex" in text
+    assert "30 rows explained" in text
+    assert not list(Path().glob("*.parts"))
+
+
+def test_heart_is_the_default_of_audit(run, people):
+    table, _ = load_heart()
+    code, out, _ = run("audit", "--most", "20", "--cases", "1")
+    assert code == 0
+    assert "The most changed features are" in out
+    assert str(len(table)) in Path("report.html").read_text(encoding="utf-8")

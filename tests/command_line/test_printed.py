@@ -1,0 +1,72 @@
+"""What is printed: quick help, plain text without a terminal, and commands that run as they are printed."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+
+def test_no_terminal_no_colour_and_a_narrow_encoding(people):
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "NO_COLOR": "1"}
+    environment |= {"PYTHONIOENCODING": "ascii", "TERM": "dumb", "COLUMNS": "100"}
+    words = ["explain", "people.csv", "--target-column", "income", "--rows", "0-3"]
+    done = subprocess.run([sys.executable, "-m", "onbmacf", *words], capture_output=True, env=environment, check=True)
+    text = done.stdout.decode("ascii")
+    assert "\x1b" not in text
+    assert "\\u2192" in text
+    assert "| row" in text.replace("  ", " ")
+
+
+def test_help_is_quick_and_light():
+    code = (
+        "import sys, time; start = time.perf_counter()\n"
+        "sys.argv = ['onbmacf', *sys.argv[1:]]\nfrom onbmacf.cli import main\n"
+        "try: main()\nexcept SystemExit: pass\n"
+        "print('SECONDS', time.perf_counter() - start, 'MODULES', *sys.modules)"
+    )
+    for words in (["--help"], ["explain", "--help"], ["audit", "--help"], ["map", "--help"], ["bench", "--help"]):
+        out = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=True).stdout
+        loaded = out.split("MODULES")[1].split()
+        assert not {"numpy", "pandas", "sklearn", "numba", "torch", "matplotlib", "jinja2"} & set(loaded), words
+        assert "Usage: onbmacf" in out
+
+
+def test_the_commands_of_the_help_run_as_printed(run, people, capsys):
+    """Every line of --help that starts with `onbmacf` is run, on a table with the names that it uses."""
+    pytest.importorskip("skops")
+    import skops.io
+    from sklearn.compose import make_column_transformer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder
+
+    table = pd.read_csv(people)
+    encoder = make_column_transformer((OneHotEncoder(), ["sex", "town"]), remainder="passthrough")
+    model = make_pipeline(encoder, LogisticRegression(max_iter=2000))
+    skops.io.dump(model.fit(table.drop(columns="income"), table["income"]), "income.skops")
+    Path("mymodule.py").write_text(
+        "def predict(rows):\n    return (rows['pay'] > 50).map({True: 'granted', False: 'refused'})\n", encoding="utf-8"
+    )
+    commands = []
+    for topic in (["explain"], ["audit"], ["map", "build"], ["map", "info"], ["demo"]):
+        _, out, _ = run(*topic, "--help")
+        commands += re.findall(r"^ *(?:Example: )?onbmacf (.+)$", out, flags=re.M)
+    assert len(commands) >= 10
+    for line in commands:
+        words = line.split()
+        code, _, err = run(*words)
+        assert code == 0, (line, err)
+
+
+def test_the_commands_of_the_readme_run_as_printed(run, people):
+    Path("people.csv").rename("TABLE.csv")
+    text = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    commands = re.findall(r"^(?:\$ )?onbmacf (.+)$", text, flags=re.M)
+    assert any("audit TABLE.csv" in line for line in commands)
+    for line in commands:
+        code, _, err = run(*line.split())
+        assert code == 0, (line, err)
