@@ -77,7 +77,7 @@ def better_points(
 
 
 def _pool(z: Matrix, proposed: Lines, features: Features, label_of: LabelOf, metric: Metric) -> Lines:
-    """Keep the most promising points, reduce each in the other order, too, and leave no change that can be undone."""
+    """Keep the most promising points, reduce the best in the other order, too, and leave no change that can be undone."""
     too_many = ~few_enough(z[proposed.factual], proposed.point, features)
     best = _at(proposed, pool_of(z, proposed, features, metric, POOL, too_many))
     few = _at(best, pool_of(z, best, features, metric, OTHER))
