@@ -106,7 +106,7 @@ def test_a_model_that_cannot_travel_stays_in_this_process_and_says_so(table):
 
 
 def test_rounds_double_until_every_ball_is_in(fitted):
-    pairs = Pairs(np.repeat([0, 1], [1000, 10]), np.r_[np.arange(1000), np.arange(10)])
+    pairs = Pairs(np.repeat([0, 1], [1000, 10]), np.r_[np.arange(1000), np.arange(10)], np.zeros(1010))
     assert rounds_of("exhaustive", pairs).tolist() == [1000]
     rounds = rounds_of("best_first", pairs)
     assert rounds.tolist()[:3] == [128, 384, 896]
@@ -116,5 +116,6 @@ def test_rounds_double_until_every_ball_is_in(fitted):
 @pytest.mark.parametrize("n_jobs", [1, 2, 5])
 @pytest.mark.parametrize("n", [0, 1, 7, 100])
 def test_chunks_hold_every_row_once(n, n_jobs):
-    pieces = chunks(n, 10_000, n_jobs)
-    assert [row for piece in pieces for row in range(n)[piece]] == list(range(n))
+    for search in ("exhaustive", "best_first"):
+        pieces = chunks(n, 10_000, n_jobs, search)
+        assert [row for piece in pieces for row in range(n)[piece]] == list(range(n))

@@ -13,7 +13,19 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from onbmacf.candidates import Features, LabelOf, Pairs, cut_changes, few_enough, keeper, only, passes, places, project
+from onbmacf.candidates import (
+    Features,
+    LabelOf,
+    Pairs,
+    by_bound,
+    cut_changes,
+    few_enough,
+    keeper,
+    only,
+    passes,
+    places,
+    project,
+)
 from onbmacf.distance import Matrix, Metric, paired
 from onbmacf.explanation import Relaxation
 from onbmacf.geometry import Balls
@@ -59,7 +71,6 @@ class Wish:
 def better_points(
     z: Matrix,
     pairs: Pairs,
-    bounds: Matrix,
     balls: Balls,
     features: Features,
     label_of: LabelOf,
@@ -68,7 +79,7 @@ def better_points(
     wish: Wish,
 ) -> Lines:
     """Return up to n counterfactuals per factual, the best first."""
-    pool = _pool(z, propose(z, pairs, bounds, balls, features, label_of, wish), features, label_of, wish.metric)
+    pool = _pool(z, propose(z, pairs, balls, features, label_of, wish), features, label_of, wish.metric)
     if wish.plausibility == 1.0:
         found = _most_plausible(z, pool, features, label_of, snap, plausible, wish.metric)
     else:
@@ -77,7 +88,7 @@ def better_points(
 
 
 def _pool(z: Matrix, proposed: Lines, features: Features, label_of: LabelOf, metric: Metric) -> Lines:
-    """Keep the most promising points, reduce the best in the other order, too, and leave no change that can be undone."""
+    """Keep the best points, reduce some in the other order, too, and leave no change that can be undone."""
     too_many = ~few_enough(z[proposed.factual], proposed.point, features)
     best = _at(proposed, pool_of(z, proposed, features, metric, POOL, too_many))
     few = _at(best, pool_of(z, best, features, metric, OTHER))
@@ -119,34 +130,29 @@ def _most_plausible(
     return [_tightened(z, goals, features, label_of, snap, plausible, 1.0), goals]
 
 
-def propose(
-    z: Matrix, pairs: Pairs, bounds: Matrix, balls: Balls, features: Features, label_of: LabelOf, wish: Wish
-) -> Lines:
+def propose(z: Matrix, pairs: Pairs, balls: Balls, features: Features, label_of: LabelOf, wish: Wish) -> Lines:
     """Project and reduce the nearest balls; more of them, then released immutables, for a factual without a point."""
     found: list[Lines] = []
     for step, relaxation in enumerate(passes(features)):
         if relaxation is Relaxation.PROJECTION:
             continue  # balls say where to go; whether a projected centre stays inside its ball is not asked here
-        order = np.lexsort((pairs.ball, bounds, pairs.factual))
-        pairs, bounds = only(pairs, order), bounds[order]
-        place, tried = np.arange(len(order)) - np.searchsorted(pairs.factual, pairs.factual), 0
-        is_open = np.ones(len(z), dtype=bool)
+        is_open, tried = np.ones(len(z), dtype=bool), 0
         for last in wish.rounds:
-            due = (place >= tried) & (place < last) & is_open[pairs.factual]
-            size = wish.afford(np.bincount(pairs.factual[due], minlength=len(z)))
-            now = only(pairs, due & (place < tried + size[pairs.factual]))
+            near, place = by_bound(only(pairs, is_open[pairs.factual]), int(last))
+            near, place = only(near, place >= tried), place[place >= tried]
+            size = wish.afford(np.bincount(near.factual, minlength=len(z)))
+            now = only(near, place < tried + size[near.factual])
             kept, whole = project(z, now, balls, features, label_of, relaxation)
             if wish.plausibility < 1.0 and features.max_changes is None:
-                near = places(kept.factual, paired(z[kept.factual], whole, wish.metric)) < REDUCED
-                kept, whole = only(kept, near), whole[near]
+                is_near = places(kept.factual, paired(z[kept.factual], whole, wish.metric)) < REDUCED
+                kept, whole = only(kept, is_near), whole[is_near]
             goal = cut_changes(z[kept.factual], whole, features, keeper(kept, balls, label_of))
             relaxed = np.full(len(goal), step, dtype=np.intp)
             found.append(Lines(kept.factual, kept.ball, balls.labels[kept.ball], goal, whole, relaxed))
             is_open[kept.factual[few_enough(z[kept.factual], goal, features)]], tried = False, int(last)
             if not is_open[pairs.factual].any():
                 break
-        left = is_open[pairs.factual]
-        pairs, bounds = only(pairs, left), bounds[left]
+        pairs = only(pairs, is_open[pairs.factual])
     lines = _stack(*found)
     return _at(lines, np.argsort(lines.factual, kind="stable"))
 

@@ -23,10 +23,16 @@ Keeps = Callable[[Matrix, Rows], NDArray[np.bool_]]
 
 
 class Pairs(NamedTuple):
-    """Factuals and balls to be tried together, sorted by factual, then by ball."""
+    """Factuals and balls to be tried together, sorted by factual, then by ball.
+
+    The bound is half the gap of the surface distances: no unreduced boundary point of the pair is nearer than this.
+    The reduction of changes comes before the ranking and may undercut it, so the bound orders balls but does not prove
+    that a farther ball is worse (docs/decisions/0024-search.md).
+    """
 
     factual: Rows
     ball: Rows
+    bound: Matrix
 
 
 class Features(NamedTuple):
@@ -64,15 +70,13 @@ def shortlist(
     z: Matrix, home: Rows, pairs: Pairs, balls: Balls, features: Features, label_of: LabelOf, search: Search
 ) -> Candidates:
     """Lines 2-14: per factual the n candidates with the nearest boundary point, relaxing where there is none."""
-    bounds = lower_bounds(z, home, pairs, balls, search)
     found: list[Candidates] = []
     for step, relaxation in enumerate(passes(features)):
         if not len(pairs.factual):
             break
-        near = _one_pass(z, home, pairs, bounds, balls, features, label_of, relaxation, search)
+        near = _one_pass(z, home, pairs, balls, features, label_of, relaxation, search)
         found.append(near._replace(relaxation=np.full(len(near.factual), step, dtype=np.intp)))
-        left = ~np.isin(pairs.factual, near.factual)  # lines 11, 13
-        pairs, bounds = only(pairs, left), bounds[left]
+        pairs = only(pairs, ~np.isin(pairs.factual, near.factual))  # lines 11, 13
     return _joined(found, z.shape[1])
 
 
@@ -82,25 +86,10 @@ def passes(features: Features) -> list[Relaxation]:
     return [Relaxation.NONE, Relaxation.PROJECTION, *last]
 
 
-def lower_bounds(z: Matrix, home: Rows, pairs: Pairs, balls: Balls, search: Search) -> Matrix:
-    """Return half the gap of the surface distances: no unreduced boundary point of the pair is nearer than this.
-
-    The reduction of changes comes before the ranking and may undercut it, so the bound orders balls but does not
-    prove that a farther ball is worse (docs/decisions/0024-search.md).
-    """
-    if len(search.rounds) == 1:
-        return np.zeros(len(pairs.factual))  # everything is tried at once: no order is needed
-    start = z[pairs.factual]
-    ball, own = balls.at(pairs.ball), balls.at(home)
-    at_home = paired(z, own.points, search.metric) - own.radii
-    return (paired(start, ball.points, search.metric) - ball.radii - at_home[pairs.factual]) / 2
-
-
 def _one_pass(
     z: Matrix,
     home: Rows,
     pairs: Pairs,
-    bounds: Matrix,
     balls: Balls,
     features: Features,
     label_of: LabelOf,
@@ -109,11 +98,8 @@ def _one_pass(
 ) -> Candidates:
     """Lines 4-10 in rounds: a factual leaves when its n-th candidate is nearer than the next ball's bound."""
     if relaxation is Relaxation.NONE:
-        inside = stays_inside(z, pairs, balls, features, search.metric)
-        pairs, bounds = only(pairs, inside), bounds[inside]
-    order = np.lexsort((pairs.ball, bounds, pairs.factual))
-    pairs, bounds = only(pairs, order), bounds[order]
-    place = np.arange(len(order)) - np.searchsorted(pairs.factual, pairs.factual)
+        pairs = only(pairs, stays_inside(z, pairs, balls, features, search.metric))
+    pairs, place = by_bound(pairs)
     tried = 0
     found: list[Candidates] = []
     for last in search.rounds:
@@ -129,10 +115,10 @@ def _one_pass(
         found.append(Candidates(kept.factual, kept.ball, goal, share, np.zeros(len(share), dtype=np.intp)))
         near, worst = nearest(z, _joined(found, z.shape[1]), search)  # lines 8, 9
         found, tried = [near], int(last)
-        open_pairs = (place >= tried) & (bounds < worst[pairs.factual])
+        open_pairs = (place >= tried) & (pairs.bound < worst[pairs.factual])
         open_factuals = np.unique(pairs.factual[open_pairs])
         stays = np.isin(pairs.factual, open_factuals)
-        pairs, bounds, place = only(pairs, stays), bounds[stays], place[stays]
+        pairs, place = only(pairs, stays), place[stays]
         if not len(open_factuals):
             break
     return found[0]
@@ -258,7 +244,28 @@ def between(start: Matrix, goal: Matrix, share: Matrix) -> Matrix:
 
 def only(pairs: Pairs, lines: NDArray[np.bool_] | Rows) -> Pairs:
     """Return some of the pairs."""
-    return Pairs(pairs.factual[lines], pairs.ball[lines])
+    return Pairs(pairs.factual[lines], pairs.ball[lines], pairs.bound[lines])
+
+
+def by_bound(pairs: Pairs, most: int | None = None) -> tuple[Pairs, Rows]:
+    """Return the pairs of each factual by their bound, ties by ball, and the place of each; only the first `most`."""
+    if most is not None:
+        pairs = only(pairs, pairs.bound <= _nth_bounds(pairs, most)[pairs.factual])  # sorting takes longer than this
+    pairs = only(pairs, np.lexsort((pairs.bound, pairs.factual)))
+    place = np.arange(len(pairs.factual)) - np.searchsorted(pairs.factual, pairs.factual)
+    if most is None:
+        return pairs, place
+    return only(pairs, place < most), place[place < most]
+
+
+def _nth_bounds(pairs: Pairs, n: int) -> Matrix:
+    """Return the n-th smallest bound of each factual; infinite where there are fewer."""
+    sizes = np.bincount(pairs.factual)
+    stops, nth = np.cumsum(sizes), np.full(len(sizes), np.inf)
+    for factual in np.flatnonzero(sizes > n):
+        bounds = pairs.bound[stops[factual] - sizes[factual] : stops[factual]]
+        nth[factual] = np.partition(bounds, n - 1)[n - 1]
+    return nth
 
 
 def _at(found: Candidates, lines: Rows) -> Candidates:

@@ -69,7 +69,7 @@ class ONBMACF:
 
     Parameters
     ----------
-    n_counterfactuals : how many per row, each from another ball.
+    n_counterfactuals : how many per row: each different, or in the paper's strategy each from another ball.
     metric : "manhattan", "euclidean", "chebyshev", or a function of two encoded points.
     step_ratio : r of Algorithm 3: each step of the walk is this share of the one before.
     max_steps : steps of the walk before the goal itself is taken.
@@ -202,7 +202,8 @@ class ONBMACF:
         questions = Questions.of(frame, self.space_, box, wish.targets, constraints, wish.min_probability)
         parts = self._search(questions, wish)
         n = self.n_counterfactuals
-        answers = answer(questions, joined(parts, self.space_.width), self.metric, n, self._index(), wish.front)
+        found, is_refined = joined(parts, self.space_.width), self.strategy == "refined"
+        answers = answer(questions, found, self.metric, n, self._index(), wish.front, is_refined)
         elsewhere = [part for part in parts if part.process != os.getpid()]
         return replace(
             answers,
@@ -221,7 +222,8 @@ class ONBMACF:
         lines = questions.open_lines()
         if self.recover == "persist":
             return [self._absorb_and_search(questions.part(lines[i : i + 1])) for i in range(len(lines))]
-        pieces = [questions.part(lines[piece]) for piece in chunks(len(lines), len(self.cover_), self.n_jobs)]
+        slices = chunks(len(lines), len(self.cover_), self.n_jobs, self.search)
+        pieces = [questions.part(lines[piece]) for piece in slices]
         ground = self._ground(asks_all=wish.min_probability > 0)
         if not wish.front:
             return run_all(partial(search_part, ground, n=self.n_counterfactuals), pieces, self.n_jobs, "explaining")

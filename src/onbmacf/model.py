@@ -185,6 +185,8 @@ def _sorted_labels(labels: NDArray[Any]) -> list[Any]:
 
 
 def _check_no_nan(answer: NDArray[Any]) -> None:
+    if answer.dtype.kind in "iub":
+        return
     missing = pd.isna(answer)
     bad = np.flatnonzero(missing.any(axis=1) if missing.ndim == 2 else missing)
     if len(bad):

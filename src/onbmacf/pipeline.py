@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from onbmacf.associate import home_balls
 from onbmacf.better import Wish, better_points
-from onbmacf.candidates import Features, LabelOf, Pairs, Rows, Search, lower_bounds, places, shortlist
+from onbmacf.candidates import Features, LabelOf, Pairs, Rows, Search, only, places, shortlist
 from onbmacf.cover import BallCover
-from onbmacf.distance import Matrix, Metric, distances
+from onbmacf.distance import Matrix, Metric, distances, paired
 from onbmacf.geometry import Balls
 from onbmacf.neighbours import Neighbours
 from onbmacf.recover import reach_of, recover
@@ -26,7 +26,8 @@ STRATEGIES = ("refined", "paper")
 SEARCHES = ("best_first", "exhaustive")
 FIRST_ROUND = 128  # balls per factual in the first round of a best-first search
 UNASKED = -2  # the label of a point that was not asked
-MOST_PAIRS = 1 << 17  # factual-ball pairs that are held in memory together
+MOST_PAIRS = 1 << 17  # factual-ball pairs that are tried together
+MOST_LISTED = 1 << 19  # factual-ball pairs that are put in order together
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,10 +100,9 @@ def search(
         )
         factual, ball, relaxation = candidates.factual, candidates.ball, candidates.relaxation
     else:
-        bounds = lower_bounds(z, home, pairs, balls, how)
         wish = Wish(n, ground.metric, ground.plausibility, rounds, meter.afford)
         share = ground.neighbours.share if ground.neighbours else _anything
-        lines = better_points(z, pairs, bounds, balls, ground.features, meter.label_of, snap, share, wish)
+        lines = better_points(z, pairs, balls, ground.features, meter.label_of, snap, share, wish)
         factual, ball, labels, relaxation = lines.factual, lines.ball, lines.label, lines.relaxation
         walked = way_back(z, codes, lines.factual, lines.point, label_of, snap)
     ball = np.where(ball < len(ground.cover), ball, -1)
@@ -157,7 +157,8 @@ def rounds_of(search: str, pairs: Pairs) -> Rows:
 def prepare(ground: Ground, z: Matrix, codes: Rows, wanted: NDArray[np.bool_]) -> tuple[Rows, Balls, Pairs]:
     """Return each factual's home ball, all balls with those of re-covered homes behind, and the opposing pairs."""
     balls = ground.balls
-    home = home_balls(distances(z, balls.points, ground.metric), balls.radii, ground.association, ground.boundary)
+    away = distances(z, balls.points, ground.metric)
+    home = home_balls(away, balls.radii, ground.association, ground.boundary)
     is_known = balls.labels < wanted.shape[1]  # a row taken into the map may have a label unseen in fit
     opposing = wanted[:, np.where(is_known, balls.labels, 0)] & is_known
     strangers = np.flatnonzero(balls.labels[home] != codes)  # line 15
@@ -165,8 +166,15 @@ def prepare(ground: Ground, z: Matrix, codes: Rows, wanted: NDArray[np.bool_]) -
     extra = [_overlay(ground, z[line], int(home[line])) for line in strangers]
     reach = reach_of(z[strangers], codes[strangers], ground.Z, ground.labels, ground.metric)
     own = Balls(z[strangers], reach, codes[strangers])  # line 19: a = i
+    away -= balls.radii
+    at_home = away[np.arange(len(z)), home]
+    at_home[strangers] = -reach
     factual, ball = np.nonzero(opposing)
-    return _with_overlays(home, balls, Pairs(factual, ball), strangers, own, extra, wanted)
+    pairs = Pairs(factual, ball, (away[opposing] - at_home[factual]) / 2)
+    home, balls, added = _overlays(home, balls, strangers, own, extra, wanted)
+    gaps = paired(z[added.factual], balls.points[added.ball], ground.metric) - balls.radii[added.ball]
+    added = added._replace(bound=(gaps - at_home[added.factual]) / 2)
+    return home, balls, _merged(pairs, added)
 
 
 def _overlay(ground: Ground, z: Matrix, home: int) -> Balls:
@@ -176,16 +184,10 @@ def _overlay(ground: Ground, z: Matrix, home: int) -> Balls:
     return Balls(ground.Z[rows[chosen]], radii, np.full(len(chosen), ground.cover.labels[home]))
 
 
-def _with_overlays(
-    home: Rows,
-    balls: Balls,
-    pairs: Pairs,
-    strangers: Rows,
-    own: Balls,
-    extra: list[Balls],
-    wanted: NDArray[np.bool_],
+def _overlays(
+    home: Rows, balls: Balls, strangers: Rows, own: Balls, extra: list[Balls], wanted: NDArray[np.bool_]
 ) -> tuple[Rows, Balls, Pairs]:
-    """Line 18: append the strangers' own balls, then the balls that replace their homes."""
+    """Line 18: append the strangers' own balls, then the balls that replace their homes; also the pairs these make."""
     home = home.copy()
     home[strangers] = len(balls.radii) + np.arange(len(strangers))
     all_balls = Balls(*(np.concatenate(parts) for parts in zip(balls, own, *extra, strict=True)))
@@ -193,13 +195,23 @@ def _with_overlays(
     owner = np.repeat(strangers, np.array([len(part.radii) for part in extra], dtype=np.intp))
     added = first + np.arange(len(owner))
     reachable = wanted[owner, all_balls.labels[added]]
-    factual = np.concatenate([pairs.factual, owner[reachable]])
-    ball = np.concatenate([pairs.ball, added[reachable]])
-    order = np.lexsort((ball, factual))
-    return home, all_balls, Pairs(factual[order], ball[order])
+    return home, all_balls, Pairs(owner[reachable], added[reachable], np.zeros(reachable.sum()))
 
 
-def chunks(n_factuals: int, n_balls: int, n_jobs: int = 1) -> list[slice]:
-    """Cut factuals into slices whose pairs fit in memory together, and at least one per job."""
-    step = max(1, min(MOST_PAIRS // max(1, n_balls), -(-n_factuals // n_jobs)))
+def _merged(pairs: Pairs, added: Pairs) -> Pairs:
+    """Put pairs together in their order; the added balls come after all others."""
+    if not len(added.factual):
+        return pairs
+    both = Pairs(*(np.concatenate(parts) for parts in zip(pairs, added, strict=True)))
+    return only(both, np.argsort(both.factual, kind="stable"))
+
+
+def chunks(n_factuals: int, n_balls: int, n_jobs: int = 1, search: str = "exhaustive") -> list[slice]:
+    """Cut factuals into slices whose pairs fit in memory together, and at least one per job.
+
+    A best-first search seldom goes beyond its first two rounds, so it may take more factuals at once.
+    """
+    n_tried = n_balls if search == "exhaustive" else min(n_balls, 4 * FIRST_ROUND)
+    most = min(MOST_PAIRS // max(1, n_tried), MOST_LISTED // max(1, n_balls))
+    step = max(1, min(most, -(-n_factuals // n_jobs)))
     return [slice(start, min(start + step, n_factuals)) for start in range(0, n_factuals, step)]

@@ -191,13 +191,20 @@ def answer(
     n: int,
     neighbours: Neighbours,
     front: bool = False,
+    distinct: bool = True,
 ) -> Explanations:
-    """Decode what was found, ask the model again about the very rows returned, and keep what holds."""
+    """Decode what was found, ask the model again about the very rows returned, and keep what holds.
+
+    With `distinct`, a counterfactual that repeats one of the same row is dropped; the paper's come from different balls
+    and may be equal.
+    """
     found, ran_out = search_result
     found = found_at(found, np.argsort(found.factual, kind="stable"))
     N = questions.numbers(found.counterfactual, found.factual)
     labels = questions.black_box.ask_labels(N)
-    holds = (questions.black_box.codes(labels) == found.label) & ~_repeats(found.factual, N)
+    holds = questions.black_box.codes(labels) == found.label
+    if distinct:
+        holds &= ~_repeats(found.factual, N)
     raised = {int(row): error for row, error in zip(found.factual, labels, strict=True) if isinstance(error, Exception)}
     n_found = np.bincount(found.factual, minlength=len(questions.places))
     found, N, labels = found_at(found, np.flatnonzero(holds)), N[holds], labels[holds]

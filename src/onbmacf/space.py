@@ -122,13 +122,21 @@ class FeatureSpace:
             N, changed = np.empty((len(Z), len(self.blocks))), np.ones((len(Z), len(self.blocks)), dtype=bool)
         else:
             N, changed = near[1].copy(), self.changed(Z, near[0])
-        for position, lines in _lines_of(changed):
+        self._round_numbers(Z, N, changed)
+        for position, lines in _lines_of(changed & self._needs_a_look):
             block = self.blocks[position]
             if self._is_group(position):
                 N[lines, position] = Z[lines, block].argmax(axis=1)
             else:
                 N[lines, position] = self._unscale(position, Z[lines, block.start])
         return N
+
+    def _round_numbers(self, Z: Matrix, N: Matrix, changed: NDArray[np.bool_]) -> None:
+        """Unscale into N, where marked, the features whose values so many decimals write, all of them at once."""
+        for decimals, is_such in self._by_decimals:
+            lines, features = np.nonzero(changed & is_such)
+            columns = self._first_columns[features]
+            N[lines, features] = np.round(self.low[features] + Z[lines, columns] * self.span[features], decimals)
 
     def snap(self, points: Matrix, z: Matrix, goal: Matrix) -> Matrix:
         """Round discrete features in original units; halves and ties go towards the goal.
@@ -155,6 +163,26 @@ class FeatureSpace:
         return np.logical_or.reduceat(differs, [block.start for block in self.blocks], axis=1)
 
     @cached_property
+    def _first_columns(self) -> NDArray[np.intp]:
+        return np.array([block.start for block in self.blocks])
+
+    @cached_property
+    def _needs_a_look(self) -> NDArray[np.bool_]:
+        """Per feature: whether it has a group of columns, or values that no number of decimals writes."""
+        return np.array([self._is_group(p) or self.decimals[p] is None for p in range(len(self.blocks))])
+
+    @cached_property
+    def _by_decimals(self) -> list[tuple[int, NDArray[np.bool_]]]:
+        """The other features by their number of decimals."""
+        others = [None if self._needs_a_look[p] else d for p, d in enumerate(self.decimals)]
+        return [(d, np.array([d == other for other in others])) for d in sorted({d for d in others if d is not None})]
+
+    @cached_property
+    def _known_codes(self) -> dict[int, Matrix]:
+        """Fitted values as encoded."""
+        return {at: (known - self.low[at]) / self.span[at] for at, known in self.known.items()}
+
+    @cached_property
     def _is_discrete(self) -> NDArray[np.bool_]:
         return np.array([feature.kind != "continuous" for feature in self.schema.features])
 
@@ -173,20 +201,19 @@ class FeatureSpace:
         return (below + nearest - low) / span
 
     def _unscale(self, position: int, column: Matrix) -> Matrix:
+        """Unscale a feature that no number of decimals writes: a fitted value where there is one."""
         value = self.low[position] + column * self.span[position]
-        decimals = self.decimals[position]
-        if decimals is not None:
-            return np.round(value, decimals)
-        known = self.known[position]
-        codes = (known - self.low[position]) / self.span[position]
+        known, codes = self.known[position], self._known_codes[position]
         place = np.minimum(np.searchsorted(codes, column), len(codes) - 1)
         return np.where(codes[place] == column, known[place], value)
 
 
 def _lines_of(changed: NDArray[np.bool_]) -> list[tuple[int, NDArray[np.intp]]]:
     """Return the features that are marked anywhere, each with its marked lines: most points change few features."""
-    columns = np.ascontiguousarray(changed.T)
-    return [(int(position), np.flatnonzero(columns[position])) for position in np.flatnonzero(columns.any(axis=1))]
+    features, lines = np.nonzero(changed.T)
+    starts = np.flatnonzero(np.r_[True, features[1:] != features[:-1]][: len(features)])
+    stops = np.r_[starts[1:], len(lines)][: len(starts)]
+    return [(int(features[start]), lines[start:stop]) for start, stop in zip(starts, stops, strict=True)]
 
 
 def one_hot_height(metric: Any) -> float:
