@@ -102,8 +102,8 @@ def assert_agreement(case: ExplanationCase) -> None:
         assert [found.semifactual for found in answer.counterfactuals] == list(answer.semifactuals)
 
 
-def explained_by_the_package(case: ExplanationCase, strategy: str = "paper") -> Any:
-    options = case.options._asdict()
+def explained_by_the_package(case: ExplanationCase, strategy: str = "paper", **more: Any) -> Any:
+    options = case.options._asdict() | more
     explainer = ONBMACF(options.pop("n"), predict_chunk=16, strategy=strategy, search="exhaustive", **options)
     names = [f"x{f}" for f in range(len(case.features))]
     schema = Schema(

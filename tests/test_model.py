@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
-from onbmacf import ONBMACF
+from onbmacf import ONBMACF, Feature, Schema
 from onbmacf.model import FAILED, BlackBox
 from onbmacf.table import TableForm
 
@@ -155,3 +155,26 @@ def test_a_torch_module_wrapped_in_a_function():
     explainer = ONBMACF().fit(TABLE, model)
     found = explainer.explain(TABLE.head(5)).to_frame()
     assert (model(found[["x", "y"]]).argmax(1).numpy() == found["to"].to_numpy()).all()
+
+
+def test_an_array_with_levels_comes_to_the_model_with_its_own_values():
+    rng = np.random.default_rng(0)
+    table = np.column_stack([rng.random(60).round(2), rng.choice([2, 5, 9], 60), rng.choice([-1, 4], 60)])
+    asked = []
+
+    def model(rows):
+        asked.append(rows)
+        return ((rows[:, 0] > 0.5) & (rows[:, 1] != 5)).astype(int)
+
+    schema = Schema(
+        (
+            Feature("x0", "continuous"),
+            Feature("x1", "categorical", levels=(2, 5, 9)),
+            Feature("x2", "binary", levels=(-1, 4)),
+        )
+    )
+    ONBMACF().fit(table, model, schema=schema).explain(table[:20])
+    rows = np.vstack(asked)
+    assert rows.dtype == table.dtype
+    assert set(rows[:, 1]) == {2, 5, 9}
+    assert set(rows[:, 2]) == {-1, 4}

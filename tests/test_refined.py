@@ -9,9 +9,10 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 
-from onbmacf import ONBMACF, Relaxation, Schema, better
+from onbmacf import ONBMACF, Relaxation, Schema, better, refine
 from onbmacf.candidates import Features, cut_changes, reduce_changes
 from onbmacf.errors import ParameterError
+from onbmacf.questions import _repeats
 from strategies import ExplanationCase, explanation_cases
 from test_against_paper import explained_by_the_package
 
@@ -152,6 +153,38 @@ def test_on_nasty_grids_answers_hold_and_keep_immutables(case: ExplanationCase):
                 assert [found.values.iloc[p] for p in locked] == [found.factual.iloc[p] for p in locked]
             if found.semifactual is not None:
                 assert case.model(tuple(found.semifactual.values)) == answer.label
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(explanation_cases())
+def test_on_nasty_grids_nothing_can_be_undone_without_plausibility(case: ExplanationCase):
+    for answer in explained_by_the_package(case, strategy="refined", plausibility=0.0):
+        values = [tuple(found.values) for found in answer.counterfactuals]
+        assert len(set(values)) == len(values)
+        for found in answer.counterfactuals:
+            for name in found.changed if found.n_changes > 1 else ():
+                undone = found.values.copy()
+                undone[name] = found.factual[name]
+                assert case.model(tuple(undone)) != found.label
+
+
+def test_undoing_goes_on_until_nothing_can_be_undone():
+    columns = np.arange(3)
+    features = Features(columns, columns, np.zeros(3, dtype=bool))
+    start, point = np.zeros((1, 3)), np.array([[0.2, 0.5, 0.9]])
+
+    def accepts(points, lines):  # the first can go back only after the second
+        return (points[:, 2] > 0) & ~((points[:, 0] == 0) & (points[:, 1] > 0))
+
+    assert refine.undo_all(start, point, features, accepts).tolist() == [[0.0, 0.0, 0.9]]
+    tight = refine.tighten(start, point, features, accepts, lambda points, z, goal: points)
+    assert (tight[0, :2] == 0).all()
+    assert 0 < tight[0, 2] < 0.1
+
+
+def test_a_row_that_repeats_one_before_is_dropped():
+    N = np.array([[1.0, 2.0], [1.0, 2.0], [1.0, 2.0], [3.0, 2.0], [1.0, 2.0]])
+    assert _repeats(np.array([0, 0, 1, 1, 1]), N).tolist() == [False, True, False, False, True]
 
 
 def _weighed(rng, n_lines, n_features):
