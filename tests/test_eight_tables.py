@@ -13,8 +13,8 @@ from onbmacf.bench.network import trained_network
 from onbmacf.cover import build_cover
 
 N_ROWS = 200
-N_ALONE = int(os.environ.get("ONBMACF_ALONE_ROWS", "20"))  # rows asked one by one
-N_BY_SEVEN = int(os.environ.get("ONBMACF_BY_SEVEN_ROWS", "70"))  # rows asked seven at a time; 200 of each take minutes
+N_ALONE = int(os.environ.get("ONBMACF_ALONE_ROWS", "10"))  # rows asked one by one
+N_BY_SEVEN = int(os.environ.get("ONBMACF_BY_SEVEN_ROWS", "35"))  # rows asked seven at a time; 200 of each take minutes
 PLAIN_FITS = int(os.environ.get("ONBMACF_PLAIN_ROWS", "10000"))  # rows for which the plain cover is compared, too
 
 pytestmark = [

@@ -38,6 +38,7 @@ REDUCED = 32  # projected centres per factual, the nearest, that are reduced; al
 POOL = 16  # reduced points per factual that are looked at again
 OTHER = 4  # of these, points that are also reduced in the other order
 TIGHT = 4  # points that are tightened
+PLAUSIBLE = 12  # points that are tightened at the end of the dial, where few can be made plausible enough
 FIRST_HALVINGS = 3  # along the segment, of every point in the pool: which to tighten shows only then
 SPARSITY = 0.03  # what one more changed feature costs in the ranking, in units of distance
 PRICE = 0.3  # distance that full plausibility is worth at half the dial
@@ -125,7 +126,7 @@ def _most_plausible(
 ) -> list[Lines]:
     """Tighten the best points while all their neighbours have the label."""
     behind = _hopeless(pool, plausible, 1.0)
-    best = _at(pool, pool_of(z, pool, features, metric, TIGHT, behind))
+    best = _at(pool, pool_of(z, pool, features, metric, PLAUSIBLE, behind))
     goals = more_plausible(z, best, features, label_of, plausible, 1.0)
     return [_tightened(z, goals, features, label_of, snap, plausible, 1.0), goals]
 
