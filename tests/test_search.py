@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from onbmacf import ONBMACF, Schema
-from onbmacf.candidates import Pairs
+from onbmacf.candidates import Pairs, by_bound
 from onbmacf.errors import OnbmacfWarning
 from onbmacf.pipeline import chunks, rounds_of
 
@@ -111,6 +111,26 @@ def test_rounds_double_until_every_ball_is_in(fitted):
     rounds = rounds_of("best_first", pairs)
     assert rounds.tolist()[:3] == [128, 384, 896]
     assert rounds[-1] >= 1000
+
+
+@pytest.mark.parametrize("most", [1, 3, 20, 500])
+def test_the_first_pairs_by_their_bound_are_the_head_of_all(most):
+    rng = np.random.default_rng(most)
+    factual = np.repeat([0, 2, 3], [100, 1, 40])
+    pairs = Pairs(factual, np.r_[:100, 5, :40], rng.integers(0, 15, 141) / 10)  # full of ties
+    every, place = by_bound(pairs)
+    head, head_place = by_bound(pairs, most)
+    assert [list(column) for column in head] == [list(column[place < most]) for column in every]
+    assert head_place.tolist() == place[place < most].tolist()
+
+
+def test_a_front_shares_one_budget(fitted, table):
+    how = {"strategy": "refined", "max_model_rows": 1500}
+    explainer = fitted.relaxed(**how)
+    assert fitted.relaxed(strategy="refined").explain(table.head(1), front=True).n_rows > 1500
+    answers = explainer.explain(table.head(1), front=True)
+    assert answers.n_rows <= 1500
+    assert answers[0].status == "found"
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2, 5])

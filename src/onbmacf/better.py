@@ -1,6 +1,6 @@
-"""The refined strategy: many balls, two ways to reduce, every point tightened, the best and most different kept.
+"""The refined strategy: many balls, two ways to reduce, the best points tightened, the best and most different kept.
 
-    opposing balls -> propose -> pool (different sets of changed features first) -> tighten -> choose -> Found
+    opposing balls -> propose -> pool (different sets of changed features first) -> tighten -> choose -> Lines
 
 Same map, same order of stages as the paper's Algorithm 3; what differs is what happens after the reduction
 (docs/decisions/0025-refined-strategy.md). All factuals of a chunk move together.
@@ -270,10 +270,7 @@ def price_of(dial: float) -> float:
 
 
 def _best_per_factual(factual: Rows, score: Matrix) -> Rows:
-    order = np.lexsort((np.arange(len(score)), score, factual))
-    first = np.r_[True, np.diff(factual[order]) != 0][: len(order)]
-    best = order[first]
-    return best[np.isfinite(score[best])]
+    return np.flatnonzero((places(factual, score) == 0) & np.isfinite(score))
 
 
 def _scores(z: Matrix, lines: Lines, features: Features, metric: Metric) -> Matrix:

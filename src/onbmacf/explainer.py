@@ -78,7 +78,7 @@ class ONBMACF:
     boundary : balls meet at equal "surface" distance d - r or at equal "ratio" d / r (decision 0005).
     recover : what happens to a home ball of another label: an "overlay" for this row, or "persist" (0011).
     strategy : "paper" walks from the boundary as Algorithm 3 does; "refined" also reduces in a second order, tightens
-        every change and prefers counterfactuals that change different features (decision 0025).
+        the best points and prefers counterfactuals that change different features (decision 0025).
     plausibility : for "refined", a dial from 0 (the nearest point) to 1 (only points whose 5 nearest fitted rows all
         have the label, where there are any). Between, a point may be farther for the sake of its neighbourhood, at a
         price that rises with the dial (decision 0025). It gives way before an immutable feature does.
@@ -86,7 +86,7 @@ class ONBMACF:
         "nothing", or as few "rules" as will do. What was given up is said with each answer.
     search : "exhaustive" tries every opposing ball, as the paper does; "best_first" tries them by a lower bound of
         their boundary's distance, at least 128, and stops when no nearer one is to be expected (decision 0024).
-    max_model_rows : the most rows that may be asked of the model for one factual; the best so far is returned.
+    max_model_rows : the most rows that a search may ask of the model for one factual; the best so far is returned.
     predict_chunk : rows per question to the model. Every question has this size (it is padded), so that answers
         do not depend on batching; make it small for a model that is slow per row.
     n_jobs : processes that explain; the answers are the same for any number.
