@@ -8,6 +8,8 @@ import time
 
 import pytest
 
+from commands import hears_ctrl_c
+
 PREAMBLE = """
 import sys, time
 import numpy as np, pandas as pd
@@ -49,7 +51,12 @@ def test_ctrl_c_ends_it_and_leaves_no_process(work, tmp_path):
     script = tmp_path / "work.py"
     script.write_text(PREAMBLE + work)
     running = subprocess.Popen(
-        [sys.executable, str(script)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+        [sys.executable, str(script)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        preexec_fn=hears_ctrl_c,
     )
     try:
         assert running.stdout.readline() == "ready\n"
