@@ -29,7 +29,7 @@ def synthetic(n_rows, n_columns, seed=0):
 
 def time_cover(n_rows, n_columns, fast):
     """Cover a synthetic table once the kernels are loaded; say how long it took and what it took."""
-    from onbmacf.cover import build_cover
+    from onbmacf._balls.cover import build_cover
 
     build_cover(*synthetic(1000, n_columns), fast=fast)
     Z, labels = synthetic(n_rows, n_columns)

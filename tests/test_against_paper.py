@@ -13,9 +13,9 @@ from hypothesis import given, settings
 
 import paper
 from onbmacf import ONBMACF, Feature, Schema
-from onbmacf.associate import home_balls
-from onbmacf.cover import build_cover
-from onbmacf.geometry import Balls, crossing
+from onbmacf._balls.associate import home_balls
+from onbmacf._balls.cover import build_cover
+from onbmacf._balls.geometry import Balls, crossing
 from paper_space import encode, learn_space
 from strategies import (
     Association,

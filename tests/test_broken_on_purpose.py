@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import Phase, find, settings
 
-import onbmacf.cover
+import onbmacf._balls.cover
 from strategies import LabelledGrid, labelled_grids
 
 SLIPS = {
@@ -28,7 +28,7 @@ SLIPS = {
 
 @pytest.mark.parametrize("right, wrong", SLIPS.values(), ids=SLIPS)
 def test_a_slip_in_the_cover_is_seen(right, wrong, monkeypatch):
-    source = Path(onbmacf.cover.__file__).read_text(encoding="utf-8")
+    source = Path(onbmacf._balls.cover.__file__).read_text(encoding="utf-8")
     assert source.count(right) == 1, "the line this slip breaks is gone: update SLIPS"
     broken = types.ModuleType("broken_cover")
     monkeypatch.setitem(sys.modules, broken.__name__, broken)

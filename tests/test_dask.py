@@ -10,10 +10,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from onbmacf import ONBMACF, cover
-from onbmacf.cover import build_cover
+from onbmacf import ONBMACF
+from onbmacf._balls import cover
+from onbmacf._balls.cover import build_cover
+from onbmacf._base.executor import run_all, shares
 from onbmacf.errors import ModelError, OnbmacfWarning, ParameterError
-from onbmacf.executor import run_all, shares
 
 distributed = pytest.importorskip("distributed")
 dd = pytest.importorskip("dask.dataframe")

@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 
 from onbmacf import ONBMACF, Relaxation
+from onbmacf._balls.cover import build_cover
 from onbmacf.bench.datasets import DESCRIPTIONS, load_task
 from onbmacf.bench.network import trained_network
-from onbmacf.cover import build_cover
 
 N_ROWS = 200
 N_ALONE = int(os.environ.get("ONBMACF_ALONE_ROWS", "10"))  # rows asked one by one

@@ -6,7 +6,7 @@ import pytest
 
 from conftest import dose_model
 from onbmacf import ONBMACF, Schema
-from onbmacf.wording import html_table, shown
+from onbmacf._text.wording import html_table, shown
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 
 from onbmacf import ONBMACF, Feature, Relaxation, Schema
-from onbmacf.geometry import Balls, crossing
+from onbmacf._balls.geometry import Balls, crossing
 
 POINTS = pd.DataFrame(
     [(1, 4), (0, 2), (1, 8), (2, 1), (7, 4), (8, 3), (7, 8), (7, 0)], columns=["x", "y"], index=list("ABCDEFGH")

@@ -14,7 +14,7 @@ PREAMBLE = """
 import sys, time
 import numpy as np, pandas as pd
 from onbmacf import ONBMACF
-from onbmacf.cover import build_cover
+from onbmacf._balls.cover import build_cover
 
 def model(rows):
     time.sleep(0.05)

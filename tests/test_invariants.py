@@ -9,8 +9,8 @@ from hypothesis import given, settings
 
 from conftest import dose_model
 from onbmacf import ONBMACF, Relaxation, Schema
-from onbmacf.cover import build_cover
-from onbmacf.distance import distances
+from onbmacf._balls.cover import build_cover
+from onbmacf._balls.distance import distances
 from strategies import ExplanationCase, LabelledGrid, explanation_cases, labelled_grids
 from test_against_paper import explained_by_the_package
 

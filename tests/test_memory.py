@@ -4,8 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from onbmacf import ONBMACF, _memory
-from onbmacf.cover import build_cover
+from onbmacf import ONBMACF
+from onbmacf._balls.cover import build_cover
+from onbmacf._base import memory as _memory
 from onbmacf.errors import NotEnoughMemoryError
 
 Z = np.random.default_rng(0).random((400, 3))

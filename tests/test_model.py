@@ -10,8 +10,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 from onbmacf import ONBMACF, Feature, Schema
-from onbmacf.model import FAILED, BlackBox
-from onbmacf.table import TableForm
+from onbmacf._rows.form import TableForm
+from onbmacf._rows.model import FAILED, BlackBox
 
 TABLE = pd.DataFrame({"x": np.linspace(0, 1, 40), "y": np.arange(40) % 7})
 LABELS = (TABLE["x"] > 0.5).astype(int)

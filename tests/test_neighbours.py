@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from onbmacf._cover_fast import NearestRows
-from onbmacf.neighbours import SMALL, Neighbours, is_near, nearest_rows
+from onbmacf._balls.kernels import NearestRows
+from onbmacf._balls.neighbours import SMALL, Neighbours, is_near, nearest_rows
 
 
 @settings(max_examples=150, deadline=None, derandomize=True)

@@ -15,9 +15,9 @@ pytest.importorskip("matplotlib", reason="pictures need the extra 'plot'")
 pytest.importorskip("jinja2", reason="reports need the extra 'report'")
 
 from onbmacf import ONBMACF, Schema, audit, plots
-from onbmacf.formats import as_csv
+from onbmacf._text.formats import as_csv
+from onbmacf._text.wording import visible
 from onbmacf.report import About, audit_report
-from onbmacf.wording import visible
 from payloads import PAYLOADS
 
 URL = "http://127.0.0.1:9"

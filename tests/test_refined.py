@@ -9,10 +9,12 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 
-from onbmacf import ONBMACF, Relaxation, Schema, better, refine
-from onbmacf.candidates import Features, cut_changes, reduce_changes
+from onbmacf import ONBMACF, Relaxation, Schema
+from onbmacf._batch.factuals import _repeats
+from onbmacf._search import refined as better
+from onbmacf._search import tighten as refine
+from onbmacf._search.pairs import Features, cut_changes, reduce_changes
 from onbmacf.errors import ParameterError
-from onbmacf.questions import _repeats
 from strategies import ExplanationCase, explanation_cases
 from test_against_paper import explained_by_the_package
 

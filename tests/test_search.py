@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 
 from onbmacf import ONBMACF, Schema
-from onbmacf.candidates import Pairs, by_bound
+from onbmacf._search.pairs import Pairs, by_bound
+from onbmacf._search.search import chunks, rounds_of
 from onbmacf.errors import OnbmacfWarning
-from onbmacf.pipeline import chunks, rounds_of
 
 
 def wavy(rows):

@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from onbmacf.cover import BallCover
+    from onbmacf._balls.cover import BallCover
     from onbmacf.explainer import ONBMACF
     from onbmacf.explanation import Counterfactual, Explanation, Explanations, Relaxation, Semifactual
     from onbmacf.rules import Rule, Rules
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOME = {
-    "BallCover": "onbmacf.cover",
+    "BallCover": "onbmacf._balls.cover",
     "Counterfactual": "onbmacf.explanation",
     "Explanation": "onbmacf.explanation",
     "Explanations": "onbmacf.explanation",

@@ -5,11 +5,11 @@ load_heart  ->  a 32-16 network  ->  ONBMACF (age immutable)  ->  tables and sen
 
 from typing import Any, NamedTuple
 
+from onbmacf._text.wording import shown
 from onbmacf.datasets import load_heart
 from onbmacf.explainer import ONBMACF
 from onbmacf.explanation import Explanation, Explanations
 from onbmacf.schema import Schema
-from onbmacf.wording import shown
 
 
 class Demo(NamedTuple):

@@ -15,28 +15,28 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from onbmacf._check import check_between, check_choice, check_count, check_within, listed
-from onbmacf.associate import ASSOCIATIONS, home_balls
-from onbmacf.blocking import Wish, with_reasons
-from onbmacf.candidates import Features
-from onbmacf.constraints import Constraints
-from onbmacf.cover import COMPETITORS, build_cover, check_cover_memory
-from onbmacf.distance import Matrix, Metric, check_metric, distances
-from onbmacf.distributed import explain_on, explain_partitions, is_dask_frame
+from onbmacf._balls.associate import ASSOCIATIONS, home_balls
+from onbmacf._balls.cover import COMPETITORS, build_cover, check_cover_memory
+from onbmacf._balls.distance import Matrix, Metric, check_metric, distances
+from onbmacf._balls.geometry import BOUNDARIES
+from onbmacf._balls.neighbours import Neighbours
+from onbmacf._balls.recover import absorb
+from onbmacf._base.checks import check_between, check_choice, check_count, check_within, listed
+from onbmacf._base.executor import run_all
+from onbmacf._batch.distributed import explain_on, explain_partitions, is_dask_frame
+from onbmacf._batch.factuals import Part, Questions, answer, joined, search_part
+from onbmacf._batch.fit_checks import fit_warnings, probe_rows
+from onbmacf._batch.infeasible import Wish, with_reasons
+from onbmacf._disk.map_file import FittedMap
+from onbmacf._rows.constraints import Constraints
+from onbmacf._rows.form import TableForm
+from onbmacf._rows.model import BlackBox
+from onbmacf._rows.space import FeatureSpace, one_hot_height
+from onbmacf._search.pairs import Features
+from onbmacf._search.search import SEARCHES, STRATEGIES, Ground, chunks
 from onbmacf.errors import ModelError, OnbmacfWarning, ParameterError
-from onbmacf.executor import run_all
 from onbmacf.explanation import Explanations
-from onbmacf.fitted_map import FittedMap
-from onbmacf.geometry import BOUNDARIES
-from onbmacf.model import BlackBox
-from onbmacf.neighbours import Neighbours
-from onbmacf.pipeline import SEARCHES, STRATEGIES, Ground, chunks
-from onbmacf.probes import fit_warnings, probe_rows
-from onbmacf.questions import Part, Questions, answer, joined, search_part
-from onbmacf.recover import absorb
 from onbmacf.schema import Schema
-from onbmacf.space import FeatureSpace, one_hot_height
-from onbmacf.table import TableForm
 
 Rows = NDArray[np.intp]
 RELEASES = ("immutable", "nothing", "rules")

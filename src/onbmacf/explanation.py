@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from onbmacf import wording
+from onbmacf._text import wording
 
 
 class Relaxation(StrEnum):

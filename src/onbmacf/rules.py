@@ -15,7 +15,7 @@ from math import inf, isfinite
 from pathlib import Path
 from typing import Any
 
-from onbmacf._check import check_choice, check_count, did_you_mean, listed
+from onbmacf._base.checks import check_choice, check_count, did_you_mean, listed
 from onbmacf.errors import ParameterError
 
 DIRECTIONS = ("up", "down")

@@ -13,7 +13,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 import pandas as pd
 
-from onbmacf._check import check_choice, did_you_mean, listed
+from onbmacf._base.checks import check_choice, did_you_mean, listed
 from onbmacf.errors import ParameterError, TableError
 from onbmacf.rules import Rules
 

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from onbmacf import formats
+from onbmacf._text import formats
 from onbmacf.bench import tables
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from onbmacf import ONBMACF
-from onbmacf.cover import BYTES_PER_CELL, BYTES_PER_ROW, build_cover
+from onbmacf._balls.cover import BYTES_PER_CELL, BYTES_PER_ROW, build_cover
 
 pytestmark = pytest.mark.xdist_group("speed")
 

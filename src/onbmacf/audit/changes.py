@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from onbmacf._text.wording import shown
 from onbmacf.explanation import Explanations
 from onbmacf.schema import Feature, Schema
-from onbmacf.wording import shown
 
 PAIRS = ["first", "second", "count", "share", "expected", "lift"]
 SINGLES = ["feature", "count", "share", "share_of_its_changes"]

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from onbmacf._check import check_between, check_count, did_you_mean, listed
+from onbmacf._base.checks import check_between, check_count, did_you_mean, listed
 from onbmacf.audit.figures import first_lines, is_asked, is_released
 from onbmacf.errors import ParameterError
 from onbmacf.explanation import Explanations

@@ -8,11 +8,11 @@ from typing import Any
 
 import pandas as pd
 
+from onbmacf._text.wording import quoted, shown
 from onbmacf.audit.changes import changes_by_feature, pairs, semifactual_distances, single_changes
 from onbmacf.audit.figures import overview, released
 from onbmacf.explanation import Explanations
 from onbmacf.schema import Schema
-from onbmacf.wording import quoted, shown
 
 MOST_NAMED = 3
 FEW = 20  # counterfactuals or rows below which shares and gaps are no finding

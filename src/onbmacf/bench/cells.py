@@ -29,7 +29,7 @@ MANIFEST = "manifest.json"  # beside the cells of a run: which they are
 PACKAGE = Path(__file__).parents[1]
 LIBRARIES = ("numpy", "pandas", "scipy", "scikit-learn", "torch", "dice-ml")
 COMMON_CODE = (
-    *("schema.py", "space.py", "table.py"),
+    *("schema.py", "_rows/space.py", "_rows/form.py"),
     *(f"bench/{name}.py" for name in ("protocol", "datasets", "network", "metrics", "results", "cells")),
     "bench/methods/_*.py",
 )

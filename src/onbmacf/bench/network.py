@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from onbmacf._files import write_atomically
+from onbmacf._base.files import write_atomically
 from onbmacf.bench._torch import forward_net, nn, seeded, torch
 from onbmacf.bench.protocol import Labels, Matrix, Task
 

@@ -15,8 +15,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from onbmacf._rows.space import FeatureSpace
 from onbmacf.schema import Schema
-from onbmacf.space import FeatureSpace
 
 Matrix = NDArray[np.float64]
 Labels = NDArray[np.intp]

@@ -8,11 +8,11 @@ from typing import Any
 
 import pandas as pd
 
-from onbmacf._files import write_atomically
+from onbmacf._base.files import write_atomically
+from onbmacf._text.formats import as_csv, as_latex, as_markdown
 from onbmacf.bench import tables
 from onbmacf.bench.radar import radar
 from onbmacf.bench.results import collect, digest, read_manifest, summary
-from onbmacf.formats import as_csv, as_latex, as_markdown
 
 KEYS = ["dataset", "method"]
 EXTRA = ["redundancy_columns", "data_distance", "pairwise_distance", "distinct_changes", "n_ways"]

@@ -18,8 +18,8 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
-from onbmacf._check import check_count
-from onbmacf._files import write_atomically
+from onbmacf._base.checks import check_count
+from onbmacf._base.files import write_atomically
 from onbmacf.bench import cells as cells_module
 from onbmacf.bench.cells import MANIFEST, Cell
 

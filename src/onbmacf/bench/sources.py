@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from onbmacf._files import write_atomically
+from onbmacf._base.files import write_atomically
 from onbmacf.errors import OnbmacfWarning, StoreError
 
 ENVIRONMENT = "ONBMACF_DATA"

@@ -66,7 +66,7 @@ def _run(request: Request, out: Path, by: tuple[str, ...], most: int, seed: int,
     from onbmacf.cli.job import chosen_rows, prepare
     from onbmacf.cli.outputs import summary
     from onbmacf.cli.parts import StoppedError, explain_in_parts, parts_beside
-    from onbmacf.cli.tables import columns_of
+    from onbmacf.io.tables import columns_of
     from onbmacf.report import audit_report
 
     job = prepare(request)
@@ -93,14 +93,14 @@ def _about(job: Any, title: str) -> Any:
 
 
 def _line(sentence: str) -> str:
-    from onbmacf.wording import visible
+    from onbmacf._text.wording import visible
 
     return f"- {visible(sentence)}"
 
 
 def _check_out(out: Path) -> None:
     """Say before any work that a report cannot be written like this."""
-    from onbmacf._check import listed
+    from onbmacf._base.checks import listed
     from onbmacf.errors import ParameterError
     from onbmacf.report.render import SUFFIXES
 

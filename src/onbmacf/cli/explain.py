@@ -79,7 +79,7 @@ def _run(request: Request, kind: str, out: Path | None) -> None:
 
 
 def _deliver(answers: object, kind: str, out: Path | None) -> None:
-    from onbmacf._files import write_atomically
+    from onbmacf._base.files import write_atomically
     from onbmacf.cli.outputs import written
 
     text = written(answers, kind, width=None if out is None else 120)  # type: ignore[arg-type]

@@ -9,13 +9,13 @@ from typing import Any
 
 import pandas as pd
 
-from onbmacf.cli import tables
-from onbmacf.cli.models import load_model, trained
 from onbmacf.cli.request import Request
 from onbmacf.cli.terminal import say
 from onbmacf.datasets import load_heart
 from onbmacf.errors import ParameterError, TableError
 from onbmacf.explainer import ONBMACF
+from onbmacf.io import tables
+from onbmacf.io.models import load_model, trained
 from onbmacf.report.fingerprint import file_digest
 from onbmacf.rules import Rules
 from onbmacf.schema import Schema

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import numpy as np
 
-from onbmacf.fitted_map import FittedMap
-from onbmacf.wording import quoted, shown, visible
+from onbmacf._disk.map_file import FittedMap
+from onbmacf._text.wording import quoted, shown, visible
 
 
 def map_info(path: Path) -> str:

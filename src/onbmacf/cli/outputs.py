@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from onbmacf._check import listed
+from onbmacf._base.checks import listed
+from onbmacf._text.formats import as_csv, as_markdown
+from onbmacf._text.wording import quoted, shown, visible
 from onbmacf.errors import ParameterError
 from onbmacf.explanation import Counterfactual, Explanation, Explanations, Semifactual
-from onbmacf.formats import as_csv, as_markdown
-from onbmacf.wording import quoted, shown, visible
 
 SUFFIXES = {".csv": "csv", ".json": "json", ".txt": "sentences", ".md": "markdown"}
 

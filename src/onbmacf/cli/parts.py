@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from onbmacf import __version__, store
+from onbmacf import __version__
+from onbmacf._disk import store
 from onbmacf.cli.terminal import Progress
 from onbmacf.errors import StoreError
 from onbmacf.explainer import ONBMACF, PARAMETERS

@@ -5,7 +5,7 @@ import time
 import warnings
 from typing import Any
 
-from onbmacf.wording import visible
+from onbmacf._text.wording import visible
 
 EVERY = 2.0  # seconds between two lines of progress
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from onbmacf._check import check_choice
+from onbmacf._base.checks import check_choice
 from onbmacf.plots._axes import COLOURS, MARKERS, add_legend, bare, new_axes, set_ticks, set_titles, write
 
 AXIS_NAMES = {

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from onbmacf.wording import visible
+from onbmacf._text.wording import visible
 
 # Okabe and Ito's colours, from dark to light enough to differ in grey too.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#000000")

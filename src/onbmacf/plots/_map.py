@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from onbmacf._check import did_you_mean, listed
+from onbmacf._base.checks import did_you_mean, listed
+from onbmacf._text.wording import quoted
 from onbmacf.errors import ParameterError
 from onbmacf.plots._axes import COLOURS, MARKERS, STYLES, add_legend, bare, name, new_axes, set_ticks, set_titles
-from onbmacf.wording import quoted
 
 # A ball's shadow on two features, as the corners of radius 1.
 SHAPES = {

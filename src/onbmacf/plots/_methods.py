@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from onbmacf._check import listed
+from onbmacf._base.checks import listed
 from onbmacf.errors import ParameterError
 from onbmacf.plots._axes import COLOURS, MARKERS, STYLES, add_legend, bare, name, new_axes, set_ticks, set_titles, write
 

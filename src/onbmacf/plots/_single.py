@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from onbmacf._text.wording import quoted, shown
 from onbmacf.plots._axes import COLOURS, add_legend, bare, new_axes, set_ticks, set_titles, write
-from onbmacf.wording import quoted, shown
 
 THICK = 0.36
 

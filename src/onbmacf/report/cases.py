@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 
 from onbmacf import plots
+from onbmacf._text.wording import quoted, shown
 from onbmacf.explanation import Counterfactual, Explanation, Explanations, Relaxation
 from onbmacf.report.tables import picture, table
-from onbmacf.wording import quoted, shown
 
 FIRST_PICTURE = 1000  # ids of the cases' pictures, after all others
 

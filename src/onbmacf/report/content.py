@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from onbmacf import __version__, audit
+from onbmacf._text.wording import quoted, shown
 from onbmacf.explainer import ONBMACF, PARAMETERS
 from onbmacf.explanation import Explanations
 from onbmacf.report.cases import cases
@@ -19,7 +20,6 @@ from onbmacf.report.render import Report
 from onbmacf.report.sections import Groups, sections
 from onbmacf.report.tables import table
 from onbmacf.rules import describe
-from onbmacf.wording import quoted, shown
 
 LIMITS = (
     "A counterfactual is about the model, not about causes: it says what the model would answer to other values, not "

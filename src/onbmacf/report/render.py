@@ -5,11 +5,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from onbmacf._check import listed
-from onbmacf._files import write_atomically
+from onbmacf._base.checks import listed
+from onbmacf._base.files import write_atomically
+from onbmacf._text.formats import markdown_text
+from onbmacf._text.wording import visible
 from onbmacf.errors import ParameterError
-from onbmacf.formats import markdown_text
-from onbmacf.wording import visible
 
 SUFFIXES = {".html": "html", ".htm": "html", ".md": "markdown", ".markdown": "markdown"}
 

@@ -8,10 +8,10 @@ from typing import Any
 import pandas as pd
 
 from onbmacf import audit, plots
+from onbmacf._text.wording import shown
 from onbmacf.explanation import Explanations
 from onbmacf.report.tables import picture, table
 from onbmacf.schema import Schema
-from onbmacf.wording import shown
 
 MOST_PAIRS = 10
 MOST_GAPS = 40

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from onbmacf.wording import shown, visible
+from onbmacf._text.wording import shown, visible
 
 HEADS = {
     "n_rows": "rows",

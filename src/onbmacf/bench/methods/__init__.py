@@ -25,6 +25,7 @@ class Entry:
     also: tuple[str, ...] = ()  # files of the package, as patterns
 
 
+OWN_CODE = ("*.py", "_*/**/*.py")  # the method: the public modules and all private packages, kernels included
 REGISTRY: dict[str, Entry] = {
     "CEM": Entry("onbmacf.bench.methods.cem", "CEM"),
     "CEM-VAE": Entry("onbmacf.bench.methods.cem", "CEM", {"autoencoder_weight": 1.0}),
@@ -37,9 +38,9 @@ REGISTRY: dict[str, Entry] = {
     "WACHTER": Entry("onbmacf.bench.methods.wachter", "Wachter"),
     "NICE": Entry("onbmacf.bench.methods.nice", "NICE"),
     "ONB-MACF": Entry(
-        "onbmacf.bench.methods.onb", "OnbMacf", {"strategy": "paper", "search": "exhaustive"}, also=("*.py",)
+        "onbmacf.bench.methods.onb", "OnbMacf", {"strategy": "paper", "search": "exhaustive"}, also=OWN_CODE
     ),
-    "ONB-MACF+": Entry("onbmacf.bench.methods.onb", "OnbMacf", also=("*.py",)),
+    "ONB-MACF+": Entry("onbmacf.bench.methods.onb", "OnbMacf", also=OWN_CODE),
 }
 
 

@@ -1,0 +1,153 @@
+"""Algorithm 1: cover the labelled rows with class-pure open balls.
+
+    Z, labels  ->  nearest_enemy  ->  reach  ->  greedy_cover (per class)  ->  BallCover
+
+Symbols: docs/glossary.md. "Line n" is line n of Algorithm 1. Departures: docs/decisions/0001 to 0004.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onbmacf._balls.distance import Matrix, Metric, blocks, check_metric, distances
+from onbmacf._base.checks import check_choice
+from onbmacf._base.memory import check_memory
+from onbmacf.errors import ParameterError
+
+Rows = NDArray[np.intp]
+LARGE = 1e9  # cells of rows x rows x columns: the plain functions take some seconds there
+BYTES_PER_CELL, BYTES_PER_ROW = 24, 100  # of the encoded table: what the compiled cover was measured to take
+COMPETITORS = ("uncovered", "all")
+
+
+@dataclass(frozen=True, eq=False)
+class BallCover:
+    """A cover held as parallel arrays, one entry per ball, in the order chosen."""
+
+    centers: Rows  # l: row of the table
+    radii: Matrix  # r(l): distance to the nearest enemy
+    labels: Rows  # c(l)
+    owner: Rows  # per row: the ball that covered it first
+    reach: Matrix  # per row: the radius a ball centred on it would have
+
+    def __len__(self) -> int:
+        return len(self.centers)
+
+    def members(self, ball: int) -> Rows:
+        """Return G(l): the rows this ball was chosen to cover."""
+        return np.flatnonzero(self.owner == ball)
+
+    @property
+    def is_degenerate(self) -> NDArray[np.bool_]:
+        """Per ball: whether an enemy lies on its very centre, so that it covers its own point only."""
+        return self.radii == 0
+
+
+def build_cover(
+    Z: Matrix,
+    labels: Rows,
+    metric: Metric = "manhattan",
+    competitors: str = "uncovered",
+    *,
+    fast: bool | None = None,
+    threads: int | None = None,
+    client: Any = None,
+) -> BallCover:
+    """Cover the rows of each label with open balls that hold no row of another label.
+
+    labels are integer codes. With competitors="all" every row of the class may become a centre, also one that
+    is covered already (the paper's text); by default only uncovered ones may (its line 8). `fast` picks the compiled
+    twins of `nearest_enemy` and `greedy_cover`, which give the same cover; None lets the size of the table decide.
+    A Dask client shares out what can be shared out of the compiled twins; it too gives the same cover.
+    """
+    check_metric(metric)
+    check_choice("competitors", competitors, COMPETITORS)
+    classes = np.unique(labels)
+    if len(classes) < 2:
+        raise ParameterError("a cover needs two labels: with one there is nothing to be counter to.")
+    if fast is None:
+        fast = is_large(len(Z), Z.shape[1])
+    check_cover_memory(len(Z), Z.shape[1], 0 if fast and isinstance(metric, str) else np.bincount(labels).max())
+    reach = line_9(Z, labels, metric, fast, threads, client)
+    owner = np.empty(len(Z), dtype=np.intp)
+    centers: list[Rows] = []
+    n_balls = 0
+    for label in classes:  # line 3
+        rows = np.flatnonzero(labels == label)  # line 4
+        chosen, owned = lines_6_to_18(Z[rows], reach[rows], metric, competitors, fast, threads, client)
+        centers.append(rows[chosen])
+        owner[rows] = owned + n_balls
+        n_balls += len(chosen)
+    center = np.concatenate(centers)
+    return BallCover(center, reach[center], labels[center].astype(np.intp), owner, reach)
+
+
+def check_cover_memory(n_rows: int, n_columns: int, n_matrix: int = 0) -> None:
+    """Raise an error if a cover will not fit into memory; n_matrix is the rows of the plain functions' matrix."""
+    needed = n_rows * (BYTES_PER_CELL * n_columns + BYTES_PER_ROW) + 2.0 * n_matrix**2
+    remedy = "Fit fewer rows, or with metric='manhattan'." if n_matrix else "Fit fewer rows or columns."
+    check_memory(needed, f"a cover of {n_rows:,} rows x {n_columns:,} encoded columns", remedy)
+
+
+def is_large(n_rows: int, n_columns: int) -> bool:
+    """Say whether a table is worth the compiled twins, which take seconds to load, and more the first time."""
+    return n_rows * n_rows * n_columns > LARGE
+
+
+def line_9(
+    Z: Matrix, labels: Rows, metric: Metric, fast: bool, threads: int | None = None, client: Any = None
+) -> Matrix:
+    """Return the nearest enemy's distance of every row, by the plain function or its compiled twin."""
+    if fast and isinstance(metric, str):
+        from onbmacf._balls.kernels import nearest_enemy_fast
+
+        return nearest_enemy_fast(Z, labels, metric, threads, client)
+    return nearest_enemy(Z, labels, metric)
+
+
+def lines_6_to_18(
+    Z: Matrix,
+    reach: Matrix,
+    metric: Metric,
+    competitors: str,
+    fast: bool,
+    threads: int | None = None,
+    client: Any = None,
+) -> tuple[Rows, Rows]:
+    """Return the greedy cover of one label, by the plain function or its compiled twin."""
+    if fast and isinstance(metric, str):
+        from onbmacf._balls.kernels import greedy_cover_fast
+
+        return greedy_cover_fast(Z, reach, metric, competitors, threads, client)
+    return greedy_cover(Z, reach, metric, competitors)
+
+
+def nearest_enemy(Z: Matrix, labels: Rows, metric: Metric) -> Matrix:
+    """Line 9 for every row: the distance to the nearest row of another label."""
+    reach = np.empty(len(Z))
+    for label in np.unique(labels):
+        rows, enemies = np.flatnonzero(labels == label), np.flatnonzero(labels != label)  # lines 4, 5
+        for part in blocks(len(rows), len(enemies)):
+            reach[rows[part]] = distances(Z[rows[part]], Z[enemies], metric).min(axis=1)
+    return reach
+
+
+def greedy_cover(Z: Matrix, reach: Matrix, metric: Metric, competitors: str = "uncovered") -> tuple[Rows, Rows]:
+    """Lines 6-18 for the rows of one label: centres in the order chosen, and the owner of each row."""
+    within = np.empty((len(Z), len(Z)), dtype=bool)  # line 10: who lies in whose ball
+    for part in blocks(len(Z), len(Z)):
+        apart = distances(Z[part], Z, metric)
+        within[part] = (apart < reach[part, np.newaxis]) | (apart == 0)  # decision 0003
+    gains = within.sum(axis=1)
+    owner = np.full(len(Z), -1, dtype=np.intp)
+    centers: list[int] = []
+    while (uncovered := owner < 0).any():  # line 6
+        allowed = uncovered if competitors == "uncovered" else np.ones_like(uncovered)  # line 8
+        center = int(np.argmax(np.where(allowed, gains, -1)))  # lines 11-14; argmax takes the lowest row
+        gained = within[center] & uncovered
+        owner[gained] = len(centers)  # lines 16, 17
+        centers.append(center)
+        gains -= within[:, gained].sum(axis=1)
+    return np.array(centers, dtype=np.intp), owner

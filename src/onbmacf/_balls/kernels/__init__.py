@@ -1,0 +1,14 @@
+"""Algorithm 1 without the distance matrix: the same cover bit for bit, in memory proportional to the table.
+
+    Z, labels  ->  nearest_enemy_fast  ->  reach
+    Z, reach of one class  ->  greedy_cover_fast  ->  centers, owner
+    Z, points  ->  NearestRows  ->  the nearest rows of each point
+
+`sums` says what is compared, `grid` makes most comparisons cheap, `leaves` avoids most of them.
+"""
+
+from onbmacf._balls.kernels.enemies import nearest_enemy_fast
+from onbmacf._balls.kernels.greedy import greedy_cover_fast
+from onbmacf._balls.kernels.nearest import NearestRows
+
+__all__ = ["NearestRows", "greedy_cover_fast", "nearest_enemy_fast"]

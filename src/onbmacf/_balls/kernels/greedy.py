@@ -1,0 +1,191 @@
+"""Algorithm 1 lines 6-19 for one class: the lazy greedy cover.
+
+    Z, reach of one class  ->  greedy_cover_fast  ->  centers, owner
+
+A ball's gain only falls while rows get covered, so a gain counted earlier is an upper bound. The heap holds
+one bound per row; the top row is counted afresh, and wins if no other bound beats it.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onbmacf._balls.kernels.grid import Grid, bracket, to_grid
+from onbmacf._balls.kernels.leaves import GONE, LEAF, Leaves, box_sums, build_leaves, count_within, leaf_sums
+from onbmacf._balls.kernels.sums import exact_sum, to_limits
+from onbmacf._base.executor import run_all, shares
+from onbmacf._base.jit import kernel, map_chunks
+
+CHUNK = 4  # leaves per task
+TURNS = 2000  # looks at the heap per call, so that Ctrl-C is heard
+
+
+def greedy_cover_fast(
+    Z: NDArray[np.float64],
+    reach: NDArray[np.float64],
+    metric: str = "manhattan",
+    competitors: str = "uncovered",
+    threads: int | None = None,
+    client: Any = None,
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Cover the rows of one class; return the centers in the order chosen, and per row its first ball.
+
+    With a Dask client its workers bound the gains; the choice, one ball after the other, is made here.
+    """
+    grid, limits = to_grid(Z, metric), to_limits(reach, metric)
+    leaves = build_leaves(grid, np.arange(len(Z)))
+    heap = np.sort(_keys(_bound_gains(grid, limits, leaves, threads, client)))
+    owner, centers = np.full(len(Z), -1), np.empty(len(Z), np.intp)
+    size, balls, left, goal = len(Z), 0, len(Z), len(Z) // 2
+    while left > 0:
+        size, balls, left = _advance(
+            grid, limits, leaves, competitors == "all", heap, size, owner, centers, balls, goal
+        )
+        if 0 < left <= goal:
+            leaves, goal = build_leaves(grid, np.flatnonzero(owner < 0)), left // 2
+    return centers[:balls].copy(), owner
+
+
+def _keys(gains: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return one number per row that is lowest for the largest gain, then for the lowest row."""
+    return (len(gains) - gains) * len(gains) + np.arange(len(gains))
+
+
+def _bound_gains(
+    grid: Grid, limits: NDArray[np.float64], leaves: Leaves, threads: int | None, client: Any = None
+) -> NDArray[np.int64]:
+    """Return an upper bound on the gain of each row's ball."""
+    gains = np.zeros(len(limits), np.int64)
+
+    def work(start: int, stop: int) -> None:
+        _bound(grid, limits, leaves, start, stop, gains)
+
+    if client is None:
+        map_chunks(work, len(leaves.rows), CHUNK, threads)
+    else:
+        spans = shares(len(leaves.rows), client, least=CHUNK)
+        parts = run_all(partial(_bound_of, grid, limits, leaves), spans, describe="ball sizes", client=client)
+        gains[leaves.rows[leaves.rows >= 0]] = np.concatenate(parts)
+    return gains
+
+
+def _bound_of(grid: Grid, limits: NDArray[np.float64], leaves: Leaves, span: slice) -> NDArray[np.int64]:
+    """Return the bound of each row of some leaves, leaf by leaf."""
+    gains, rows = np.zeros(len(limits), np.int64), leaves.rows[span]
+    _bound(grid, limits, leaves, span.start, span.stop, gains)
+    return gains[rows[rows >= 0]]
+
+
+@kernel
+def _bound(grid: Grid, limits: Any, leaves: Leaves, start: int, stop: int, gains: Any) -> None:
+    """Line 10 for the rows of leaves `start` to `stop`, off the grid alone: no fewer than the ball covers."""
+    near, far = np.empty(len(leaves.rows), np.int16), np.empty(len(leaves.rows), np.int16)
+    sums, metric = np.empty(LEAF, np.int16), grid.ruler.metric
+    for own in range(start, stop):
+        for row in leaves.rows[own, : leaves.live[own]]:
+            maybe = bracket(limits[row], grid.ruler)[1]
+            box_sums(grid.points[row], leaves, metric, near, far)
+            for leaf in range(len(near)):
+                if near[leaf] > maybe:
+                    continue
+                if far[leaf] <= maybe:
+                    gains[row] += leaves.live[leaf]
+                elif leaf_sums(grid.points[row], leaves, leaf, metric, sums) <= maybe:
+                    gains[row] += count_within(sums, maybe)
+
+
+@kernel
+def _count(grid: Grid, limit: Any, leaves: Leaves, row: int, near: Any, far: Any, sums: Any) -> Any:
+    """Line 10: the size of P, the uncovered rows within the limit of `row`."""
+    gain, z, metric = 0, grid.Z[row], grid.ruler.metric
+    sure, maybe = bracket(limit, grid.ruler)
+    box_sums(grid.points[row], leaves, metric, near, far)
+    for leaf in range(len(near)):
+        if near[leaf] > maybe or leaves.live[leaf] == 0:
+            continue
+        certain = sure if grid.tame[row] and leaves.tame[leaf] else np.int16(-1)
+        if far[leaf] <= certain:
+            gain += leaves.live[leaf]
+        elif leaf_sums(grid.points[row], leaves, leaf, metric, sums) <= maybe:
+            inside = count_within(sums, certain)
+            gain += inside
+            if inside < count_within(sums, maybe):
+                for at in range(LEAF):
+                    if certain < sums[at] <= maybe:
+                        gain += exact_sum(z, grid.Z[leaves.rows[leaf, at]], metric) <= limit
+    return gain
+
+
+@kernel
+def _take(grid: Grid, limit: Any, leaves: Leaves, row: int, near: Any, sums: Any, owner: Any, ball: int) -> Any:
+    """Lines 17-18: give the uncovered rows within the limit of `row` to `ball`; return how many."""
+    gain, metric = 0, grid.ruler.metric
+    maybe = bracket(limit, grid.ruler)[1]
+    for leaf in range(len(near)):
+        if near[leaf] > maybe or leaf_sums(grid.points[row], leaves, leaf, metric, sums) > maybe:
+            continue
+        for at in range(LEAF):
+            if sums[at] <= maybe:
+                other = leaves.rows[leaf, at]
+                if exact_sum(grid.Z[row], grid.Z[other], metric) <= limit:
+                    owner[other], leaves.gone[leaf, at] = ball, GONE
+                    leaves.live[leaf] -= 1
+                    gain += 1
+    return gain
+
+
+@kernel
+def _sift(heap: Any, size: int) -> None:
+    """Let the top of the heap sink to its place."""
+    at, key = 0, heap[0]
+    while 2 * at + 1 < size:
+        least = 2 * at + 1
+        if least + 1 < size and heap[least + 1] < heap[least]:
+            least += 1
+        if heap[least] >= key:
+            break
+        heap[at] = heap[least]
+        at = least
+    heap[at] = key
+
+
+@kernel
+def _advance(
+    grid: Grid,
+    limits: Any,
+    leaves: Leaves,
+    all_compete: bool,
+    heap: Any,
+    size: int,
+    owner: Any,
+    centers: Any,
+    balls: int,
+    goal: int,
+) -> Any:
+    """Lines 6-19 for TURNS looks at the top of the heap, or until only `goal` rows are uncovered.
+
+    Line 11 asks for strictly more, so a tie goes to the lower row number: it has the lower key.
+    """
+    near, far = np.empty(len(leaves.rows), np.int16), np.empty(len(leaves.rows), np.int16)
+    sums, total, left = np.empty(LEAF, np.int16), len(limits), leaves.live.sum()
+    for _ in range(TURNS):
+        if left <= goal:  # line 6
+            break
+        row, gain = heap[0] % total, 0
+        if all_compete or owner[row] < 0:  # line 8
+            gain = _count(grid, limits[row], leaves, row, near, far, sums)  # lines 9-10
+        heap[0] = (total - gain) * total + row
+        if gain == 0:  # covered, or nothing left to gain
+            size -= 1
+            heap[0] = heap[size]
+        elif (size < 2 or heap[0] < heap[1]) and (size < 3 or heap[0] < heap[2]):  # line 11
+            if _take(grid, limits[row], leaves, row, near, sums, owner, balls) != gain:
+                raise RuntimeError("A ball took other rows than were counted: the grid's bracket is wrong.")
+            centers[balls], left = row, left - gain
+            balls += 1
+        _sift(heap, size)
+    return size, balls, left

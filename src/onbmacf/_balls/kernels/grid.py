@@ -1,0 +1,127 @@
+"""The table on a grid of 16-bit integers: four times the lanes of float64, and a certified bracket per limit.
+
+    Z  ->  to_grid  ->  Grid          limit  ->  bracket  ->  (sure, maybe)
+
+A coarse sum is the sum of the integer gaps between two grid points. For two tame rows
+
+    coarse sum <= sure   implies  sum <= limit            coarse sum > maybe   implies  sum > limit
+
+so only the thin band between is summed in float64. A row with a coordinate outside its column's window (a
+gross outlier) is put on the window's edge and is not tame: that only shortens its gaps, so `maybe` holds for
+it and `sure` does not. Squared gaps keep their upper 16 bits, which loses less than one unit per column.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onbmacf._balls.kernels.sums import EUCLIDEAN, MANHATTAN, METRICS
+from onbmacf._base.jit import inlined
+
+TOP = 16383  # the largest coarse sum
+UNIT = 65536.0  # squared steps in one unit of a euclidean coarse sum
+SLACK = 0.01  # steps: far above the rounding errors of all arithmetic on sums up to TOP steps
+TAILS = (0.0, 0.001, 0.01, 0.05)  # shares of a column's values that its window may leave out at either end
+GROSS = 8.0  # leave out more only if it makes the windows this much narrower
+BULK = 0.8  # and if this share of the rows stays inside them
+SAMPLE = 20_000  # rows that the windows are read off
+
+
+class Ruler(NamedTuple):
+    """What turns a limit into its bracket."""
+
+    step: float  # the length of one grid step
+    error: float  # steps: how far the coarse distance of two tame rows may be from their distance
+    columns: int
+    metric: int
+
+
+class Grid(NamedTuple):
+    """The rows and their grid points."""
+
+    Z: NDArray[np.float64]
+    points: NDArray[np.int16]  # as Z
+    tame: NDArray[np.bool_]  # per row: inside every column's window
+    ruler: Ruler
+
+
+def to_grid(Z: NDArray[np.float64], metric: str) -> Grid:
+    """Put the rows on the finest grid whose coarse sums stay within TOP."""
+    Z, code = np.require(Z, np.float64, ["C", "W"]), METRICS[metric]
+    points, tame, worst = np.empty(Z.shape, np.int16), np.ones(len(Z), bool), np.zeros(Z.shape[1])
+    with np.errstate(over="ignore", invalid="ignore"):
+        low, high = _windows(Z, code)
+        step = _step(high - low, code)
+        for column in range(Z.shape[1]):
+            place = (Z[:, column] - low[column]) / step
+            last = np.floor((high[column] - low[column]) / step)
+            points[:, column] = np.nan_to_num(np.clip(np.rint(place), 0.0, last))
+            misses = np.abs(place - points[:, column])
+            tame &= misses <= 1.0
+            worst[column] = misses.max(initial=0.0, where=misses <= 1.0)
+    return Grid(Z, points, tame, Ruler(step, _length(2 * worst, code) + SLACK, Z.shape[1], code))
+
+
+def grid_window(Z: NDArray[np.float64], metric: str) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
+    """Return where the grid of these rows begins and ends in each column, and its step."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        low, high = _windows(Z, METRICS[metric])
+        return low, high, _step(high - low, METRICS[metric])
+
+
+def _windows(Z: NDArray[np.float64], metric: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return each column's window: its range, or the bulk of it where gross outliers stretch the range."""
+    lowest, highest = Z.min(axis=0), Z.max(axis=0)
+    low, high = lowest, highest
+    sample = Z[:: -(-len(Z) // SAMPLE)]
+    for tail in TAILS[1:]:
+        inner = np.quantile(sample, [tail, 1 - tail], axis=0, method="nearest")
+        reserve = 2 * (inner[1] - inner[0])
+        lower, upper = np.maximum(lowest, inner[0] - reserve), np.minimum(highest, inner[1] + reserve)
+        gross = _length(high - low, metric) > GROSS * _length(upper - lower, metric)
+        if gross and ((sample >= lower) & (sample <= upper)).all(axis=1).mean() >= BULK:
+            low, high = lower, upper
+    return low, high
+
+
+def _length(gaps: NDArray[np.float64], metric: int) -> float:
+    """Return the distance that these gaps, one per column, add up to."""
+    if metric == MANHATTAN:
+        return float(gaps.sum())
+    return float(np.sqrt((gaps**2).sum()) if metric == EUCLIDEAN else gaps.max())
+
+
+def _step(widths: NDArray[np.float64], metric: int) -> float:
+    """Return the smallest step that keeps coarse sums within TOP, made one over a whole number below 1.
+
+    The values 0 and 1 of binary columns then lie on the grid and add no error.
+    """
+    step = _length(widths, metric) / (np.sqrt(TOP * UNIT) if metric == EUCLIDEAN else TOP) * (1 + 1e-9)
+    if not 0.0 < step < np.inf:
+        return 1.0
+    return 1.0 / np.floor(1.0 / step) if 1e-9 < step < 1.0 else step
+
+
+@inlined
+def bracket(limit: Any, ruler: Ruler) -> Any:
+    """Return (sure, maybe) for a limit: see the top of this file."""
+    distance = np.sqrt(limit) if ruler.metric == EUCLIDEAN else limit
+    inner, outer = distance / ruler.step - ruler.error, distance / ruler.step + ruler.error
+    if ruler.metric == EUCLIDEAN:
+        inner = inner * inner / UNIT - ruler.columns if inner > 0.0 else -1.0
+        outer = outer * outer / UNIT
+    sure = np.int16(min(inner, TOP)) if inner >= 0.0 else np.int16(-1)
+    return sure, np.int16(min(outer, TOP))
+
+
+@inlined
+def plus(total: Any, gap: Any, metric: int) -> Any:
+    """Return a coarse sum with one column's gap added."""
+    if metric == MANHATTAN:
+        return np.int16(total + gap)
+    if metric == EUCLIDEAN:
+        return np.int16(total + ((np.int32(gap) * np.int32(gap)) >> 16))
+    return max(total, gap)

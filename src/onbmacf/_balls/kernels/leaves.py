@@ -1,0 +1,116 @@
+"""Rows in leaves of neighbours, each leaf in a box: boxes are skipped or counted whole, the rest is scanned.
+
+    Grid, rows  ->  build_leaves  ->  Leaves
+
+A leaf holds the grid points of up to 128 rows column by column, so that one instruction works on many rows.
+Box tests are exact: integer gaps to the nearest (farthest) corner are never above (below) a row's inside.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onbmacf._balls.kernels.grid import TOP, Grid, plus
+from onbmacf._base.jit import inlined
+
+LEAF = 128  # rows in a leaf
+GONE = TOP + 1  # coarse sums start here for rows that are covered, and for the empty places of the last leaf
+
+
+class Leaves(NamedTuple):
+    """Leaves as parallel arrays."""
+
+    rows: NDArray[np.int64]  # (leaves, LEAF): row numbers, -1 in empty places
+    points: NDArray[np.int16]  # (leaves, features, LEAF)
+    gone: NDArray[np.int16]  # (leaves, LEAF): 0 or GONE
+    live: NDArray[np.int64]  # per leaf: rows not gone
+    tame: NDArray[np.bool_]  # per leaf: all rows are
+    low: NDArray[np.int16]  # (features, leaves): the box
+    high: NDArray[np.int16]
+
+
+def build_leaves(grid: Grid, rows: NDArray[np.int64]) -> Leaves:
+    """Put the rows into leaves, halving the widest side of a box until its rows fit into one leaf."""
+    order = _kd_order(grid.points, rows)
+    count = -(-len(order) // LEAF)
+    places = np.full(count * LEAF, -1)
+    places[: len(order)] = order
+    filled = np.where(places < 0, order[-1], places).reshape(count, LEAF)
+    points = np.ascontiguousarray(grid.points[filled].transpose(0, 2, 1))
+    gone = np.where(places < 0, GONE, 0).astype(np.int16).reshape(count, LEAF)
+    return Leaves(
+        rows=places.reshape(count, LEAF),
+        points=points,
+        gone=gone,
+        live=(gone == 0).sum(axis=1),
+        tame=np.all(grid.tame[filled], axis=1),
+        low=np.ascontiguousarray(points.min(axis=2).T),
+        high=np.ascontiguousarray(points.max(axis=2).T),
+    )
+
+
+def _kd_order(points: NDArray[np.int16], rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the rows reordered so that each run of LEAF rows is a leaf."""
+    order, spans = rows.copy(), [(0, len(rows))]
+    while spans:
+        start, stop = spans.pop()
+        leaves = -(-(stop - start) // LEAF)
+        if leaves > 1:
+            here = points[order[start:stop]]
+            side = np.argmax(here.max(axis=0).astype(int) - here.min(axis=0))
+            half = leaves // 2 * LEAF
+            order[start:stop] = order[start:stop][np.argpartition(here[:, side], half)]
+            spans += [(start, start + half), (start + half, stop)]
+    return order
+
+
+def join_leaves(forest: list[Leaves]) -> Leaves:
+    """Return the leaves of several classes as one structure, class after class."""
+    sides = {"low", "high"}  # leaves are their second axis
+    return Leaves(
+        *(
+            np.concatenate([getattr(leaves, name) for leaves in forest], axis=1 if name in sides else 0)
+            for name in Leaves._fields
+        )
+    )
+
+
+@inlined
+def box_sums(point: Any, leaves: Leaves, metric: int, near: Any, far: Any) -> None:
+    """Write the coarse sums from `point` to the nearest and the farthest corner of every box."""
+    near[:] = 0
+    far[:] = 0
+    for column in range(len(point)):
+        here, lows, highs = point[column], leaves.low[column], leaves.high[column]
+        for leaf in range(len(near)):
+            below, above = np.int16(lows[leaf] - here), np.int16(here - highs[leaf])
+            near[leaf] = plus(near[leaf], max(below, above, np.int16(0)), metric)
+            far[leaf] = plus(far[leaf], max(np.int16(-below), np.int16(-above)), metric)
+
+
+@inlined
+def leaf_sums(point: Any, leaves: Leaves, leaf: int, metric: int, sums: Any) -> Any:
+    """Write the coarse sums from `point` to the rows of one leaf; return the smallest."""
+    points, gone = leaves.points[leaf], leaves.gone[leaf]
+    for at in range(LEAF):
+        sums[at] = gone[at]
+    for column in range(len(point)):
+        here = point[column]
+        for at in range(LEAF):
+            sums[at] = plus(sums[at], np.int16(abs(np.int16(here - points[column, at]))), metric)
+    least = sums[0]
+    for at in range(LEAF):
+        least = min(least, sums[at])
+    return least
+
+
+@inlined
+def count_within(sums: Any, most: Any) -> Any:
+    """Return how many coarse sums of a leaf are at most `most`."""
+    count = np.int16(0)
+    for at in range(LEAF):
+        count = np.int16(count + np.int16(sums[at] <= most))
+    return count

@@ -1,0 +1,84 @@
+"""The k nearest rows of new points, by the same grid and leaves as the cover: exact, ties to the lower row.
+
+Z  ->  NearestRows  ->  rows of the k nearest, nearest first, per point
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onbmacf._balls.kernels.grid import SLACK, TOP, Grid, Ruler, bracket, grid_window, to_grid
+from onbmacf._balls.kernels.leaves import LEAF, Leaves, box_sums, build_leaves, leaf_sums
+from onbmacf._balls.kernels.sums import exact_sum
+from onbmacf._base.jit import kernel, map_chunks
+
+CHUNK = 64  # points per task
+
+
+class NearestRows:
+    """An index of rows under the Euclidean metric."""
+
+    def __init__(self, Z: NDArray[np.float64]) -> None:
+        grid = to_grid(Z, "euclidean")
+        self._low, self._high, self._step = grid_window(grid.Z, "euclidean")
+        # A new point may lie half a step off the grid in every column, and so may a row.
+        error = float(np.sqrt(Z.shape[1])) + SLACK
+        self._grid = grid._replace(ruler=Ruler(grid.ruler.step, error, Z.shape[1], grid.ruler.metric))
+        self._leaves = build_leaves(grid, np.arange(len(Z)))
+
+    def rows(self, points: NDArray[np.float64], k: int, threads: int | None = None) -> NDArray[np.intp]:
+        """Return the row numbers of the k nearest rows of each point, nearest first."""
+        points = np.ascontiguousarray(points)
+        last = np.floor((self._high - self._low) / self._step)
+        coarse = np.clip(np.rint((points - self._low) / self._step), 0.0, last).astype(np.int16)
+        found = np.full((len(points), k), -1, dtype=np.int64)
+
+        def work(start: int, stop: int) -> None:
+            _nearest_rows(self._grid, self._leaves, points, coarse, start, stop, found)
+
+        map_chunks(work, len(points), CHUNK, threads)
+        return found
+
+
+@kernel
+def _nearest_rows(grid: Grid, leaves: Leaves, points: Any, coarse: Any, start: int, stop: int, found: Any) -> None:
+    near, far = np.empty(len(leaves.rows), np.int16), np.empty(len(leaves.rows), np.int16)
+    sums, totals = np.empty(LEAF, np.int16), np.empty(found.shape[1])
+    for line in range(start, stop):
+        box_sums(coarse[line], leaves, grid.ruler.metric, near, far)
+        _nearest_of(grid, leaves, points[line], coarse[line], near, sums, totals, found[line])
+
+
+@kernel
+def _nearest_of(grid: Grid, leaves: Leaves, z: Any, point: Any, near: Any, sums: Any, totals: Any, rows: Any) -> None:
+    """Keep the smallest sums met so far in order; boxes and rows that cannot be below the last are skipped."""
+    totals[:] = np.inf
+    maybe, last = np.int16(TOP), len(totals) - 1
+    closest = near.argmin()
+    for turn in range(-1, len(near)):
+        leaf = closest if turn < 0 else turn
+        if near[leaf] > maybe or turn == closest:
+            continue
+        if leaf_sums(point, leaves, leaf, grid.ruler.metric, sums) > maybe:
+            continue
+        for at in range(LEAF):
+            if sums[at] > maybe:
+                continue
+            row = leaves.rows[leaf, at]
+            total = exact_sum(z, grid.Z[row], grid.ruler.metric)
+            if total < totals[last] or (total == totals[last] and row < rows[last]):
+                _insert(totals, rows, total, row)
+                maybe = bracket(totals[last], grid.ruler)[1]
+
+
+@kernel
+def _insert(totals: Any, rows: Any, total: float, row: int) -> None:
+    """Put a sum and its row where they belong, dropping the last."""
+    at = len(totals) - 1
+    while at > 0 and (total < totals[at - 1] or (total == totals[at - 1] and row < rows[at - 1])):
+        totals[at], rows[at] = totals[at - 1], rows[at - 1]
+        at -= 1
+    totals[at], rows[at] = total, row

@@ -1,0 +1,57 @@
+"""Distances as the kernels compare them: the running sum (or maximum) before any root is taken.
+
+    manhattan  sum |a - b|        euclidean  sum (a - b)^2        chebyshev  max |a - b|
+
+Columns are taken left to right, as the plain algorithm does, so each sum has the plain algorithm's bits.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onbmacf._base.jit import inlined
+
+MANHATTAN, EUCLIDEAN, CHEBYSHEV = 0, 1, 2
+METRICS = {"manhattan": MANHATTAN, "euclidean": EUCLIDEAN, "chebyshev": CHEBYSHEV}
+
+
+def to_limits(reach: NDArray[np.float64], metric: str) -> NDArray[np.float64]:
+    """Return the largest sum inside each ball: a row is covered where `sum <= limit`.
+
+    That is `distance < reach`, or `distance == 0` where reach is 0. Roots are correctly rounded and monotone,
+    so the largest square whose root is below `reach` lies within a few steps of its square.
+    """
+    below = np.nextafter(reach, 0.0)
+    if metric != "euclidean":
+        return below
+    with np.errstate(over="ignore", under="ignore"):
+        limits = below * below
+        for _ in range(4):
+            higher = np.nextafter(limits, np.inf)
+            limits = np.where(np.sqrt(higher) <= below, higher, limits)
+        for _ in range(4):
+            limits = np.where(np.sqrt(limits) > below, np.nextafter(limits, 0.0), limits)
+    return limits
+
+
+def to_distances(sums: NDArray[np.float64], metric: str) -> NDArray[np.float64]:
+    """Return the distances that belong to these sums."""
+    return np.sqrt(sums) if metric == "euclidean" else sums
+
+
+@inlined
+def exact_sum(left: Any, right: Any, metric: int) -> Any:
+    """Return the sum between two rows, columns left to right."""
+    total = 0.0
+    for column in range(len(left)):
+        gap = abs(left[column] - right[column])
+        if metric == MANHATTAN:
+            total += gap
+        elif metric == EUCLIDEAN:
+            total += gap * gap
+        else:
+            total = max(total, gap)
+    return total

@@ -1,0 +1,70 @@
+"""Plausibility: which share of a point's nearest fitted rows has the label it claims.
+
+    Z, labels  ->  Neighbours  ->  share of the y nearest rows with a label, per point
+
+Neighbours are Euclidean over columns of 0 to 1 (an active level counts 1), as the field's yNN metric has them,
+whatever metric the cover uses. The model is never asked: the rows' labels are known from fit.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Matrix = NDArray[np.float64]
+Rows = NDArray[np.intp]
+
+
+CACHE = 1 << 15  # distances worked on together: they stay near the processor
+SMALL = 1000  # rows up to which a plain search is quick enough
+
+
+def nearest_rows(Z: Matrix, points: Matrix, y: int) -> Rows:
+    """Return the y nearest rows of each point, nearest first, ties to the lower row: the plain way."""
+    return np.argsort(squares(points, Z), axis=1, kind="stable")[:, :y]
+
+
+def squares(points: Matrix, Z: Matrix) -> Matrix:
+    """Return squared distances, columns left to right: roots would make ties of sums that differ in the last bit."""
+    total, gap = np.zeros((len(points), len(Z))), np.empty((len(points), len(Z)))
+    for column in range(Z.shape[1]):
+        np.subtract(points[:, column, np.newaxis], Z[:, column], out=gap)
+        np.multiply(gap, gap, out=gap)
+        total += gap
+    return total
+
+
+def is_near(Z: Matrix, points: Matrix, y: int) -> NDArray[np.bool_]:
+    """Mark the y nearest rows of each point, ties to the lower row: as `nearest_rows`, without sorting them."""
+    apart = squares(points, Z)
+    near = apart <= np.partition(apart, y - 1, axis=1)[:, y - 1 : y]
+    for line in np.flatnonzero(near.sum(axis=1) > y):  # a tie for the last place
+        near[line] = False
+        near[line, np.argsort(apart[line], kind="stable")[:y]] = True
+    return near
+
+
+class Neighbours:
+    """An index of the fitted rows."""
+
+    def __init__(self, Z: Matrix, labels: Rows, scale: Matrix, y: int) -> None:
+        self._scale, self._labels, self._y = scale, labels, min(y, len(Z))
+        self._Z = np.ascontiguousarray(Z) * scale
+        self._index: Any = None
+        if len(Z) > SMALL:
+            from onbmacf._balls.kernels import NearestRows
+
+            self._index = NearestRows(self._Z)
+
+    def share(self, points: Matrix, labels: Rows) -> Matrix:
+        """Return per point the share of its y nearest rows that have the label on the same line."""
+        if not len(points):
+            return np.empty(0)
+        points = points * self._scale
+        if self._index is not None:
+            return (self._labels[self._index.rows(points, self._y)] == labels[:, np.newaxis]).mean(axis=1)
+        same = self._labels == labels[:, np.newaxis]
+        step = max(1, CACHE // len(self._Z))
+        parts = [slice(start, start + step) for start in range(0, len(points), step)]
+        counts = [(is_near(self._Z, points[part], self._y) & same[part]).sum(axis=1) for part in parts]
+        return np.concatenate(counts) / self._y

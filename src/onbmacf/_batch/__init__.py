@@ -1,0 +1,1 @@
+"""One fit and one explain: the caller's rows -> factuals -> search -> answers -> reasons."""

@@ -1,0 +1,100 @@
+"""Explaining on a Dask cluster: rows go out in pieces, answers come back as one, in the order of the rows.
+
+    frame           ->  explain_on          ->  Explanations
+    Dask DataFrame  ->  explain_partitions  ->  Dask DataFrame
+
+`explain`, the function from rows to answers, holds the map and the model: it travels once to each worker. Dask is
+imported only when a Dask object comes in.
+"""
+
+from collections.abc import Callable
+from dataclasses import fields, replace
+from functools import partial
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from onbmacf._base.executor import Parcel, call, check_client, run_all, send, shares
+from onbmacf.explanation import Batch, Explanations
+
+Explain = Callable[[pd.DataFrame], Explanations]
+MOST_ROWS = 10_000  # that a worker explains at a time
+
+
+def is_dask_frame(rows: Any) -> bool:
+    """Say whether rows are a Dask DataFrame, without importing Dask."""
+    return type(rows).__module__.split(".")[0] in ("dask", "dask_expr") and hasattr(rows, "map_partitions")
+
+
+def explain_on(client: Any, explain: Explain, frame: pd.DataFrame) -> Explanations:
+    """Explain the rows on a cluster's workers."""
+    places = shares(len(frame), client, most=MOST_ROWS)
+    pieces = [frame.iloc[place] for place in places]
+    parts = run_all(partial(_without_rows, explain), pieces, describe="explaining", client=client)
+    return joined(frame, [place.start for place in places], parts)
+
+
+def explain_partitions(explain: Explain, table: Any, sample: pd.DataFrame, client: Any = None) -> Any:
+    """Return the answers to a Dask DataFrame as one, lazily: each partition's `to_frame`.
+
+    The columns and dtypes are those of the answers to a sample.
+    """
+    meta = explain(sample).to_frame().iloc[:0].set_axis(table._meta.index)
+    parcel: Any = Parcel(partial(_frame_of, explain, meta.dtypes))
+    client = _current_client() if client is None else client
+    if client is not None:
+        check_client(client)
+        parcel = send(client, parcel)
+    return table.map_partitions(_apply, parcel, meta=meta)
+
+
+def joined(frame: pd.DataFrame, starts: list[int], parts: list[Explanations]) -> Explanations:
+    """Put the answers to consecutive pieces of a frame together."""
+    batches = [
+        replace(part.batch, factual=part.batch.factual + start) for start, part in zip(starts, parts, strict=True)
+    ]
+    return Explanations(
+        rows=frame,
+        labels=np.concatenate([part.labels for part in parts]),
+        statuses=np.concatenate([part.statuses for part in parts]),
+        reasons=np.concatenate([part.reasons for part in parts]),
+        batch=Batch(*(_stacked([getattr(batch, field.name) for batch in batches]) for field in fields(Batch))),
+        n_calls=sum(part.n_calls for part in parts),
+        n_rows=sum(part.n_rows for part in parts),
+    )
+
+
+def _stacked(columns: list[Any]) -> Any:
+    """Return the pieces of one column as one: frames, arrays, or None for what the model does not have."""
+    if columns[0] is None:
+        return None
+    if isinstance(columns[0], pd.DataFrame):
+        return pd.concat([column for column in columns if len(column)] or columns[:1], ignore_index=True)
+    return np.concatenate(columns)
+
+
+def _without_rows(explain: Explain, frame: pd.DataFrame) -> Explanations:
+    """Explain, and leave out what the caller has: the rows."""
+    answers = explain(frame)
+    return replace(answers, rows=answers.rows.iloc[:0])
+
+
+def _frame_of(explain: Explain, dtypes: "pd.Series[Any]", frame: pd.DataFrame) -> pd.DataFrame:
+    """Explain a partition; one without a counterfactual has the dtypes of the others."""
+    return explain(frame).to_frame().astype(dtypes.to_dict())
+
+
+def _apply(frame: pd.DataFrame, parcel: Any) -> pd.DataFrame:
+    """Call a parcel the way `map_partitions` calls: the partition first."""
+    found: pd.DataFrame = call(parcel, frame)
+    return found
+
+
+def _current_client() -> Any:
+    """Return the client that Dask would compute with, or None: then it computes in this process."""
+    try:
+        return import_module("distributed").default_client()
+    except (ImportError, ValueError):
+        return None

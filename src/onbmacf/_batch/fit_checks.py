@@ -1,0 +1,41 @@
+"""What fit notices but goes on with, and the rows by which a model is recognised.
+
+table, cover, model  ->  fit_warnings  ->  sentences        number of rows  ->  probe_rows  ->  some of them
+"""
+
+import numpy as np
+
+from onbmacf._balls.cover import BallCover, Rows
+from onbmacf._balls.distance import Matrix
+from onbmacf._base.checks import listed
+from onbmacf._rows.form import TableForm
+from onbmacf._rows.model import BlackBox
+
+N_PROBES = 64  # rows asked twice at fit, and again at load
+
+
+def fit_warnings(form: TableForm, N: Matrix, cover: BallCover, black_box: BlackBox, labels: Rows) -> tuple[str, ...]:
+    """Return what a caller should know of the table and the model just fitted."""
+    messages = []
+    identifiers = form.identifier_like(N)
+    if identifiers:
+        messages.append(f"every row has its own value in column {listed(identifiers)}: an identifier explains nothing.")
+    conflicting = np.flatnonzero(cover.reach == 0)
+    if len(conflicting):
+        messages.append(
+            f"{len(conflicting)} rows coincide with a row of another label, at positions "
+            f"{listed(conflicting.tolist())}: their balls hold their own point only."
+        )
+    probes = probe_rows(len(N))
+    again = black_box.ask(N[probes])
+    differ = int((again != labels[probes]).sum())
+    if differ:
+        messages.append(
+            f"the model is not deterministic: {differ} of {len(probes)} rows asked twice got another label."
+        )
+    return tuple(messages)
+
+
+def probe_rows(n_rows: int) -> Rows:
+    """Return the rows by which a model is recognised: up to 64, spread evenly."""
+    return np.unique(np.linspace(0, n_rows - 1, num=min(N_PROBES, n_rows)).astype(np.intp))

@@ -1,0 +1,1 @@
+"""The fitted map and other arrays in one checked file."""

@@ -1,0 +1,1 @@
+"""The caller's rows <-> numbers <-> encoded points, the rules applied to them, and the model that labels them."""

@@ -1,0 +1,225 @@
+"""The caller's table <-> a matrix of numbers: numbers stay numbers, levels become their position.
+
+    frame  ->  TableForm.numbers  ->  N (rows x features, float64)  ->  TableForm.rows_for_model
+
+The only place that knows dtypes, column names, indexes and missing values.
+"""
+
+from collections.abc import Hashable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from onbmacf._base.checks import did_you_mean, listed
+from onbmacf.errors import RowsError, TableError
+from onbmacf.schema import LARGEST_EXACT, Feature, Schema, as_frame, observed_levels
+
+IDENTIFIER_ROWS = 20  # with fewer rows, "every value is different" says nothing
+
+
+@dataclass(frozen=True, eq=False)
+class TableForm:
+    """How the caller's rows look: names, dtypes, levels, and whether they come as a frame or an array."""
+
+    schema: Schema
+    dtypes: tuple[Any, ...]
+    array_dtype: Any = None  # None: the caller hands over DataFrames
+
+    @classmethod
+    def fit(cls, table: Any, schema: Schema | None) -> "TableForm":
+        """Check the table given to fit and remember its form."""
+        frame = as_frame(table)
+        _check_size(frame)
+        schema = Schema.infer(frame) if schema is None else schema
+        frame = _in_order(frame, schema.names, TableError)[0]
+        _check_present(frame)
+        features = tuple(_with_levels(feature, frame[feature.name]) for feature in schema.features)
+        array_dtype = None if isinstance(table, pd.DataFrame) else np.asarray(table).dtype
+        form = cls(replace(schema, features=features), tuple(frame[name].dtype for name in schema.names), array_dtype)
+        _check_finite(form, form.numbers(frame))
+        return form
+
+    def numbers(self, frame: pd.DataFrame) -> NDArray[np.float64]:
+        """Return the rows as numbers: NaN where a value is missing or no number, -1 for an unseen level."""
+        N = np.empty((len(frame), len(self.schema.features)))
+        for position, feature in enumerate(self.schema.features):
+            column = frame[feature.name]
+            N[:, position] = _numeric(column) if feature.is_numeric else _codes(column, feature.levels or ())
+        return N
+
+    def frame(self, N: NDArray[np.float64]) -> pd.DataFrame:
+        """Return numbers as rows with the caller's columns and dtypes: the inverse of `numbers`."""
+        columns = {}
+        for position, feature in enumerate(self.schema.features):
+            if feature.is_numeric:
+                columns[feature.name] = _as_dtype(N[:, position], feature.kind, self.dtypes[position])
+            else:
+                columns[feature.name] = self._level_arrays[position].take(N[:, position].astype(np.intp))
+        return pd.DataFrame(columns, index=pd.RangeIndex(len(N)), copy=False)
+
+    @cached_property
+    def _level_arrays(self) -> dict[int, Any]:
+        """The levels of each feature that has them, in the caller's dtype."""
+        return {
+            position: pd.Series(list(feature.levels or ()), dtype=object).astype(dtype).array
+            for position, (feature, dtype) in enumerate(zip(self.schema.features, self.dtypes, strict=True))
+            if not feature.is_numeric
+        }
+
+    def rows_for_model(self, N: NDArray[np.float64]) -> Any:
+        """Return numbers in the very form the caller gave to fit: a frame or an array."""
+        if self.array_dtype is None:
+            return self.frame(N)
+        if self.array_dtype.kind not in "fiu":
+            return self.frame(N).to_numpy(dtype=self.array_dtype)
+        rows = N.astype(self.array_dtype)
+        for position, levels in self._level_arrays.items():
+            rows[:, position] = levels.to_numpy(dtype=self.array_dtype)[N[:, position].astype(np.intp)]
+        return rows
+
+    def arrange(self, rows: Any) -> tuple[pd.DataFrame, tuple[str, ...]]:
+        """Return rows given to explain as a frame in fitted column order, and what to warn of."""
+        names = self.schema.names
+        if isinstance(rows, pd.Series):
+            rows = pd.DataFrame([rows.to_numpy(dtype=object)], columns=rows.index, index=[rows.name])
+        elif isinstance(rows, dict):
+            rows = pd.DataFrame([rows])
+        elif not isinstance(rows, pd.DataFrame):
+            rows = _positional(rows, names)
+        if not rows.columns.is_unique:
+            raise RowsError("column names repeat in the rows to explain. Rename them.")
+        return _in_order(rows, names, RowsError)
+
+    def faults(self, frame: pd.DataFrame, N: NDArray[np.float64]) -> dict[int, str]:
+        """Return the reason for each row that cannot be encoded, by its position."""
+        reasons: dict[int, str] = {}
+        for position, feature in enumerate(self.schema.features):
+            bad = ~np.isfinite(N[:, position]) | (not feature.is_numeric and N[:, position] < 0)
+            for row in np.flatnonzero(bad):
+                reasons.setdefault(int(row), _fault(feature, frame[feature.name].iloc[row]))
+        return reasons
+
+    def identifier_like(self, N: NDArray[np.float64]) -> list[Hashable]:
+        """Return the features, continuous ones aside, in which every row has a value of its own."""
+        if len(N) < IDENTIFIER_ROWS:
+            return []
+        return [
+            feature.name
+            for position, feature in enumerate(self.schema.features)
+            if feature.kind != "continuous" and len(np.unique(N[:, position])) == len(N)
+        ]
+
+
+def _numeric(column: "pd.Series[Any]") -> NDArray[np.float64]:
+    if pd.api.types.is_object_dtype(column.dtype) or pd.api.types.is_string_dtype(column.dtype):
+        column = column.map(lambda value: np.nan if isinstance(value, str) else value)
+        column = pd.to_numeric(column, errors="coerce")
+    return column.to_numpy(dtype=np.float64, na_value=np.nan)
+
+
+def _codes(column: "pd.Series[Any]", levels: tuple[Any, ...]) -> NDArray[np.intp]:
+    code_of = {level: code for code, level in enumerate(levels)}
+    try:
+        found, values = pd.factorize(column)
+    except TypeError:  # values that cannot be levels, such as lists
+        return np.full(len(column), -1, dtype=np.intp)
+    known = np.array([code_of.get(value, -1) for value in values] + [-1], dtype=np.intp)
+    return known[found]  # factorize says -1 for a missing value: the last entry
+
+
+def _as_dtype(numbers: NDArray[np.float64], kind: str, dtype: Any) -> Any:
+    if isinstance(dtype, np.dtype) and not pd.api.types.is_object_dtype(dtype):
+        return numbers.astype(dtype)
+    return pd.array(numbers.astype(np.int64) if kind == "integer" else numbers).astype(dtype)
+
+
+def _with_levels(feature: Feature, column: "pd.Series[Any]") -> Feature:
+    if feature.is_numeric:
+        return feature
+    found = observed_levels(column)
+    levels = found if feature.levels is None else feature.levels
+    unknown = [level for level in found if level not in levels]
+    if unknown:
+        raise TableError(
+            f"column {feature.name!r} holds {unknown[0]!r}, which is not among its levels: {listed(levels)}."
+        )
+    if feature.kind == "binary" and len(levels) > 2:
+        raise TableError(f"column {feature.name!r} is called binary but has {len(levels)} values: {listed(levels)}.")
+    return replace(feature, levels=levels)
+
+
+def _check_size(frame: pd.DataFrame) -> None:
+    if frame.shape[1] == 0:
+        raise TableError("the table has no columns.")
+    if len(frame) < 2:
+        raise TableError(f"the table has {len(frame)} rows: a cover needs at least 2, of different labels.")
+
+
+def _check_present(frame: pd.DataFrame) -> None:
+    missing = frame.isna()
+    if missing.to_numpy().any():
+        names = [name for name in frame.columns if missing[name].any()]
+        rows = np.flatnonzero(missing.any(axis=1).to_numpy())
+        raise TableError(_where("missing values", names, rows))
+
+
+def _check_finite(form: TableForm, N: NDArray[np.float64]) -> None:
+    bad = ~np.isfinite(N)
+    if bad.any():
+        names = [name for position, name in enumerate(form.schema.names) if bad[:, position].any()]
+        raise TableError(_where("infinite values or no numbers", names, np.flatnonzero(bad.any(axis=1))))
+    for position, feature in enumerate(form.schema.features):
+        if feature.kind == "integer" and np.abs(N[:, position]).max() >= LARGEST_EXACT:
+            raise TableError(
+                f"column {feature.name!r} holds whole numbers beyond 2**53, which float64 cannot tell apart. "
+                "If it is an identifier, leave it out; otherwise call it continuous."
+            )
+
+
+def _where(what: str, names: list[Hashable], rows: NDArray[np.intp]) -> str:
+    return (
+        f"{what} in column {listed(names)}: {len(rows)} rows, the first at positions "
+        f"{', '.join(map(str, rows[:5]))}. Drop or fill them."
+    )
+
+
+def _in_order(
+    frame: pd.DataFrame, names: tuple[Hashable, ...], error: type[TableError] | type[RowsError]
+) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    missing = [name for name in names if name not in frame.columns]
+    if missing:
+        raise error(
+            f"the rows lack {len(missing)} of the {len(names)} expected columns: {listed(missing)}."
+            f"{did_you_mean(missing[0], frame.columns)} Column order does not matter."
+        )
+    extra = [name for name in frame.columns if name not in names]
+    if extra and error is TableError:
+        raise TableError(f"the schema does not describe column {listed(extra)}. Drop it or add a Feature.")
+    warnings = (f"ignored {len(extra)} columns not seen in fit: {listed(extra)}.",) if extra else ()
+    return (frame if list(frame.columns) == list(names) else frame[list(names)]), warnings
+
+
+def _positional(rows: Any, names: tuple[Hashable, ...]) -> pd.DataFrame:
+    values = np.asarray(rows)
+    if values.ndim == 1 and len(values) and isinstance(values[0], dict):
+        return pd.DataFrame(list(rows))
+    if values.ndim == 1:
+        values = values[np.newaxis, :] if values.size else np.empty((0, len(names)))
+    if values.ndim != 2 or values.shape[1] != len(names):
+        width = values.shape[1] if values.ndim == 2 else f"shape {values.shape}"
+        raise RowsError(f"the rows have width {width}, fit saw {len(names)} columns: {listed(names)}.")
+    return pd.DataFrame(values, columns=pd.Index(names, dtype=object)).infer_objects()
+
+
+def _fault(feature: Feature, value: Any) -> str:
+    value = value.item() if isinstance(value, np.generic) else value
+    if pd.api.types.is_scalar(value) and pd.isna(value):
+        return f"column {feature.name!r}: the value is missing."
+    if feature.is_numeric:
+        return f"column {feature.name!r}: {value!r} is not a finite number."
+    levels = feature.levels or ()
+    return f"column {feature.name!r}: unseen level {value!r}.{did_you_mean(value, levels)} Known: {listed(levels)}."

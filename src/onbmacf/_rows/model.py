@@ -1,0 +1,203 @@
+"""Any predict function as a black box: rows in, integer labels out.
+
+    N (numbers)  ->  the caller's own form  ->  predict, in chunks of one fixed size  ->  label codes
+
+Every question has the same shape (the last chunk is padded with its own first row), because matrix products
+change in their last bits with the shape of the batch: so no answer depends on what it was asked together with.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from onbmacf._base.checks import check_choice
+from onbmacf._rows.form import TableForm
+from onbmacf.errors import ModelError
+
+Codes = NDArray[np.intp]
+FAILED = -1  # the model raised an error on this row
+OUTPUTS = ("auto", "label", "probability")
+MOST_RETRIES = 64  # of one chunk, to find the rows on which the model raises
+
+
+@dataclass(eq=False)
+class BlackBox:
+    """A model, how to ask it, and how often it was asked."""
+
+    model: Any
+    form: TableForm
+    chunk: int = 512
+    output: str = "auto"
+    classes: NDArray[Any] = field(default_factory=lambda: np.empty(0, dtype=object))
+    n_calls: int = 0
+    n_rows: int = 0
+    unseen: list[Any] = field(default_factory=list)  # labels met since that no fitted row has
+
+    def __post_init__(self) -> None:
+        check_choice("output", self.output, OUTPUTS)
+        if not callable(getattr(self.model, "predict", None)) and not callable(self.model):
+            raise ModelError(
+                f"the model must have predict or be callable, got {type(self.model).__name__}. "
+                "Wrap it: model=lambda rows: ..."
+            )
+
+    def learn_classes(self, N: NDArray[np.float64]) -> Codes:
+        """Label the fitted rows, remember the labels in sorted order, and return their codes."""
+        labels = self.ask_labels(N)
+        failed = np.flatnonzero(_is_error(labels))
+        if len(failed):
+            error = labels[failed[0]]
+            raise ModelError(f"the model raised on row {failed[0]} of the table: {error}") from error
+        self.classes = np.array([*_sorted_labels(labels), None], dtype=object)[:-1]
+        if len(self.classes) < 2:
+            raise ModelError(
+                f"the model predicts only {self.classes[0]!r} on these {len(N):,} rows: a cover needs two "
+                "labels. Check that predict returns labels, not scores."
+            )
+        return self.codes(labels)
+
+    def ask(self, N: NDArray[np.float64]) -> Codes:
+        """Return label codes: from len(classes) on for labels that no fitted row has, FAILED where it raised."""
+        return self.codes(self.ask_labels(N))
+
+    def ask_labels(self, N: NDArray[np.float64]) -> NDArray[Any]:
+        """Return the model's own labels; a caught exception stands where it raised."""
+        return np.concatenate(list(self._answers(N))) if len(N) else np.empty(0, dtype=object)
+
+    def codes(self, labels: NDArray[Any]) -> Codes:
+        """Return the position of each label among the classes and then the unseen ones, or FAILED."""
+        if _is_error(labels).any():
+            return np.array([FAILED if isinstance(label, Exception) else self._code(label) for label in labels])
+        found, values = pd.factorize(labels)
+        return np.array([self._code(value) for value in values.tolist()], dtype=np.intp)[found]
+
+    def probability(self, N: NDArray[np.float64], codes: Codes) -> NDArray[np.float64] | None:
+        """Return the model's probability of a label per row; None where the model gives none."""
+        predict = getattr(self.model, "predict_proba", None)
+        names = getattr(self.model, "classes_", None)
+        if predict is None or names is None:
+            return None
+        rows = self.form.rows_for_model(_padded(N, self.chunk))
+        parts = [np.asarray(predict(rows[i : i + self.chunk].copy())) for i in range(0, len(N), self.chunk)]
+        self.n_calls += len(parts)
+        self.n_rows += len(N)
+        known = list(np.asarray(names).tolist())
+        column = np.array([known.index(self.classes[code]) for code in codes], dtype=np.intp)
+        every = np.concatenate(parts)[: len(N)] if parts else np.empty((0, len(known)))
+        return every[np.arange(len(N)), column]
+
+    def _code(self, label: Any) -> int:
+        known = [*self.classes, *self.unseen]
+        if label not in known:
+            self.unseen.append(label)
+            return len(known)
+        return known.index(label)
+
+    def _answers(self, N: NDArray[np.float64]) -> Iterator[NDArray[Any]]:
+        rows = self.form.rows_for_model(_padded(N, self.chunk))
+        for start in range(0, len(N), self.chunk):
+            part = slice(start, start + self.chunk)
+            n_real = min(self.chunk, len(N) - start)
+            try:
+                yield self._predict(rows[part].copy(), n_real)
+            except ModelError:
+                raise
+            except Exception as error:
+                labels = np.empty(n_real, dtype=object)
+                self._isolate(N[part], labels, np.arange(n_real), [MOST_RETRIES], error)
+                yield labels
+
+    def _isolate(self, N: Any, labels: Any, lines: Any, left: list[int], error: Exception) -> None:
+        """Halve a failing chunk until the rows that raise stand alone, or the retries are used up."""
+        if len(lines) == 1 or left[0] <= 0:
+            for line in lines:
+                labels[line] = error
+            return
+        for half in np.array_split(lines, 2):
+            left[0] -= 1
+            try:
+                answer = self._predict(self.form.rows_for_model(_padded(N[half], self.chunk)), len(half))
+                labels[half] = answer.tolist()
+            except ModelError:
+                raise
+            except Exception as raised:
+                self._isolate(N, labels, half, left, raised)
+
+    def _predict(self, rows: Any, n_real: int) -> NDArray[Any]:
+        """Ask one chunk of the fixed size and return one label per real row."""
+        predict: Callable[[Any], Any] = getattr(self.model, "predict", self.model)
+        self.n_calls += 1
+        self.n_rows += n_real
+        return self._labels(predict(rows))[:n_real]
+
+    def _labels(self, answer: Any) -> NDArray[Any]:
+        """Turn labels, scores or class probabilities in any container into a vector of labels."""
+        if hasattr(answer, "detach"):  # a torch tensor
+            answer = answer.detach().cpu().numpy()
+        answer = _as_vector_or_matrix(np.asarray(answer), self.chunk)
+        _check_no_nan(answer)
+        if answer.ndim == 2:
+            return self._named(answer.argmax(axis=1), answer.shape[1])
+        if self.output == "probability":
+            return self._named((answer.astype(np.float64) > 0.5).astype(np.intp), 2)
+        if self.output == "auto" and answer.dtype.kind == "f":
+            _check_labels_not_scores(answer)
+        return answer
+
+    def _named(self, positions: Codes, n_classes: int) -> NDArray[Any]:
+        names = getattr(self.model, "classes_", None)
+        if names is None or len(names) != n_classes:
+            names = np.arange(n_classes)
+        return np.asarray(np.asarray(names)[positions])
+
+
+def _padded(N: NDArray[np.float64], chunk: int) -> NDArray[np.float64]:
+    """Fill the last chunk up with copies of its first row."""
+    n_missing = -len(N) % chunk
+    first = len(N) - len(N) % chunk
+    return N if not n_missing else np.concatenate([N, np.repeat(N[first : first + 1], n_missing, axis=0)])
+
+
+def _as_vector_or_matrix(answer: NDArray[Any], n_asked: int) -> NDArray[Any]:
+    if answer.ndim == 0 or len(answer) != n_asked:
+        raise ModelError(f"asked {n_asked} rows, got {len(answer) if answer.ndim else 'a single value'}.")
+    if answer.ndim > 2:
+        raise ModelError(f"predict returned an array of shape {answer.shape}; allowed: (n,), (n, 1) or (n, C).")
+    return answer[:, 0] if answer.ndim == 2 and answer.shape[1] == 1 else answer
+
+
+def _is_error(labels: NDArray[Any]) -> NDArray[np.bool_]:
+    if labels.dtype != object:
+        return np.zeros(len(labels), dtype=bool)
+    return np.array([isinstance(label, Exception) for label in labels], dtype=bool)
+
+
+def _sorted_labels(labels: NDArray[Any]) -> list[Any]:
+    found = pd.unique(labels).tolist()
+    try:
+        return sorted(found)
+    except TypeError:
+        return sorted(found, key=lambda label: (type(label).__name__, str(label)))
+
+
+def _check_no_nan(answer: NDArray[Any]) -> None:
+    if answer.dtype.kind in "iub":
+        return
+    missing = pd.isna(answer)
+    bad = np.flatnonzero(missing.any(axis=1) if missing.ndim == 2 else missing)
+    if len(bad):
+        raise ModelError(f"the model returned NaN for row {bad[0]} of a batch ({len(bad)} rows in all).")
+
+
+def _check_labels_not_scores(answer: NDArray[Any]) -> None:
+    odd = answer[answer != np.trunc(answer)]
+    if len(odd):
+        inside = "could be a score or a label" if 0 <= odd[0] <= 1 else "looks like a score, not a label"
+        raise ModelError(
+            f"predict returned {odd[0]:.6g}, which {inside}. Say output='probability' (labels are 0 and 1, cut at "
+            "0.5) or output='label' in fit, or return labels."
+        )

@@ -1,0 +1,271 @@
+"""Numbers <-> the scaled space in which distances are measured.
+
+    frame  ->  encode  ->  Z        Z  ->  decode  ->  frame        points between two rows  ->  snap
+
+Continuous and integer features are min-max scaled, ordinal and binary ones are scaled ranks, a categorical
+one is a group of columns in which the active level stands at `height`, chosen by the metric so that a changed
+category costs 1 (docs/decisions/0015-one-hot-weight.md). Symbols: docs/glossary.md.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from onbmacf._rows.form import TableForm
+from onbmacf.errors import TableError
+from onbmacf.schema import Schema
+
+Matrix = NDArray[np.float64]
+
+TIE = 1e-9  # two values closer than this are a tie when a point is rounded
+MOST_DECIMALS = 15
+HEADROOM = 2.0**49  # value * 10**decimals stays below: then decimal rounding undoes the error of scaling
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureSpace:
+    """The encoding of a table, one block of columns of Z per feature."""
+
+    form: TableForm
+    height: float  # of an active level at weight 1
+    low: Matrix  # per feature; 0 where the feature has levels
+    span: Matrix  # per feature: high - low, number of ranks - 1, or 1; over its weight
+    decimals: tuple[int | None, ...]  # per feature: decimals that write its fitted values exactly
+    known: dict[int, Matrix]  # fitted values of the features that no number of decimals writes
+
+    @classmethod
+    def fit(cls, table: Any, schema: Schema | None = None, height: float = 0.5) -> "FeatureSpace":
+        """Check a table and learn its encoding."""
+        form = TableForm.fit(table, schema)
+        return cls.of_numbers(form, form.numbers(_frame_of(table, form)), height)
+
+    @classmethod
+    def of_numbers(cls, form: TableForm, N: Matrix, height: float) -> "FeatureSpace":
+        """Learn the scales from rows already turned into numbers."""
+        low, span = _scales(form, N)
+        weights = np.array([_weight(form.schema, name) for name in form.schema.names])
+        span = span / weights  # a feature that costs twice as much is twice as long
+        decimals: list[int | None] = []
+        known = {}
+        for position, feature in enumerate(form.schema.features):
+            exact = 0 if feature.kind != "continuous" else _decimals(N[:, position], form.dtypes[position])
+            decimals.append(exact)
+            if exact is None:
+                known[position] = np.unique(N[:, position])
+        return cls(form, height, low, span, tuple(decimals), known)
+
+    @property
+    def schema(self) -> Schema:
+        """The features, with their levels."""
+        return self.form.schema
+
+    @cached_property
+    def blocks(self) -> tuple[slice, ...]:
+        """Columns of Z that belong to each feature."""
+        ends = np.cumsum([_width(feature.kind, feature.levels) for feature in self.schema.features])
+        return tuple(
+            slice(int(end) - _width(f.kind, f.levels), int(end))
+            for f, end in zip(self.schema.features, ends, strict=True)
+        )
+
+    @cached_property
+    def feature_of(self) -> NDArray[np.intp]:
+        """Feature that each column of Z belongs to."""
+        return np.repeat(np.arange(len(self.blocks)), [block.stop - block.start for block in self.blocks])
+
+    @property
+    def width(self) -> int:
+        """Number of columns of Z."""
+        return int(self.blocks[-1].stop)
+
+    @cached_property
+    def is_immutable(self) -> NDArray[np.bool_]:
+        """Per feature: whether it must keep its value."""
+        return np.array([feature.immutable for feature in self.schema.features])
+
+    @cached_property
+    def to_unit(self) -> Matrix:
+        """Per column of Z: the factor that makes an active level 1 and a column's range 1, whatever its weight."""
+        weights = np.array([_weight(self.schema, name) for name in self.schema.names])
+        heights = [self._height_of(p) if self._is_group(p) else weights[p] for p in range(len(weights))]
+        return 1.0 / np.array(heights)[self.feature_of]
+
+    def encode(self, table: Any) -> Matrix:
+        """Return rows of the caller as encoded points."""
+        return self.encode_numbers(self.form.numbers(_frame_of(table, self.form)))
+
+    def decode(self, Z: Matrix) -> pd.DataFrame:
+        """Return encoded points as rows of the caller: the inverse of `encode` on the fitted rows."""
+        return self.form.frame(self.decode_numbers(Z))
+
+    def encode_numbers(self, N: Matrix) -> Matrix:
+        """Scale numbers and spread categories over their columns."""
+        Z = np.zeros((len(N), self.width))
+        for position, block in enumerate(self.blocks):
+            if self._is_group(position):
+                Z[np.arange(len(N)), block.start + N[:, position].astype(np.intp)] = self._height_of(position)
+            else:
+                Z[:, block.start] = (N[:, position] - self.low[position]) / self.span[position]
+        return Z
+
+    def decode_numbers(self, Z: Matrix, near: tuple[Matrix, Matrix] | None = None) -> Matrix:
+        """Return encoded points as numbers.
+
+        `near` = (z, numbers) of the factual of each point: a feature left as it was gets the factual's own
+        number back, to the bit.
+        """
+        if near is None:
+            N, changed = np.empty((len(Z), len(self.blocks))), np.ones((len(Z), len(self.blocks)), dtype=bool)
+        else:
+            N, changed = near[1].copy(), self.changed(Z, near[0])
+        self._round_numbers(Z, N, changed)
+        for position, lines in _lines_of(changed & self._needs_a_look):
+            block = self.blocks[position]
+            if self._is_group(position):
+                N[lines, position] = Z[lines, block].argmax(axis=1)
+            else:
+                N[lines, position] = self._unscale(position, Z[lines, block.start])
+        return N
+
+    def _round_numbers(self, Z: Matrix, N: Matrix, changed: NDArray[np.bool_]) -> None:
+        """Unscale into N, where marked, the features whose values so many decimals write, all of them at once."""
+        for decimals, is_such in self._by_decimals:
+            lines, features = np.nonzero(changed & is_such)
+            columns = self._first_columns[features]
+            N[lines, features] = np.round(self.low[features] + Z[lines, columns] * self.span[features], decimals)
+
+    def snap(self, points: Matrix, z: Matrix, goal: Matrix) -> Matrix:
+        """Round discrete features in original units; halves and ties go towards the goal.
+
+        points, z (the factual) and goal have one line each per point. A feature that the goal leaves as it is
+        in z is not touched. docs/decisions/0012-rounding.md.
+        """
+        snapped = points.copy()
+        to_round = self.changed(goal, z) & self._is_discrete
+        for position, lines in _lines_of(to_round):
+            block = self.blocks[position]
+            if self._is_group(position):
+                snapped[lines, block] = _strongest(points[lines, block], goal[lines, block], self._height_of(position))
+            else:
+                column = block.start
+                snapped[lines, column] = self._round(position, points[lines, column], goal[lines, column])
+        return snapped
+
+    def changed(self, A: Matrix, B: Matrix) -> NDArray[np.bool_]:
+        """Per line and feature: whether two sets of points differ."""
+        differs = A != B
+        if self.width == len(self.blocks):
+            return differs
+        return np.logical_or.reduceat(differs, [block.start for block in self.blocks], axis=1)
+
+    @cached_property
+    def _first_columns(self) -> NDArray[np.intp]:
+        return np.array([block.start for block in self.blocks])
+
+    @cached_property
+    def _needs_a_look(self) -> NDArray[np.bool_]:
+        """Per feature: whether it has a group of columns, or values that no number of decimals writes."""
+        return np.array([self._is_group(p) or self.decimals[p] is None for p in range(len(self.blocks))])
+
+    @cached_property
+    def _by_decimals(self) -> list[tuple[int, NDArray[np.bool_]]]:
+        """The other features by their number of decimals."""
+        others = [None if self._needs_a_look[p] else d for p, d in enumerate(self.decimals)]
+        return [(d, np.array([d == other for other in others])) for d in sorted({d for d in others if d is not None})]
+
+    @cached_property
+    def _known_codes(self) -> dict[int, Matrix]:
+        """Fitted values as encoded."""
+        return {at: (known - self.low[at]) / self.span[at] for at, known in self.known.items()}
+
+    @cached_property
+    def _is_discrete(self) -> NDArray[np.bool_]:
+        return np.array([feature.kind != "continuous" for feature in self.schema.features])
+
+    def _height_of(self, position: int) -> float:
+        return self.height / float(self.span[position])  # the span of a group is 1 over its weight
+
+    def _is_group(self, position: int) -> bool:
+        return self.schema.features[position].kind == "categorical"
+
+    def _round(self, position: int, column: Matrix, goal: Matrix) -> Matrix:
+        low, span = self.low[position], self.span[position]
+        value, wanted = low + column * span, low + goal * span
+        below = np.floor(value)
+        part = value - below
+        nearest = np.where(np.abs(part - 0.5) <= TIE, wanted > value, part > 0.5)
+        return (below + nearest - low) / span
+
+    def _unscale(self, position: int, column: Matrix) -> Matrix:
+        """Unscale a feature that no number of decimals writes: a fitted value where there is one."""
+        value = self.low[position] + column * self.span[position]
+        known, codes = self.known[position], self._known_codes[position]
+        place = np.minimum(np.searchsorted(codes, column), len(codes) - 1)
+        return np.where(codes[place] == column, known[place], value)
+
+
+def _lines_of(changed: NDArray[np.bool_]) -> list[tuple[int, NDArray[np.intp]]]:
+    """Return the features that are marked anywhere, each with its marked lines: most points change few features."""
+    features, lines = np.nonzero(changed.T)
+    starts = np.flatnonzero(np.r_[True, features[1:] != features[:-1]][: len(features)])
+    stops = np.r_[starts[1:], len(lines)][: len(starts)]
+    return [(int(features[start]), lines[start:stop]) for start, stop in zip(starts, stops, strict=True)]
+
+
+def one_hot_height(metric: Any) -> float:
+    """Return the height of an active level at which a changed category costs 1; for a function of points, 1."""
+    return {"manhattan": 0.5, "euclidean": float(np.sqrt(0.5))}.get(metric, 1.0) if isinstance(metric, str) else 1.0
+
+
+def _frame_of(table: Any, form: TableForm) -> pd.DataFrame:
+    return form.arrange(table)[0]
+
+
+def _width(kind: str, levels: tuple[Any, ...] | None) -> int:
+    return len(levels or ()) if kind == "categorical" else 1
+
+
+def _weight(schema: Schema, name: Any) -> float:
+    rule = schema.rules.features.get(name)
+    return 1.0 if rule is None else rule.weight
+
+
+def _scales(form: TableForm, N: Matrix) -> tuple[Matrix, Matrix]:
+    low, span = np.zeros(N.shape[1]), np.ones(N.shape[1])
+    for position, feature in enumerate(form.schema.features):
+        if feature.is_numeric:
+            low[position] = N[:, position].min()
+            with np.errstate(over="ignore"):
+                span[position] = N[:, position].max() - low[position]
+            if not np.isfinite(span[position]):
+                raise TableError(f"column {feature.name!r} spans more than float64 can hold. Rescale it.")
+        elif feature.kind == "ordinal":
+            span[position] = len(feature.levels or ()) - 1
+    span[span == 0] = 1.0  # a constant column is kept and never divides by zero
+    return low, span
+
+
+def _decimals(values: Matrix, dtype: Any) -> int | None:
+    """Return decimals to which unscaled values can be rounded so that fitted ones come back exactly, or None."""
+    largest = max(np.abs(values).max(), 1e-30)
+    most = int(min(MOST_DECIMALS, np.floor(np.log10(HEADROOM / largest))))
+    narrow = dtype if isinstance(dtype, np.dtype) and dtype.kind == "f" else np.dtype(np.float64)
+    if most >= 0 and np.array_equal(np.round(values, most).astype(narrow), values.astype(narrow)):
+        return most
+    return None
+
+
+def _strongest(points: Matrix, goal: Matrix, height: float) -> Matrix:
+    """Return one active level per line: the highest, a tie going to the goal's level, else to the first."""
+    highest = points.max(axis=1, keepdims=True)
+    tied = points >= highest - TIE
+    wanted = goal.argmax(axis=1)
+    lines = np.arange(len(points))
+    level = np.where(tied[lines, wanted], wanted, tied.argmax(axis=1))
+    active = np.zeros_like(points)
+    active[lines, level] = height
+    return active

@@ -1,0 +1,1 @@
+"""Results and frames as text: sentences, HTML, Markdown, CSV, LaTeX. Every value is data, nothing is markup."""

@@ -1,0 +1,1 @@
+"""Files to tables and models: what the command line, a service and notebooks share."""
