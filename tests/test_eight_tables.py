@@ -48,12 +48,12 @@ def digest(frame: pd.DataFrame) -> str:
 @pytest.mark.parametrize("strategy", ["paper", "refined"])
 def test_every_row_is_answered_and_no_answer_depends_on_the_batch(fitted, name, strategy):
     task, explainer = fitted(name)
-    explainer = explainer.relaxed(strategy=strategy)
+    explainer = explainer.with_options(strategy=strategy)
     rows = task.table.sample(N_ROWS, random_state=1)
     answers = explainer.explain(rows)
     assert list(answers.statuses) == ["found"] * N_ROWS  # success rate 1.000
     whole = answers.to_frame()
-    assert (explainer.black_box_.model(whole[task.table.columns]) == whole["to"]).all()
+    assert (explainer.fitted_.black_box.model(whole[task.table.columns]) == whole["to"]).all()
     assert_immutables_stay(task, rows, whole)
     for size, count in ((1, N_ALONE), (7, N_BY_SEVEN)):
         parts = [explainer.explain(rows[i : min(i + size, count)]).to_frame() for i in range(0, count, size)]

@@ -9,7 +9,8 @@ from hypothesis.extra import numpy as arrays
 from onbmacf._balls.kernels import greedy_cover_fast, nearest_enemy_fast
 from onbmacf._balls.kernels.grid import GROSS, TOP, bracket, plus, to_grid
 from onbmacf._balls.kernels.leaves import LEAF, box_sums, build_leaves, count_within, join_leaves, leaf_sums
-from onbmacf._balls.kernels.sums import METRICS, exact_sum, to_limits
+from onbmacf._balls.kernels.sums import exact_sum, to_limits
+from onbmacf._balls.metrics import METRICS
 from onbmacf._base.jit import map_chunks
 
 METRIC_NAMES = sorted(METRICS)

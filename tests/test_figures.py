@@ -46,7 +46,7 @@ def test_figure_of_the_cover_two_balls_of_one_shape_each():
 
 def test_figure_of_the_association_p_is_in_both_balls_and_belongs_to_a():
     explainer = mapped(square_from(6))
-    z = explainer.space_.encode(pd.DataFrame([P]))[0]
+    z = explainer.fitted_.space.encode(pd.DataFrame([P]))[0]
     apart = np.abs(explainer.Z_[explainer.cover_.centers] - z).sum(axis=1) * 8
     assert apart.tolist() == [2, 4]  # both less than 6
     assert explainer.explain(P)[0].counterfactuals[0].ball == 1  # so A was the home, E the ball of another class

@@ -111,11 +111,12 @@ def test_persisting_gives_the_same_answer_to_the_first_question_and_then_grows_t
 
 
 def _is_stranger(explainer: ONBMACF, row: pd.DataFrame) -> bool:
-    z = explainer.space_.encode(row)
+    z = explainer.fitted_.space.encode(row)
     apart = distances(z, explainer.Z_[explainer.cover_.centers], "manhattan")
     home = (apart - explainer.cover_.radii).argmin()
     return bool(
-        explainer.cover_.labels[home] != explainer.black_box_.codes(explainer.black_box_.model(row).to_numpy())[0]
+        explainer.cover_.labels[home]
+        != explainer.fitted_.black_box.codes(explainer.fitted_.black_box.model(row).to_numpy())[0]
     )
 
 

@@ -11,7 +11,7 @@ from sklearn.preprocessing import OneHotEncoder
 
 from onbmacf import ONBMACF, Feature, Schema
 from onbmacf._rows.form import TableForm
-from onbmacf._rows.model import FAILED, BlackBox
+from onbmacf._rows.model import FAILED, BlackBox, Counts
 
 TABLE = pd.DataFrame({"x": np.linspace(0, 1, 40), "y": np.arange(40) % 7})
 LABELS = (TABLE["x"] > 0.5).astype(int)
@@ -20,7 +20,7 @@ LABELS = (TABLE["x"] > 0.5).astype(int)
 def box(model, table=TABLE, **options):
     form = TableForm.fit(table, None)
     black_box = BlackBox(model, form, **options)
-    return black_box, black_box.learn_classes(form.numbers(table))
+    return black_box.learn_classes(form.numbers(table))
 
 
 ANSWERS = {
@@ -65,7 +65,7 @@ def test_every_question_has_the_same_shape_and_is_counted():
 
     black_box, _ = box(model, chunk=16)
     assert shapes == [(16, 2)] * 3
-    assert (black_box.n_calls, black_box.n_rows) == (3, 40)
+    assert black_box.counts == Counts(n_calls=3, n_questions=40, n_model_rows=48)
 
 
 def test_the_model_gets_the_form_of_fit_columns_order_and_dtypes(mixed):

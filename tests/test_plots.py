@@ -60,7 +60,7 @@ def test_a_balls_shadow_has_its_radius_around_its_centre_in_the_features_own_uni
     corners = ax.patches[0].get_xy()
     ball = int(np.bincount(fitted.cover_.owner).argmax())
     center = two.iloc[fitted.cover_.centers[ball]].to_numpy()
-    reach = np.abs(corners - center).max(axis=0) / fitted.space_.span
+    reach = np.abs(corners - center).max(axis=0) / fitted.fitted_.space.span
     assert reach == pytest.approx(np.full(2, fitted.cover_.radii[ball]), rel=2e-3)
 
 

@@ -10,10 +10,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 
 from onbmacf import ONBMACF, Relaxation, Schema
-from onbmacf._batch.factuals import _repeats
-from onbmacf._search import refined as better
-from onbmacf._search import tighten as refine
-from onbmacf._search.pairs import Features, cut_changes, reduce_changes
+from onbmacf._balls.geometry import Balls
+from onbmacf._batch.answers import repeats
+from onbmacf._search import ranking, tighten
+from onbmacf._search.options import Options
+from onbmacf._search.problem import Features, Pairs, Problem
+from onbmacf._search.reduce import cut_changes, reduce_changes
 from onbmacf.errors import ParameterError
 from strategies import ExplanationCase, explanation_cases
 from test_against_paper import explained_by_the_package
@@ -44,7 +46,7 @@ def fitted(table, model):
 
 def explained(fitted, rows, n=1, **parameters):
     call = {name: parameters.pop(name) for name in ("front", "min_probability") if name in parameters}
-    return fitted.relaxed(n_counterfactuals=n, **parameters).explain(rows, target=0, **call)
+    return fitted.with_options(n_counterfactuals=n, **parameters).explain(rows, target=0, **call)
 
 
 def test_nearer_and_sparser_than_the_paper_on_average(fitted, at_risk):
@@ -70,7 +72,9 @@ def test_the_plausibility_is_what_a_plain_search_says(fitted, model, table, at_r
     figures = answers.to_frame()["plausibility"].to_numpy()
     assert dial < 1 or (figures == 1).mean() > 0.9
     Z, labels = fitted.Z_, model.predict(table)
-    for line, z in enumerate(fitted.space_.encode(answers.batch.values)):  # the figure is what a plain search says
+    for line, z in enumerate(
+        fitted.fitted_.space.encode(answers.batch.values)
+    ):  # the figure is what a plain search says
         near = np.argsort(((Z - z) ** 2).sum(axis=1), kind="stable")[:5]
         assert figures[line] == pytest.approx((labels[near] == 0).mean(), abs=0.2)
 
@@ -178,15 +182,15 @@ def test_undoing_goes_on_until_nothing_can_be_undone():
     def accepts(points, lines):  # the first can go back only after the second
         return (points[:, 2] > 0) & ~((points[:, 0] == 0) & (points[:, 1] > 0))
 
-    assert refine.undo_all(start, point, features, accepts).tolist() == [[0.0, 0.0, 0.9]]
-    tight = refine.tighten(start, point, features, accepts, lambda points, z, goal: points)
+    assert tighten.undo_all(start, point, features, accepts).tolist() == [[0.0, 0.0, 0.9]]
+    tight = tighten.tighten(start, point, features, accepts, lambda points, z, goal: points)
     assert (tight[0, :2] == 0).all()
     assert 0 < tight[0, 2] < 0.1
 
 
 def test_a_row_that_repeats_one_before_is_dropped():
     N = np.array([[1.0, 2.0], [1.0, 2.0], [1.0, 2.0], [3.0, 2.0], [1.0, 2.0]])
-    assert _repeats(np.array([0, 0, 1, 1, 1]), N).tolist() == [False, True, False, False, True]
+    assert repeats(np.array([0, 0, 1, 1, 1]), N).tolist() == [False, True, False, False, True]
 
 
 def _weighed(rng, n_lines, n_features):
@@ -229,7 +233,7 @@ def test_lines_whose_neighbours_are_not_looked_at_would_not_be_chosen(n, monkeyp
     z, factual = rng.random((30, 4)), np.sort(rng.integers(0, 30, 900))
     point = np.where(rng.random((900, 4)) < [1, 0.3, 0.3, 0.3], rng.random((900, 4)), z[factual])
     zero, columns = np.zeros(900, dtype=np.intp), np.arange(4)
-    lines = better.Lines(factual, np.arange(900), zero, point, point, zero)
+    lines = ranking.Points(factual, np.arange(900), zero, point, point, zero)
     features = Features(columns, columns, np.zeros(4, dtype=bool))
     share = rng.integers(0, 6, 900) / 5
     looked = []
@@ -238,10 +242,15 @@ def test_lines_whose_neighbours_are_not_looked_at_would_not_be_chosen(n, monkeyp
         looked.append(len(points))
         return share[[int(np.flatnonzero((point == one).all(axis=1))[0]) for one in points]]
 
-    wish = better.Wish(n, "manhattan", 0.5, zero, lambda balls: balls)
-    chosen = better.choose(z, lines, features, plausible, wish)
+    none = np.empty((0, 4))
+    problem = Problem(
+        z=z, codes=zero[:30], home=zero[:30], pairs=Pairs(zero[:0], zero[:0], none[:, 0]), features=features,
+        balls=Balls(none, none[:, 0], zero[:0]), options=Options(plausibility=0.5), n=n, rounds=zero, label_of=None,
+        afford=None, ask=None, snap=None, share=plausible,
+    )  # fmt: skip
+    chosen = ranking.choose(problem, lines)
     n_looked = sum(looked)
-    every = lambda lines, score, plausible, wish: score + better.price_of(0.5) * (1 - share)  # noqa: E731
-    monkeypatch.setattr(better, "_priced", every)
-    np.testing.assert_array_equal(chosen.ball, better.choose(z, lines, features, plausible, wish).ball)
+    every = lambda problem, points, score: score + ranking.price_of(0.5) * (1 - share)  # noqa: E731
+    monkeypatch.setattr(ranking, "_priced", every)
+    np.testing.assert_array_equal(chosen.ball, ranking.choose(problem, lines).ball)
     assert n_looked < 900 or n > 1

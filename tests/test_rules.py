@@ -123,7 +123,7 @@ def test_an_infeasible_row_names_the_rule_that_blocks(people):
     answers = blocked(people, "nothing")
     assert set(answers.statuses) == {"infeasible"}
     reasons = answers.status_frame()["reason"]
-    single = "Blocked by the rule for 'income' (only down): without, there is a counterfactual."
+    single = "Blocked by the rule for 'income' (only down): without it, a counterfactual is found."
     assert reasons.str.contains(single, regex=False).any()
     assert reasons.str.contains("Blocked by").all()
 

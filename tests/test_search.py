@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from onbmacf import ONBMACF, Schema
-from onbmacf._search.pairs import Pairs, by_bound
-from onbmacf._search.search import chunks, rounds_of
+from onbmacf._search.pairs import by_bound, chunks, rounds_of
+from onbmacf._search.problem import Pairs
 from onbmacf.errors import OnbmacfWarning
 
 
@@ -30,15 +30,14 @@ def fitted(table):
 
 def explain(fitted, rows, **parameters):
     explainer = ONBMACF(**{"n_counterfactuals": 2, "strategy": "paper", **parameters})
-    for name in ("space_", "black_box_", "labels_", "Z_", "cover_", "probes_", "warnings_"):
-        setattr(explainer, name, getattr(fitted, name))
+    explainer.fitted_ = fitted.fitted_
     return explainer.explain(rows)
 
 
 def test_best_first_asks_far_less_and_is_nearly_as_near(fitted, table):
     assert len(fitted.cover_) > 500
     every, best = explain(fitted, table.head(40), search="exhaustive"), explain(fitted, table.head(40))
-    assert best.n_rows < every.n_rows / 2
+    assert best.n_questions < every.n_questions / 2
     assert list(best.statuses) == list(every.statuses) == ["found"] * 40
     assert best.to_frame()["distance"].mean() < 1.1 * every.to_frame()["distance"].mean()
 
@@ -57,10 +56,10 @@ def test_with_few_balls_both_searches_give_the_same_answer(heart):
 @pytest.mark.parametrize("search", ["best_first", "exhaustive"])
 def test_a_budget_of_questions_is_never_exceeded(fitted, table, budget, search):
     free = explain(fitted, table.head(1), search="exhaustive")
-    assert free.n_rows > 1200
+    assert free.n_questions > 1200
     for row in range(5):
         answers = explain(fitted, table.iloc[[row]], search=search, max_model_rows=budget)
-        assert answers.n_rows <= budget
+        assert answers.n_questions <= budget
         if search == "exhaustive":
             assert answers[0].status == "found"
             assert "max_model_rows was used up" in answers[0].reason
@@ -70,11 +69,11 @@ def test_a_budget_of_questions_is_never_exceeded(fitted, table, budget, search):
 @pytest.mark.parametrize("dial", [0.0, 0.5, 1.0])
 def test_the_refined_strategy_keeps_to_its_budget_and_answers_with_what_it_has(fitted, table, budget, dial):
     how = {"strategy": "refined", "n_counterfactuals": 1, "plausibility": dial}
-    assert explain(fitted, table.head(1), **how).n_rows > 240
+    assert explain(fitted, table.head(1), **how).n_questions > 240
     together = explain(fitted, table.head(5), max_model_rows=budget, **how)
     for row in range(5):
         alone = explain(fitted, table.iloc[[row]], max_model_rows=budget, **how)
-        assert alone.n_rows <= budget
+        assert alone.n_questions <= budget
         assert "max_model_rows was used up" in alone[0].reason
         assert alone[0].status == ("infeasible" if budget == 20 else "found")
         pd.testing.assert_frame_equal(alone.to_frame(), together.to_frame().loc[lambda f, i=row: f.index == i])
@@ -89,7 +88,7 @@ def test_a_budget_too_small_for_anything_is_said(fitted, table):
 def test_the_same_answers_for_any_number_of_processes(fitted, table):
     alone, together = explain(fitted, table.head(30)), explain(fitted, table.head(30), n_jobs=2)
     pd.testing.assert_frame_equal(alone.to_frame(), together.to_frame())
-    assert together.n_rows == alone.n_rows
+    assert together.n_questions == alone.n_questions
 
 
 def test_a_model_that_cannot_travel_stays_in_this_process_and_says_so(table):
@@ -126,10 +125,10 @@ def test_the_first_pairs_by_their_bound_are_the_head_of_all(most):
 
 def test_a_front_shares_one_budget(fitted, table):
     how = {"strategy": "refined", "max_model_rows": 1500}
-    explainer = fitted.relaxed(**how)
-    assert fitted.relaxed(strategy="refined").explain(table.head(1), front=True).n_rows > 1500
+    explainer = fitted.with_options(**how)
+    assert fitted.with_options(strategy="refined").explain(table.head(1), front=True).n_questions > 1500
     answers = explainer.explain(table.head(1), front=True)
-    assert answers.n_rows <= 1500
+    assert answers.n_questions <= 1500
     assert answers[0].status == "found"
 
 

@@ -7,8 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from onbmacf import Schema
-from onbmacf._balls.distance import METRICS, paired
-from onbmacf._rows.space import FeatureSpace, one_hot_height
+from onbmacf._balls.distance import paired
+from onbmacf._balls.metrics import METRICS, one_hot_height
+from onbmacf._rows.space import FeatureSpace
 
 
 def test_decode_gives_back_values_dtypes_categories_and_columns(mixed):

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from onbmacf._balls.cover import BallCover
+    from onbmacf._base.enums import Relaxation, Status
     from onbmacf.explainer import ONBMACF
-    from onbmacf.explanation import Counterfactual, Explanation, Explanations, Relaxation, Semifactual
+    from onbmacf.explanation import Counterfactual, Explanation, Explanations, Semifactual
     from onbmacf.rules import Rule, Rules
     from onbmacf.schema import Feature, Schema
 
@@ -24,11 +25,12 @@ _HOME = {
     "Explanations": "onbmacf.explanation",
     "Feature": "onbmacf.schema",
     "ONBMACF": "onbmacf.explainer",
-    "Relaxation": "onbmacf.explanation",
+    "Relaxation": "onbmacf._base.enums",
     "Rule": "onbmacf.rules",
     "Rules": "onbmacf.rules",
     "Schema": "onbmacf.schema",
     "Semifactual": "onbmacf.explanation",
+    "Status": "onbmacf._base.enums",
 }
 
 __all__ = [
@@ -43,6 +45,7 @@ __all__ = [
     "Rules",
     "Schema",
     "Semifactual",
+    "Status",
 ]
 
 

@@ -2,43 +2,41 @@
 
     Explanations (one per batch) -> Explanation (one per row) -> Counterfactual, Semifactual
 
-The batch is held as a few frames and parallel arrays; the single results are made when they are looked at.
+A batch is held as a few frames and parallel arrays; the single results are made when they are looked at.
 """
 
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from enum import StrEnum
-from typing import Any, overload
+from dataclasses import dataclass
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from onbmacf._text import wording
+from onbmacf._base.arrays import Mask, Matrix, Rows, stack, take
+from onbmacf._base.enums import Relaxation, Status
+from onbmacf._text import frames, records, wording
+from onbmacf.errors import ParameterError
 
-
-class Relaxation(StrEnum):
-    """What had to be given up to find a counterfactual (Algorithm 3 lines 11-14)."""
-
-    NONE = "none"
-    PROJECTION = "projection"  # the projected centre may leave its ball
-    IMMUTABILITY = "immutability"  # immutable features may change
-    RULES = "rules"  # a rule of the user's was released, on request
-
-
-class Status(StrEnum):
-    """How a row was answered."""
-
-    FOUND = "found"
-    ALREADY = "already"
-    INFEASIBLE = "infeasible"
-    MODEL_ERROR = "model_error"
-    INVALID_ROW = "invalid_row"
+__all__ = ["Batch", "Counterfactual", "Explanation", "Explanations", "Relaxation", "Semifactual", "Status"]
 
 
 @dataclass(frozen=True, eq=False)
 class Semifactual:
-    """A changed row on which the model still says what it said of the factual."""
+    """A changed row to which the model still gives the label of the factual.
+
+    Attributes
+    ----------
+    values : Series
+        The changed row, in the caller's dtypes.
+    factual : Series
+        The row that is explained.
+    distance : float
+        Distance from the factual, in encoded units: 1 is the whole fitted range of a number, or another category.
+    changed : tuple
+        Names of the features that differ from the factual.
+
+    """
 
     values: "pd.Series[Any]"
     factual: "pd.Series[Any]"
@@ -46,24 +44,52 @@ class Semifactual:
     changed: tuple[Hashable, ...]
 
     def changes(self) -> pd.DataFrame:
-        """Return one line per changed feature: feature, before, after."""
-        return _changes(self.factual, self.values, self.changed)
+        """Return one line per changed feature, with the columns feature, before and after."""
+        return frames.changes_of(self)
 
 
 @dataclass(frozen=True, eq=False)
 class Counterfactual:
-    """A changed row on which the model says something else."""
+    """A changed row to which the model gives another label.
+
+    Attributes
+    ----------
+    values : Series
+        The changed row, in the caller's dtypes.
+    factual : Series
+        The row that is explained.
+    label : object
+        The label that the model gives the changed row.
+    distance : float
+        Distance from the factual, in encoded units: 1 is the whole fitted range of a number, or another category.
+    changed : tuple
+        Names of the features that differ from the factual.
+    relaxation : Relaxation
+        What was given up to find it; ``"none"`` if nothing was.
+    ball : int or None
+        The ball of ``explainer.cover_`` it was found with; None for a ball that was made for this row alone.
+    plausibility : float
+        Share, from 0 to 1, of its 5 nearest fitted rows that have its label.
+    margin : float
+        Distance, in encoded units, that it can move back towards the factual before its label is lost; measured in
+        sixteenths of the way.
+    probability : float or None
+        The model's own probability of the label, from 0 to 1; None for a model without ``predict_proba``.
+    semifactual : Semifactual or None
+        The last point on the way there that still has the factual's label; None where there is none.
+
+    """
 
     values: "pd.Series[Any]"
     factual: "pd.Series[Any]"
-    label: Any  # what the model says of it
-    distance: float  # from the factual, in encoded units
+    label: Any
+    distance: float
     changed: tuple[Hashable, ...]
     relaxation: Relaxation
-    ball: int | None  # in explainer.cover_; None for a ball made by re-covering
-    plausibility: float  # share of its 5 nearest fitted rows that the model gives its label
-    margin: float  # how far it can move back towards the factual before the label flips, to 1/16 of the way
-    probability: float | None  # the model's own, of its label; None where the model has none
+    ball: int | None
+    plausibility: float
+    margin: float
+    probability: float | None
     semifactual: Semifactual | None
 
     @property
@@ -72,16 +98,31 @@ class Counterfactual:
         return len(self.changed)
 
     def changes(self) -> pd.DataFrame:
-        """Return one line per changed feature: feature, before, after."""
-        return _changes(self.factual, self.values, self.changed)
+        """Return one line per changed feature, with the columns feature, before and after."""
+        return frames.changes_of(self)
 
 
 @dataclass(frozen=True, eq=False)
 class Explanation:
-    """The answer for one row."""
+    """The answer for one row.
+
+    Attributes
+    ----------
+    factual : Series
+        The row, in the caller's dtypes; its name is the row's index label.
+    label : object
+        The label that the model gives the row; None where it could not be asked.
+    status : Status
+        How the row was answered.
+    reason : str
+        Why there is no counterfactual, or fewer than asked for; empty otherwise.
+    counterfactuals : tuple of Counterfactual
+        The best first.
+
+    """
 
     factual: "pd.Series[Any]"
-    label: Any  # what the model says of the row; None where it could not be asked
+    label: Any
     status: Status
     reason: str
     counterfactuals: tuple[Counterfactual, ...]
@@ -92,46 +133,115 @@ class Explanation:
         return tuple(found.semifactual for found in self.counterfactuals)
 
     def sentences(self) -> list[str]:
-        """Say each counterfactual in words; a row without one says why."""
+        """Return each counterfactual as a sentence; for a row without one, the reason."""
         if not self.counterfactuals:
             return [f"{wording.shown(self.factual.name)}: {self.reason}"]
         return [wording.sentence(self.label, found) for found in self.counterfactuals]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything about this row as plain Python values, ready for JSON.
+
+        Returns
+        -------
+        dict
+            ``row``, ``label``, ``status``, ``reason``, ``factual`` (values by column) and ``counterfactuals``: a list
+            of dicts with ``label``, ``distance``, ``n_changes``, ``relaxation``, ``ball``, ``plausibility``,
+            ``margin``, ``probability``, ``changes`` (dicts of feature, before, after), ``values`` and ``semifactual``
+            (None, or a dict of ``distance``, ``changes`` and ``values``). Numbers keep all their digits; column names
+            are text.
+
+        """
+        return records.record(self)
 
     def _repr_html_(self) -> str:
         return wording.html_table([self])
 
 
-@dataclass(frozen=True, eq=False)
-class Batch:
-    """The counterfactuals of a batch, one line each; those of one row follow each other, best first."""
+class Batch(NamedTuple):
+    """The counterfactuals of a batch, one line each; those of one row follow each other, the best first."""
 
-    factual: NDArray[np.intp]  # position of the row they explain
+    factual: Rows  # position of the row they explain
     values: pd.DataFrame
     label: NDArray[Any]
-    distance: NDArray[np.float64]
-    changed: NDArray[np.bool_]  # lines x features
+    distance: Matrix
+    changed: Mask  # lines x features
     relaxation: NDArray[Any]
-    ball: NDArray[np.intp]
-    plausibility: NDArray[np.float64]
-    margin: NDArray[np.float64]
-    probability: NDArray[np.float64] | None
+    ball: Rows
+    plausibility: Matrix
+    margin: Matrix
+    probability: Matrix | None
     semifactual_values: pd.DataFrame
-    semifactual_distance: NDArray[np.float64]  # NaN where there is none
-    semifactual_changed: NDArray[np.bool_]
+    semifactual_distance: Matrix  # NaN where there is none
+    semifactual_changed: Mask
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Explanations(Sequence[Explanation]):
-    """The answers for a batch of rows, in their order."""
+    """The answers for a batch of rows, in their order: a sequence of `Explanation`.
 
-    rows: pd.DataFrame  # the factuals, with the caller's index
+    An integer picks one `Explanation`, a slice returns `Explanations`.
+
+    Attributes
+    ----------
+    rows : DataFrame
+        The rows that were explained, with the caller's index.
+    labels, statuses, reasons : array
+        One entry per row, as in `Explanation`.
+    batch : Batch
+        All counterfactuals as parallel arrays, one line each.
+    warnings : tuple of str
+        What ``fit`` and ``explain`` warned of.
+    n_calls : int
+        How often the model was called for this batch.
+    n_questions : int
+        How many points it was asked about.
+    n_model_rows : int
+        How many rows it was handed: the points, and the rows that fill each call up to ``predict_chunk``.
+
+    """
+
+    rows: pd.DataFrame
     labels: NDArray[Any]
     statuses: NDArray[Any]
     reasons: NDArray[Any]
     batch: Batch
     warnings: tuple[str, ...] = ()
-    n_calls: int = 0  # how often the model was asked for this batch
-    n_rows: int = 0  # and for how many rows
+    n_calls: int = 0
+    n_questions: int = 0
+    n_model_rows: int = 0
+
+    @classmethod
+    def concat(cls, parts: "Sequence[Explanations]") -> "Explanations":
+        """Return the answers for successive rows as one.
+
+        Parameters
+        ----------
+        parts : sequence of Explanations
+            At least one, all of rows with the same columns.
+
+        Returns
+        -------
+        Explanations
+            All rows in order; warnings are kept once, counts are added up.
+
+        """
+        if not len(parts):
+            raise ParameterError("nothing to put together: give at least one Explanations.")
+        starts = np.cumsum([0, *(len(part) for part in parts)])
+        batches = [
+            part.batch._replace(factual=part.batch.factual + at) for part, at in zip(parts, starts, strict=False)
+        ]
+        return cls(
+            rows=pd.concat([part.rows for part in parts if len(part)] or [parts[0].rows]),
+            labels=np.concatenate([part.labels for part in parts]),
+            statuses=np.concatenate([part.statuses for part in parts]),
+            reasons=np.concatenate([part.reasons for part in parts]),
+            batch=stack(batches),
+            warnings=tuple(dict.fromkeys(message for part in parts for message in part.warnings)),
+            n_calls=sum(part.n_calls for part in parts),
+            n_questions=sum(part.n_questions for part in parts),
+            n_model_rows=sum(part.n_model_rows for part in parts),
+        )
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -139,14 +249,13 @@ class Explanations(Sequence[Explanation]):
     @overload
     def __getitem__(self, position: int) -> Explanation: ...
     @overload
-    def __getitem__(self, position: slice) -> tuple[Explanation, ...]: ...
-    def __getitem__(self, position: int | slice) -> Explanation | tuple[Explanation, ...]:
+    def __getitem__(self, position: slice) -> "Explanations": ...
+    def __getitem__(self, position: int | slice) -> "Explanation | Explanations":
         if isinstance(position, slice):
-            return tuple(self[place] for place in range(*position.indices(len(self))))
+            return self._some(np.arange(len(self))[position])
         place = range(len(self))[position]
-        factual = row_of(self.rows, place)
-        lines = np.flatnonzero(self.batch.factual == place)
-        found = tuple(self._counterfactual(int(line), factual) for line in lines)
+        factual = frames.row_of(self.rows, place)
+        found = tuple(self._counterfactual(line, factual) for line in self._lines(place))
         return Explanation(factual, self.labels[place], Status(self.statuses[place]), self.reasons[place], found)
 
     def __iter__(self) -> Iterator[Explanation]:
@@ -154,67 +263,72 @@ class Explanations(Sequence[Explanation]):
 
     def __repr__(self) -> str:
         counts = pd.Series(self.statuses, dtype=object).value_counts()
-        said = ", ".join(f"{count} {status}" for status, count in counts.items())
-        return f"<Explanations of {len(self)} rows: {said or 'none'}; {len(self.batch.factual)} counterfactuals>"
+        listed = ", ".join(f"{count} {status}" for status, count in counts.items())
+        return f"<Explanations of {len(self)} rows: {listed or 'none'}; {len(self.batch.factual)} counterfactuals>"
 
     def to_frame(self) -> pd.DataFrame:
         """Return one line per counterfactual: how it was found, then its values in the caller's dtypes.
 
-        The index is the caller's, repeated where a row has several. A name of ours that is also a column of
-        the table gets a trailing underscore. Rows without a counterfactual are in `status_frame`.
+        The index is the caller's, repeated where a row has several. A name of ours that is also a column of the table
+        gets a trailing underscore. Rows without a counterfactual are in `status_frame`.
         """
-        batch = self.batch
-        found = {
-            "rank": _ranks(batch.factual),
-            "from": self.labels[batch.factual],
-            "to": batch.label,
-            "distance": batch.distance,
-            "n_changes": batch.changed.sum(axis=1),
-            "relaxation": batch.relaxation,
-            "ball": batch.ball,
-            "plausibility": batch.plausibility,
-            "margin": batch.margin,
-        }
-        if batch.probability is not None:
-            found["probability"] = batch.probability
-        names = {name: _free(name, self.rows.columns) for name in found}
-        meta = pd.DataFrame({names[name]: column for name, column in found.items()})
-        frame = pd.concat([meta, batch.values], axis=1)
-        frame.index = self.rows.index[batch.factual]
-        return frame
+        return frames.counterfactual_frame(self)
 
     def status_frame(self) -> pd.DataFrame:
-        """Return one line per row: its label, status, reason, and number of counterfactuals."""
-        counts = np.bincount(self.batch.factual, minlength=len(self)) if len(self) else np.empty(0, dtype=int)
-        columns = {"label": self.labels, "status": self.statuses, "reason": self.reasons, "n_found": counts}
-        return pd.DataFrame(columns, index=self.rows.index)
+        """Return one line per row: its label, status, reason, and number of counterfactuals (n_found)."""
+        return frames.status_frame(self)
 
     def changes(self) -> pd.DataFrame:
         """Return one line per changed feature of each counterfactual: rank, feature, before, after."""
-        lines, features = np.nonzero(self.batch.changed)
-        columns = list(self.rows.columns)
-        place = self.batch.factual[lines]
-        columns_of = {
-            "rank": _ranks(self.batch.factual)[lines],
-            "feature": [columns[feature] for feature in features],
-            "before": _cells(self.rows, place, features),
-            "after": _cells(self.batch.values, lines, features),
-        }
-        return pd.DataFrame(columns_of, index=self.rows.index[place])
+        return frames.change_frame(self)
 
     def sentences(self) -> list[str]:
-        """Say every answer in words, row by row."""
+        """Return every answer as sentences, row by row."""
         return [sentence for explanation in self for sentence in explanation.sentences()]
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """Return one dict per row, as `Explanation.to_dict` makes it."""
+        return [explanation.to_dict() for explanation in self]
+
+    def to_json(self, indent: int | None = None) -> str:
+        """Return the answers as one JSON document that ends in a line break.
+
+        Parameters
+        ----------
+        indent : int or None
+            Spaces per level; None writes everything on one line.
+
+        Returns
+        -------
+        str
+            An object with ``format`` ("onbmacf-explanations"), ``version`` (1; a later number means that keys have
+            changed), ``warnings`` and ``answers``, the list that `to_dicts` returns. Nothing in it depends on how the
+            rows were batched.
+
+        """
+        return records.document(self.to_dicts(), self.warnings, indent)
 
     def _repr_html_(self) -> str:
         return wording.html_table(self[:20], n_more=max(0, len(self) - 20))
 
+    def _lines(self, place: int) -> range:
+        """Return the lines of one row's counterfactuals; the batch is sorted by row."""
+        return range(*np.searchsorted(self.batch.factual, [place, place + 1]))
+
+    def _some(self, places: Rows) -> "Explanations":
+        """Return the answers for some rows, in the order given; counts stay those of the whole batch."""
+        lines = [np.array(self._lines(place), dtype=np.intp) for place in places]
+        batch = take(self.batch, np.concatenate([np.empty(0, dtype=np.intp), *lines]))
+        batch = batch._replace(factual=np.repeat(np.arange(len(places)), [len(own) for own in lines]))
+        of_rows = (self.labels[places], self.statuses[places], self.reasons[places])
+        counts = (self.n_calls, self.n_questions, self.n_model_rows)
+        return Explanations(self.rows.iloc[places], *of_rows, batch, self.warnings, *counts)
+
     def _counterfactual(self, line: int, factual: "pd.Series[Any]") -> Counterfactual:
         batch = self.batch
-        values = row_of(batch.values, line).rename(factual.name)
         ball = int(batch.ball[line])
         return Counterfactual(
-            values=values,
+            values=frames.row_of(batch.values, line).rename(factual.name),
             factual=factual,
             label=batch.label[line],
             distance=float(batch.distance[line]),
@@ -231,107 +345,9 @@ class Explanations(Sequence[Explanation]):
         batch = self.batch
         if np.isnan(batch.semifactual_distance[line]):
             return None
-        values = row_of(batch.semifactual_values, line).rename(factual.name)
+        values = frames.row_of(batch.semifactual_values, line).rename(factual.name)
         changed = self._names(batch.semifactual_changed[line])
         return Semifactual(values, factual, float(batch.semifactual_distance[line]), changed)
 
-    def _names(self, changed: NDArray[np.bool_]) -> tuple[Hashable, ...]:
+    def _names(self, changed: Mask) -> tuple[Hashable, ...]:
         return tuple(name for name, is_changed in zip(self.rows.columns, changed, strict=True) if is_changed)
-
-
-def select(batch: Batch, lines: NDArray[np.intp], factual: NDArray[np.intp] | None = None) -> Batch:
-    """Return some lines of a batch, for other factuals where they are given."""
-    columns = {name: getattr(batch, name) for name in batch.__dataclass_fields__}
-    taken = {
-        name: column.iloc[lines].reset_index(drop=True) if isinstance(column, pd.DataFrame) else column[lines]
-        for name, column in columns.items()
-        if column is not None
-    }
-    taken |= {} if factual is None else {"factual": factual}
-    return Batch(**{**columns, **taken})
-
-
-def merged(
-    answers: Explanations,
-    other: Explanations,
-    places: NDArray[np.intp],
-    freed: NDArray[np.intp],
-    reason: str,
-    take: bool,
-) -> Explanations:
-    """Write why rows were blocked; with `take`, put in what `other` found for them, marked as released.
-
-    `places` are the rows that other explained, `freed` those of them it found an answer for.
-    """
-    statuses, reasons = answers.statuses.copy(), answers.reasons.copy()
-    for row in places[freed]:
-        reasons[row] = f"{reasons[row]} {reason}"
-        statuses[row] = Status.FOUND if take else statuses[row]
-    if not take or not len(freed):
-        return replace(answers, statuses=statuses, reasons=reasons)
-    lines = np.flatnonzero(np.isin(other.batch.factual, freed))
-    released = np.full(len(lines), Relaxation.RULES, dtype=object)
-    new = replace(select(other.batch, lines, places[other.batch.factual[lines]]), relaxation=released)
-    return replace(answers, statuses=statuses, reasons=reasons, batch=_joined(answers.batch, new))
-
-
-def _joined(first: Batch, second: Batch) -> Batch:
-    columns: dict[str, Any] = {}
-    for name in first.__dataclass_fields__:
-        parts = [getattr(first, name), getattr(second, name)]
-        if isinstance(parts[0], pd.DataFrame):
-            columns[name] = pd.concat(parts, ignore_index=True) if len(parts[0]) else parts[1]
-        else:
-            columns[name] = None if parts[0] is None else np.concatenate(parts)
-    both = Batch(**columns)
-    return select(both, np.argsort(both.factual, kind="stable"))
-
-
-def on_the_front(batch: Batch) -> NDArray[np.intp]:
-    """Return the lines that no other of the same factual beats in distance, changes and plausibility, nearest first."""
-    figures = np.column_stack([batch.distance, batch.changed.sum(axis=1), -batch.plausibility])
-    kept = []
-    for place in np.unique(batch.factual):
-        lines = np.flatnonzero(batch.factual == place)
-        own = figures[lines]
-        no_worse = (own[:, np.newaxis] <= own[np.newaxis]).all(axis=2)
-        better = no_worse & (own[:, np.newaxis] < own[np.newaxis]).any(axis=2)
-        twin = np.tril(no_worse & no_worse.T, k=-1).any(axis=1)  # an equal one stands before
-        best = lines[~better.any(axis=0) & ~twin]
-        kept.append(best[np.lexsort((best, batch.distance[best]))])
-    return np.concatenate(kept) if kept else np.empty(0, dtype=np.intp)
-
-
-def row_of(frame: pd.DataFrame, place: int) -> "pd.Series[Any]":
-    """Return one row without the casts of iloc: each value keeps the type of its own column."""
-    if len(set(frame.dtypes)) == 1:
-        return frame.iloc[place]
-    values = pd.Series([frame[name].iloc[place] for name in frame.columns], index=frame.columns, dtype=object)
-    return values.rename(frame.index[place])
-
-
-def _changes(before: "pd.Series[Any]", after: "pd.Series[Any]", changed: tuple[Hashable, ...]) -> pd.DataFrame:
-    names = list(changed)
-    return pd.DataFrame(
-        {
-            "feature": names,
-            "before": [before[name] for name in names],
-            "after": [after[name] for name in names],
-        }
-    )
-
-
-def _ranks(factual: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Return 1, 2, ... within each run of equal factuals."""
-    return np.arange(len(factual)) - np.searchsorted(factual, factual) + 1
-
-
-def _free(name: str, taken: Any) -> str:
-    while name in taken:
-        name += "_"
-    return name
-
-
-def _cells(frame: pd.DataFrame, lines: Any, features: Any) -> list[Any]:
-    columns = [frame.iloc[:, feature] for feature in range(frame.shape[1])]
-    return [columns[feature].iloc[line] for line, feature in zip(lines, features, strict=True)]

@@ -3,62 +3,236 @@
     Rules(features={"age": Rule(direction="up")}, at_most=[("debt", "income")], max_changes=3)
     Rules.from_toml("rules.toml")
 
-A rule speaks of changed values only: a row that breaks a rule itself may keep what it has. Contradictions are
-errors that name the rule, before any work. `constraints.py` applies the rules.
+A rule speaks of changed values only: a row that breaks a rule itself may keep what it has. Contradictions are errors
+that name the rule, before any work. A kind of rule is a field of `Rule` and an entry in KINDS, all in this file;
+`_rows/constraints.py` applies whatever is there.
 """
 
 import tomllib
-from collections.abc import Hashable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
 from graphlib import CycleError, TopologicalSorter
 from math import inf, isfinite
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
+import numpy as np
+
+from onbmacf._base.arrays import Mask, Matrix
 from onbmacf._base.checks import check_choice, check_count, did_you_mean, listed
 from onbmacf.errors import ParameterError
 
 DIRECTIONS = ("up", "down")
-TOML_KEYS = ("direction", "low", "high", "allowed", "step", "weight", "forbidden")
+EPSILON = 1e-9  # of a step: rounding error forgiven
+Codes = Callable[[Iterable[Any]], Matrix]  # levels -> the numbers that stand for them
 
 
 @dataclass(frozen=True)
 class Rule:
-    """What holds for one feature."""
+    """What holds for one feature, wherever a counterfactual changes it.
 
-    direction: str | None = None  # "up" or "down": the only way it may move
+    Parameters
+    ----------
+    direction : {"up", "down"}, optional
+        The only way the value may move. Not for categories, which have no order.
+    low, high : float
+        Smallest and largest value it may change to, in the feature's own unit. For numbers.
+    allowed : sequence, optional
+        Levels it may change to. For features with levels.
+    step : float, optional
+        Values are ``low`` (or 0) plus a whole number of steps, in the feature's own unit. For numbers.
+    weight : float
+        What a change costs, compared with 1, the cost of other features: it stretches the feature's distances.
+    forbidden : sequence of pairs
+        Transitions (from, to) between levels that are not allowed.
+
+    Examples
+    --------
+    >>> Rule(direction="up", high=65)
+    Rule(direction='up', low=-inf, high=65, allowed=None, step=None, weight=1.0, forbidden=())
+
+    """
+
+    direction: str | None = None
     low: float = -inf
     high: float = inf
-    allowed: tuple[Any, ...] | None = None  # levels it may change to
-    step: float | None = None  # values are low (or 0) plus whole steps
-    weight: float = 1.0  # what a change costs, in units of the usual cost
-    forbidden: tuple[tuple[Any, Any], ...] = ()  # (from, to) pairs of levels
+    allowed: tuple[Any, ...] | None = None
+    step: float | None = None
+    weight: float = 1.0
+    forbidden: tuple[tuple[Any, Any], ...] = ()
 
     def __post_init__(self) -> None:
         if self.allowed is not None:
             object.__setattr__(self, "allowed", tuple(self.allowed))
         object.__setattr__(self, "forbidden", tuple((a, b) for a, b in self.forbidden))
 
+    @property
+    def kinds(self) -> "tuple[RuleKind, ...]":
+        """The kinds of prohibition that this rule holds."""
+        return tuple(kind for kind in KINDS if kind.is_set(self))
+
     def check(self, name: Hashable) -> None:
         """Raise an error that names the rule if it contradicts itself."""
-        if self.direction is not None:
-            check_choice(f"rule for {name!r}: direction", self.direction, DIRECTIONS)
-        if not self.low <= self.high:
-            raise ParameterError(f"rule for {name!r}: the range {self.low} to {self.high} is reversed.")
-        if self.allowed is not None and not self.allowed:
-            raise ParameterError(f"rule for {name!r}: no level is allowed. Make it immutable instead.")
-        if self.step is not None and not 0 < self.step < inf:
-            raise ParameterError(f"rule for {name!r}: step must be above 0, got {self.step!r}.")
+        for kind in self.kinds:
+            kind.check(self, f"rule for {name!r}")
         if not (isfinite(self.weight) and self.weight > 0):
             raise ParameterError(f"rule for {name!r}: weight must be above 0, got {self.weight!r}.")
+
+    def only_weight(self) -> "Rule":
+        """Return the cost without any prohibition."""
+        return Rule(weight=self.weight)
+
+
+class RuleKind:
+    """One kind of prohibition: which rules hold it, what it forbids, where it moves a value, how it reads.
+
+    A subclass overrides what applies to it; values and levels are numbers here, one per line.
+    """
+
+    needs: ClassVar[str] = "numbers"  # "numbers", "levels" or "order"
+
+    def is_set(self, rule: Rule) -> bool:
+        """Say whether a rule holds this prohibition."""
+        raise NotImplementedError
+
+    def check(self, rule: Rule, name: str) -> None:
+        """Raise an error that starts with `name` if the rule contradicts itself."""
+
+    def levels(self, rule: Rule) -> tuple[Any, ...]:
+        """Return the levels that a rule names."""
+        return ()
+
+    def keeps(self, rule: Rule, value: Matrix, before: Matrix, codes: Codes) -> Mask:
+        """Say which values, changed from those before, the rule allows."""
+        raise NotImplementedError
+
+    def move(self, rule: Rule, value: Matrix) -> Matrix:
+        """Return the nearest values that the rule allows; as they are where it has none."""
+        return value
+
+    def words(self, rule: Rule) -> str:
+        """Return the prohibition in words."""
+        raise NotImplementedError
+
+
+class _Direction(RuleKind):
+    needs = "order"
+
+    def is_set(self, rule: Rule) -> bool:
+        return rule.direction is not None
+
+    def check(self, rule: Rule, name: str) -> None:
+        check_choice(f"{name}: direction", rule.direction, DIRECTIONS)
+
+    def keeps(self, rule: Rule, value: Matrix, before: Matrix, codes: Codes) -> Mask:
+        return value >= before if rule.direction == "up" else value <= before
+
+    def words(self, rule: Rule) -> str:
+        return f"only {rule.direction}"
+
+
+class _Range(RuleKind):
+    def is_set(self, rule: Rule) -> bool:
+        return rule.low != -inf or rule.high != inf
+
+    def check(self, rule: Rule, name: str) -> None:
+        if not rule.low <= rule.high:
+            raise ParameterError(f"{name}: the range {rule.low} to {rule.high} is reversed.")
+
+    def keeps(self, rule: Rule, value: Matrix, before: Matrix, codes: Codes) -> Mask:
+        return (value >= rule.low) & (value <= rule.high)
+
+    def move(self, rule: Rule, value: Matrix) -> Matrix:
+        return np.clip(value, rule.low, rule.high)
+
+    def words(self, rule: Rule) -> str:
+        return f"from {rule.low:g} to {rule.high:g}"
+
+
+class _Allowed(RuleKind):
+    needs = "levels"
+
+    def is_set(self, rule: Rule) -> bool:
+        return rule.allowed is not None
+
+    def check(self, rule: Rule, name: str) -> None:
+        if not rule.allowed:
+            raise ParameterError(f"{name}: no level is allowed. Make it immutable instead.")
+
+    def levels(self, rule: Rule) -> tuple[Any, ...]:
+        return rule.allowed or ()
+
+    def keeps(self, rule: Rule, value: Matrix, before: Matrix, codes: Codes) -> Mask:
+        return np.isin(value, codes(rule.allowed or ()))
+
+    def words(self, rule: Rule) -> str:
+        return f"one of {listed(rule.allowed or ())}"
+
+
+class _Step(RuleKind):
+    def is_set(self, rule: Rule) -> bool:
+        return rule.step is not None
+
+    def check(self, rule: Rule, name: str) -> None:
+        if not 0 < (rule.step or 0) < inf:
+            raise ParameterError(f"{name}: step must be above 0, got {rule.step!r}.")
+
+    def keeps(self, rule: Rule, value: Matrix, before: Matrix, codes: Codes) -> Mask:
+        steps = (value - _anchor(rule)) / (rule.step or 1.0)
+        return np.asarray(np.abs(steps - np.round(steps)) <= EPSILON * np.maximum(1.0, np.abs(steps)))
+
+    def move(self, rule: Rule, value: Matrix) -> Matrix:
+        step = rule.step or 1.0
+        value = _anchor(rule) + np.round((value - _anchor(rule)) / step) * step
+        return np.where(value > rule.high, value - step, np.where(value < rule.low, value + step, value))
+
+    def words(self, rule: Rule) -> str:
+        return f"in steps of {rule.step:g}"
+
+
+class _Forbidden(RuleKind):
+    needs = "levels"
+
+    def is_set(self, rule: Rule) -> bool:
+        return bool(rule.forbidden)
+
+    def levels(self, rule: Rule) -> tuple[Any, ...]:
+        return tuple(level for pair in rule.forbidden for level in pair)
+
+    def keeps(self, rule: Rule, value: Matrix, before: Matrix, codes: Codes) -> Mask:
+        pairs = [codes(pair) for pair in rule.forbidden]
+        return ~np.any([(before == old) & (value == new) for old, new in pairs], axis=0)
+
+    def words(self, rule: Rule) -> str:
+        return ", ".join(f"not from {a!r} to {b!r}" for a, b in rule.forbidden)
+
+
+KINDS: tuple[RuleKind, ...] = (_Direction(), _Range(), _Allowed(), _Step(), _Forbidden())  # in the order of moving
 
 
 @dataclass(frozen=True)
 class Rules:
-    """All rules of a table. Empty by default."""
+    """All rules of a table. Empty by default.
+
+    Parameters
+    ----------
+    features : mapping of name to Rule
+        What holds for single features.
+    at_most : sequence of pairs
+        Pairs (a, b) of numeric features: a must be at most b wherever one of them is changed.
+    max_changes : int, optional
+        The most features that a counterfactual may change.
+
+    Examples
+    --------
+    >>> rules = Rules({"age": Rule(direction="up")}, at_most=[("debt", "income")], max_changes=3)
+    >>> Rules.from_dict({"features": {"age": {"direction": "up"}}}).features["age"] == rules.features["age"]
+    True
+
+    """
 
     features: Mapping[Hashable, Rule] = field(default_factory=dict)
-    at_most: tuple[tuple[Hashable, Hashable], ...] = ()  # (a, b): a <= b
+    at_most: tuple[tuple[Hashable, Hashable], ...] = ()
     max_changes: int | None = None
 
     def __post_init__(self) -> None:
@@ -68,12 +242,14 @@ class Rules:
 
     @classmethod
     def from_toml(cls, path: Any) -> "Rules":
-        """Read rules from a small TOML file.
+        """Read rules from a TOML file with the keys of `from_dict`.
 
-        max_changes = 3
-        at_most = [["debt", "income"]]
-        [features.age]
-        direction = "up"
+        ::
+
+            max_changes = 3
+            at_most = [["debt", "income"]]
+            [features.age]
+            direction = "up"
         """
         try:
             content = tomllib.loads(Path(path).read_text(encoding="utf-8"))
@@ -83,11 +259,11 @@ class Rules:
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any], origin: str = "rules") -> "Rules":
-        """Read rules from plain dicts and lists."""
+        """Read rules from plain dicts and lists; `origin` names them in error messages."""
         _check_keys(origin, content, ("features", "at_most", "max_changes"))
         features = {}
         for name, entry in content.get("features", {}).items():
-            _check_keys(f"{origin}: features.{name}", entry, TOML_KEYS)
+            _check_keys(f"{origin}: features.{name}", entry, tuple(known.name for known in fields(Rule)))
             features[name] = Rule(**entry)
         return cls(features, tuple(content.get("at_most", ())), content.get("max_changes"))
 
@@ -114,8 +290,8 @@ class Rules:
     def singly_without(self) -> Iterator[tuple[str, "Rules"]]:
         """Yield each rule's name and the rules without it."""
         for name, rule in self.features.items():
-            if rule != Rule(weight=rule.weight):
-                rest = {**self.features, name: Rule(weight=rule.weight)}
+            if rule.kinds:
+                rest = {**self.features, name: rule.only_weight()}
                 yield f"the rule for {name!r} ({describe(rule)})", replace(self, features=rest)
         for low, high in self.at_most:
             rest_pairs = tuple(pair for pair in self.at_most if pair != (low, high))
@@ -125,18 +301,17 @@ class Rules:
 
     def only_weights(self) -> "Rules":
         """Return the costs without any prohibition."""
-        return Rules({name: Rule(weight=rule.weight) for name, rule in self.features.items()})
+        return Rules({name: rule.only_weight() for name, rule in self.features.items()})
 
 
 def describe(rule: Rule) -> str:
-    """Write a rule in words."""
-    parts = [f"only {rule.direction}"] if rule.direction else []
-    if rule.low > -inf or rule.high < inf:
-        parts.append(f"from {rule.low:g} to {rule.high:g}")
-    parts += [f"one of {listed(rule.allowed)}"] if rule.allowed is not None else []
-    parts += [f"in steps of {rule.step:g}"] if rule.step is not None else []
-    parts += [f"not from {a!r} to {b!r}" for a, b in rule.forbidden]
-    return ", ".join(parts)
+    """Return a rule's prohibitions in words; empty where it has none."""
+    return ", ".join(kind.words(rule) for kind in rule.kinds)
+
+
+def _anchor(rule: Rule) -> float:
+    """Return the value from which steps are counted."""
+    return rule.low if rule.low > -inf else 0.0
 
 
 def _check_keys(where: str, entry: Any, allowed: tuple[str, ...]) -> None:

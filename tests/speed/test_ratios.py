@@ -74,5 +74,5 @@ def test_explaining_fifty_rows_asks_few_rows_in_few_calls(heart, strategy, rows_
     explainer = ONBMACF(strategy=strategy).fit(heart, model)
     answers = explainer.explain(heart.head(50))
     assert list(answers.statuses) == ["found"] * 50
-    assert answers.n_rows <= rows_per_row * 50  # 410 and 1,030 when it was written
+    assert answers.n_questions <= rows_per_row * 50  # 410 and 1,030 when it was written
     assert answers.n_calls <= calls  # 50 and 195: not one call, or one search, per row

@@ -7,17 +7,14 @@ test of lines 12 to 14 is a comparison of d - r, and the loop of lines 8 to 15 a
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
-from onbmacf._balls.distance import Matrix
 from onbmacf._balls.geometry import surface_distance
+from onbmacf._base.arrays import Matrix, Rows
 
 ASSOCIATIONS = ("surface", "center")
 
 
-def home_balls(
-    distances: Matrix, radii: Matrix, association: str = "surface", boundary: str = "surface"
-) -> NDArray[np.intp]:
+def home_balls(distances: Matrix, radii: Matrix, association: str = "surface", boundary: str = "surface") -> Rows:
     """Return the home ball of each factual; ties go to the ball chosen first.
 
     With no covering ball: the nearest surface (the paper's text), or with association="center" the nearest

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from onbmacf._balls.distance import Matrix, Metric, blocks, check_metric, distances
+from onbmacf._balls.distance import blocks, distances
+from onbmacf._balls.metrics import Metric, check_metric, has_kernel
+from onbmacf._base.arrays import Mask, Matrix, Rows
 from onbmacf._base.checks import check_choice
 from onbmacf._base.memory import check_memory
 from onbmacf.errors import ParameterError
 
-Rows = NDArray[np.intp]
 LARGE = 1e9  # cells of rows x rows x columns: the plain functions take some seconds there
 BYTES_PER_CELL, BYTES_PER_ROW = 24, 100  # of the encoded table: what the compiled cover was measured to take
 COMPETITORS = ("uncovered", "all")
@@ -40,7 +40,7 @@ class BallCover:
         return np.flatnonzero(self.owner == ball)
 
     @property
-    def is_degenerate(self) -> NDArray[np.bool_]:
+    def is_degenerate(self) -> Mask:
         """Per ball: whether an enemy lies on its very centre, so that it covers its own point only."""
         return self.radii == 0
 
@@ -69,7 +69,7 @@ def build_cover(
         raise ParameterError("a cover needs two labels: with one there is nothing to be counter to.")
     if fast is None:
         fast = is_large(len(Z), Z.shape[1])
-    check_cover_memory(len(Z), Z.shape[1], 0 if fast and isinstance(metric, str) else np.bincount(labels).max())
+    check_cover_memory(len(Z), Z.shape[1], 0 if fast and has_kernel(metric) else np.bincount(labels).max())
     reach = line_9(Z, labels, metric, fast, threads, client)
     owner = np.empty(len(Z), dtype=np.intp)
     centers: list[Rows] = []
@@ -100,7 +100,7 @@ def line_9(
     Z: Matrix, labels: Rows, metric: Metric, fast: bool, threads: int | None = None, client: Any = None
 ) -> Matrix:
     """Return the nearest enemy's distance of every row, by the plain function or its compiled twin."""
-    if fast and isinstance(metric, str):
+    if fast and has_kernel(metric):
         from onbmacf._balls.kernels import nearest_enemy_fast
 
         return nearest_enemy_fast(Z, labels, metric, threads, client)
@@ -117,7 +117,7 @@ def lines_6_to_18(
     client: Any = None,
 ) -> tuple[Rows, Rows]:
     """Return the greedy cover of one label, by the plain function or its compiled twin."""
-    if fast and isinstance(metric, str):
+    if fast and has_kernel(metric):
         from onbmacf._balls.kernels import greedy_cover_fast
 
         return greedy_cover_fast(Z, reach, metric, competitors, threads, client)

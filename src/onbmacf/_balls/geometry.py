@@ -9,9 +9,10 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from onbmacf._balls.distance import Matrix, Metric, paired
+from onbmacf._balls.distance import paired
+from onbmacf._balls.metrics import Metric
+from onbmacf._base.arrays import Mask, Matrix, Rows
 
 
 class Balls(NamedTuple):
@@ -19,11 +20,7 @@ class Balls(NamedTuple):
 
     points: Matrix  # centres, encoded
     radii: Matrix
-    labels: NDArray[np.intp]
-
-    def at(self, lines: NDArray[np.intp]) -> "Balls":
-        """Return the balls at these positions."""
-        return Balls(self.points[lines], self.radii[lines], self.labels[lines])
+    labels: Rows
 
 
 BOUNDARIES = ("surface", "ratio")
@@ -48,7 +45,7 @@ def crossing(z: Matrix, goal: Matrix, home: Balls, ball: Balls, metric: Metric, 
     coordinate of the goal is either z's or the centre's; otherwise one crossing is found.
     """
 
-    def beyond(lines: NDArray[np.intp], share: Matrix) -> NDArray[np.bool_]:
+    def beyond(lines: Rows, share: Matrix) -> Mask:
         points = z[lines] + share[:, np.newaxis] * (goal[lines] - z[lines])
         from_home = surface_distance(paired(points, home.points[lines], metric), home.radii[lines], boundary)
         from_ball = surface_distance(paired(points, ball.points[lines], metric), ball.radii[lines], boundary)
@@ -63,7 +60,7 @@ def crossing(z: Matrix, goal: Matrix, home: Balls, ball: Balls, metric: Metric, 
     return share
 
 
-def _first_beyond(n: int, is_beyond: Callable[[Matrix], NDArray[np.bool_]]) -> Matrix:
+def _first_beyond(n: int, is_beyond: Callable[[Matrix], Mask]) -> Matrix:
     """Halve n intervals [0, 1] towards the first share that is beyond."""
     low, high = np.zeros(n), np.ones(n)
     for _ in range(HALVINGS):

@@ -9,11 +9,8 @@ whatever metric the cover uses. The model is never asked: the rows' labels are k
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Matrix = NDArray[np.float64]
-Rows = NDArray[np.intp]
-
+from onbmacf._base.arrays import Mask, Matrix, Rows
 
 CACHE = 1 << 15  # distances worked on together: they stay near the processor
 SMALL = 1000  # rows up to which a plain search is quick enough
@@ -34,7 +31,7 @@ def squares(points: Matrix, Z: Matrix) -> Matrix:
     return total
 
 
-def is_near(Z: Matrix, points: Matrix, y: int) -> NDArray[np.bool_]:
+def is_near(Z: Matrix, points: Matrix, y: int) -> Mask:
     """Mark the y nearest rows of each point, ties to the lower row: as `nearest_rows`, without sorting them."""
     apart = squares(points, Z)
     near = apart <= np.partition(apart, y - 1, axis=1)[:, y - 1 : y]

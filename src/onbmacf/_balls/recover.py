@@ -9,8 +9,10 @@ answer changes (decision 0011).
 
 import numpy as np
 
-from onbmacf._balls.cover import BallCover, Rows, is_large, lines_6_to_18
-from onbmacf._balls.distance import Matrix, Metric, blocks, distances
+from onbmacf._balls.cover import BallCover, is_large, lines_6_to_18
+from onbmacf._balls.distance import blocks, distances
+from onbmacf._balls.metrics import Metric
+from onbmacf._base.arrays import Matrix, Rows
 
 
 def recover(z: Matrix, members: Matrix, reach: Matrix, metric: Metric, competitors: str) -> tuple[Rows, Matrix]:

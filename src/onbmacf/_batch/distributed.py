@@ -8,16 +8,15 @@ imported only when a Dask object comes in.
 """
 
 from collections.abc import Callable
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from onbmacf._base.executor import Parcel, call, check_client, run_all, send, shares
-from onbmacf.explanation import Batch, Explanations
+from onbmacf.explanation import Explanations
 
 Explain = Callable[[pd.DataFrame], Explanations]
 MOST_ROWS = 10_000  # that a worker explains at a time
@@ -33,7 +32,7 @@ def explain_on(client: Any, explain: Explain, frame: pd.DataFrame) -> Explanatio
     places = shares(len(frame), client, most=MOST_ROWS)
     pieces = [frame.iloc[place] for place in places]
     parts = run_all(partial(_without_rows, explain), pieces, describe="explaining", client=client)
-    return joined(frame, [place.start for place in places], parts)
+    return Explanations.concat([replace(part, rows=piece) for part, piece in zip(parts, pieces, strict=True)])
 
 
 def explain_partitions(explain: Explain, table: Any, sample: pd.DataFrame, client: Any = None) -> Any:
@@ -48,31 +47,6 @@ def explain_partitions(explain: Explain, table: Any, sample: pd.DataFrame, clien
         check_client(client)
         parcel = send(client, parcel)
     return table.map_partitions(_apply, parcel, meta=meta)
-
-
-def joined(frame: pd.DataFrame, starts: list[int], parts: list[Explanations]) -> Explanations:
-    """Put the answers to consecutive pieces of a frame together."""
-    batches = [
-        replace(part.batch, factual=part.batch.factual + start) for start, part in zip(starts, parts, strict=True)
-    ]
-    return Explanations(
-        rows=frame,
-        labels=np.concatenate([part.labels for part in parts]),
-        statuses=np.concatenate([part.statuses for part in parts]),
-        reasons=np.concatenate([part.reasons for part in parts]),
-        batch=Batch(*(_stacked([getattr(batch, field.name) for batch in batches]) for field in fields(Batch))),
-        n_calls=sum(part.n_calls for part in parts),
-        n_rows=sum(part.n_rows for part in parts),
-    )
-
-
-def _stacked(columns: list[Any]) -> Any:
-    """Return the pieces of one column as one: frames, arrays, or None for what the model does not have."""
-    if columns[0] is None:
-        return None
-    if isinstance(columns[0], pd.DataFrame):
-        return pd.concat([column for column in columns if len(column)] or columns[:1], ignore_index=True)
-    return np.concatenate(columns)
 
 
 def _without_rows(explain: Explain, frame: pd.DataFrame) -> Explanations:

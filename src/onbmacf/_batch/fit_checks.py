@@ -5,8 +5,8 @@ table, cover, model  ->  fit_warnings  ->  sentences        number of rows  ->  
 
 import numpy as np
 
-from onbmacf._balls.cover import BallCover, Rows
-from onbmacf._balls.distance import Matrix
+from onbmacf._balls.cover import BallCover
+from onbmacf._base.arrays import Matrix, Rows
 from onbmacf._base.checks import listed
 from onbmacf._rows.form import TableForm
 from onbmacf._rows.model import BlackBox

@@ -2,81 +2,79 @@
 
     Explanations with infeasible rows  ->  with_reasons  ->  the same, each with what blocks it
 
-A blocked row is asked again without each rule in turn, then without the immutables where they are held, then without
-any rule (docs/decisions/0026-rules.md).
+A blocked row is searched again without each rule in turn, then without the immutables where they are held, then
+without any rule (docs/decisions/0026-rules.md).
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-import pandas as pd
-from numpy.typing import NDArray
 
+from onbmacf._base.arrays import Rows, stack, take
 from onbmacf._base.checks import listed
+from onbmacf._base.enums import Relaxation, Status
+from onbmacf._batch.call import Call
+from onbmacf._batch.factuals import Factuals
 from onbmacf._rows.constraints import Constraints
-from onbmacf._rows.space import FeatureSpace
-from onbmacf.explanation import Explanations, Status, merged
-from onbmacf.schema import Schema
+from onbmacf.explanation import Explanations
+from onbmacf.rules import Rules
+
+Again = Callable[[Call, Rows], Explanations]  # another call, about some of the rows
 
 
-class Wish(NamedTuple):
-    """What one call of explain asks for."""
-
-    targets: NDArray[np.intp] | None
-    min_probability: float
-    front: bool
-
-
-class Relaxable(Protocol):
-    """What is needed of an explainer: its rules, and itself with others."""
-
-    release: str
-    space_: FeatureSpace
-
-    @property
-    def schema_(self) -> Schema:
-        """The features and rules."""
-        ...
-
-    def relaxed(self, **changes: Any) -> "Relaxable":
-        """Return the same explainer with other parameters or rules."""
-        ...
-
-    def explain_frame(self, frame: pd.DataFrame, wish: Wish) -> Explanations:
-        """Explain rows by the explainer's rules alone."""
-        ...
-
-
-def with_reasons(explainer: Relaxable, answers: Explanations, wish: Wish) -> Explanations:
-    """Say which rule blocks the rows without an answer and, on request, answer them with as few released as will do."""
+def with_reasons(call: Call, factuals: Factuals, answers: Explanations, again: Again) -> Explanations:
+    """Add which rule blocks each row without an answer; with release="rules", answer it without that rule."""
+    answers = _with_broken_rules(call, factuals, answers)
     blocked = np.flatnonzero(answers.statuses == Status.INFEASIBLE)
-    reasons = answers.reasons.copy()
-    for row, broken in (
-        Constraints(explainer.space_, explainer.schema_.rules)
-        .broken_by(explainer.space_.form.numbers(answers.rows))
-        .items()
-    ):
-        reasons[row] = f"{reasons[row]} The row itself breaks the rule for {', '.join(broken)}.".strip()
-    answers = replace(answers, reasons=reasons)
-    for what, other in _releases(explainer):
+    for what, other in _releases(call):
         if not len(blocked):
             break
-        tried = other.explain_frame(answers.rows.iloc[blocked], wish)
+        tried = again(other, blocked)
         freed = np.flatnonzero(tried.statuses == Status.FOUND)
-        reason = f"Blocked by {what}: without, there is a counterfactual."
-        answers = merged(answers, tried, blocked, freed, reason, explainer.release == "rules")
+        reason = f"Blocked by {what}: without it, a counterfactual is found."
+        answers = _with_reason(answers, blocked[freed], reason)
+        if call.options.release == "rules" and len(freed):
+            answers = _with_answers(answers, tried, blocked, freed)
         blocked = np.delete(blocked, freed)
     return answers
 
 
-def _releases(explainer: Relaxable) -> Iterator[tuple[str, Relaxable]]:
-    """Yield what could be released and the explainer without it: each rule, the immutables, then all rules."""
-    rules = explainer.schema_.rules
+def _with_broken_rules(call: Call, factuals: Factuals, answers: Explanations) -> Explanations:
+    reasons = answers.reasons.copy()
+    for row, broken in call.constraints.broken_by(factuals.N).items():
+        reasons[row] = f"{reasons[row]} The row itself breaks the rule for {', '.join(broken)}.".strip()
+    return replace(answers, reasons=reasons)
+
+
+def _releases(call: Call) -> Iterator[tuple[str, Call]]:
+    """Yield what could be released and the call without it: each rule, the immutables, then all rules."""
+    rules, immutable = call.constraints.rules, call.fitted.space.schema.immutable
     for what, rest in rules.singly_without():
-        yield what, explainer.relaxed(rules=rest)
-    if explainer.release != "immutable" and explainer.schema_.immutable:
-        yield f"the immutability of {listed(explainer.schema_.immutable)}", explainer.relaxed(release="immutable")
+        yield what, _under(call, rest)
+    free = replace(call, options=replace(call.options, release="immutable"))
+    if call.options.release != "immutable" and immutable:
+        yield f"the immutability of {listed(immutable)}", free
     if rules:
-        yield "the rules taken together", explainer.relaxed(rules=rules.only_weights(), release="immutable")
+        yield "the rules taken together", _under(free, rules.only_weights())
+
+
+def _under(call: Call, rules: Rules) -> Call:
+    return replace(call, constraints=Constraints(call.fitted.space, rules))
+
+
+def _with_reason(answers: Explanations, places: Rows, reason: str) -> Explanations:
+    reasons = answers.reasons.copy()
+    for row in places:
+        reasons[row] = f"{reasons[row]} {reason}"
+    return replace(answers, reasons=reasons)
+
+
+def _with_answers(answers: Explanations, other: Explanations, places: Rows, freed: Rows) -> Explanations:
+    """Put in what `other`, about the rows at `places`, found for the rows `freed` of it, marked as released."""
+    statuses = answers.statuses.copy()
+    statuses[places[freed]] = Status.FOUND
+    new = take(other.batch, np.flatnonzero(np.isin(other.batch.factual, freed)))
+    released = np.full(len(new.factual), Relaxation.RULES, dtype=object)
+    both = stack([answers.batch, new._replace(factual=places[new.factual], relaxation=released)])
+    return replace(answers, statuses=statuses, batch=take(both, np.argsort(both.factual, kind="stable")))

@@ -1,20 +1,26 @@
-"""Everything a fitted explainer knows but the model, and its way to disk and back.
+"""A fitted map in one file, without the model.
 
-FittedMap  ->  save  ->  store.write        store.read  ->  load  ->  FittedMap
+Fitted, Options  ->  save_map  ->  store.write        store.read  ->  SavedMap  ->  load_map  ->  Fitted, options
 """
 
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from onbmacf._balls.cover import BallCover
+from onbmacf._base.arrays import Matrix, Rows, objects
+from onbmacf._batch.fit_checks import probe_rows
+from onbmacf._batch.fitted import Fitted, options_of_fit
 from onbmacf._disk.store import read, write
 from onbmacf._rows.form import TableForm
+from onbmacf._rows.model import BlackBox
 from onbmacf._rows.space import FeatureSpace
-from onbmacf.errors import StoreError
+from onbmacf._search.options import NAMES, Options
+from onbmacf._search.strategies import checked
+from onbmacf.errors import ModelError, StoreError
 from onbmacf.rules import Rule, Rules
 from onbmacf.schema import Feature, Schema
 
@@ -22,61 +28,82 @@ COVER = ("centers", "radii", "labels", "owner", "reach")
 
 
 @dataclass(frozen=True, eq=False)
-class FittedMap:
-    """The fitted state: parameters, encoding, labelled rows and cover."""
+class SavedMap:
+    """What a file holds: everything a fitted explainer knows but the model."""
 
-    parameters: dict[str, Any]
+    options: dict[str, Any]
     output: str
     classes: list[Any]
     warnings: list[str]
     space: FeatureSpace
-    Z: NDArray[np.float64]
-    labels: NDArray[np.intp]
+    Z: Matrix
+    labels: Rows
     cover: BallCover
-    probes: NDArray[np.float64]  # fitted rows, as numbers, by which the model is recognised
+    probes: Matrix
 
-    def save(self, path: Any) -> None:
-        """Write the map to one file."""
-        space, form = self.space, self.space.form
-        arrays = {"Z": self.Z, "probes": self.probes, "row_labels": self.labels, "low": space.low, "span": space.span}
-        arrays |= {f"known_{position}": values for position, values in space.known.items()}
-        arrays |= {name: getattr(self.cover, name) for name in COVER}
-        manifest = {
-            "parameters": {name: _plain(value, f"parameter {name}") for name, value in self.parameters.items()},
-            "output": self.output,
-            "classes": [_plain(label, "label") for label in self.classes],
-            "warnings": self.warnings,
-            "features": [_feature_out(feature) for feature in form.schema.features],
-            "rules": _rules_out(form.schema.rules),
-            "dtypes": [_dtype_out(dtype) for dtype in form.dtypes],
-            "array_dtype": None if form.array_dtype is None else np.dtype(form.array_dtype).str,
-            "height": space.height,
-            "decimals": space.decimals,
-        }
-        write(path, arrays, manifest)
 
-    @classmethod
-    def load(cls, path: Any) -> "FittedMap":
-        """Read a map; the rows stay on disk until they are needed."""
-        arrays, manifest = read(path)
-        schema = Schema(tuple(_feature_in(entry) for entry in manifest["features"]), _rules_in(manifest["rules"]))
-        array_dtype = None if manifest["array_dtype"] is None else np.dtype(manifest["array_dtype"])
-        form = TableForm(schema, tuple(_dtype_in(entry) for entry in manifest["dtypes"]), array_dtype)
-        known = {int(name[6:]): values for name, values in arrays.items() if name.startswith("known_")}
-        space = FeatureSpace(
-            form, manifest["height"], arrays["low"], arrays["span"], tuple(manifest["decimals"]), known
+def save_map(path: Any, fitted: Fitted, options: Options) -> None:
+    """Write a map to one file."""
+    fitted.check(checked(options))
+    space, form = fitted.space, fitted.space.form
+    arrays = {"Z": fitted.Z, "probes": fitted.probes, "row_labels": fitted.labels}
+    arrays |= {"low": space.low, "span": space.span}
+    arrays |= {f"known_{position}": values for position, values in space.known.items()}
+    arrays |= {name: getattr(fitted.cover, name) for name in COVER}
+    manifest = {
+        "parameters": {name: _plain(getattr(options, name), f"parameter {name}") for name in NAMES},
+        "output": fitted.black_box.output,
+        "classes": [_plain(label, "label") for label in fitted.black_box.classes],
+        "warnings": list(fitted.warnings),
+        "features": [_feature_out(feature) for feature in form.schema.features],
+        "rules": _rules_out(form.schema.rules),
+        "dtypes": [_dtype_out(dtype) for dtype in form.dtypes],
+        "array_dtype": None if form.array_dtype is None else np.dtype(form.array_dtype).str,
+        "height": space.height,
+        "decimals": space.decimals,
+    }
+    write(path, arrays, manifest)
+
+
+def read_map(path: Any) -> SavedMap:
+    """Read a map; the rows stay on disk until they are needed."""
+    arrays, manifest = read(path)
+    unknown = [name for name in manifest["parameters"] if name not in NAMES]
+    if unknown:
+        raise StoreError(f"{path} was saved with the option {unknown[0]!r}, which this version lacks. Build it again.")
+    return SavedMap(
+        options=manifest["parameters"],
+        output=manifest["output"],
+        classes=manifest["classes"],
+        warnings=manifest["warnings"],
+        space=_space(arrays, manifest),
+        Z=arrays["Z"],
+        labels=arrays["row_labels"],
+        cover=BallCover(*(arrays[name] for name in COVER)),
+        probes=arrays["probes"],
+    )
+
+
+def load_map(path: Any, model: Any) -> tuple[Fitted, dict[str, Any]]:
+    """Return a saved map with its model, which is asked the probe rows first, and the options it was saved with."""
+    saved = read_map(path)
+    options = Options(**saved.options)
+    box = BlackBox(model, saved.space.form, options.predict_chunk, saved.output, objects(saved.classes))
+    differ = int((box.ask(saved.probes) != saved.labels[probe_rows(len(saved.Z))]).sum())
+    if differ:
+        raise ModelError(
+            f"{Path(path)} was made for another model: {differ} of {len(saved.probes)} probe rows differ. Fit again."
         )
-        return cls(
-            parameters=manifest["parameters"],
-            output=manifest["output"],
-            classes=manifest["classes"],
-            warnings=manifest["warnings"],
-            space=space,
-            Z=arrays["Z"],
-            labels=arrays["row_labels"],
-            cover=BallCover(*(arrays[name] for name in COVER)),
-            probes=arrays["probes"],
-        )
+    parts = (saved.Z, saved.labels, saved.cover, saved.probes, options_of_fit(options), tuple(saved.warnings))
+    return Fitted(saved.space, box, *parts), saved.options
+
+
+def _space(arrays: dict[str, Any], manifest: dict[str, Any]) -> FeatureSpace:
+    schema = Schema(tuple(_feature_in(entry) for entry in manifest["features"]), _rules_in(manifest["rules"]))
+    array_dtype = None if manifest["array_dtype"] is None else np.dtype(manifest["array_dtype"])
+    form = TableForm(schema, tuple(_dtype_in(entry) for entry in manifest["dtypes"]), array_dtype)
+    known = {int(name[6:]): values for name, values in arrays.items() if name.startswith("known_")}
+    return FeatureSpace(form, manifest["height"], arrays["low"], arrays["span"], tuple(manifest["decimals"]), known)
 
 
 def _plain(value: Any, what: str) -> Any:

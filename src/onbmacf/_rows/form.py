@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from onbmacf._base.arrays import Matrix, Rows
 from onbmacf._base.checks import did_you_mean, listed
 from onbmacf.errors import RowsError, TableError
 from onbmacf.schema import LARGEST_EXACT, Feature, Schema, as_frame, observed_levels
@@ -43,7 +43,7 @@ class TableForm:
         _check_finite(form, form.numbers(frame))
         return form
 
-    def numbers(self, frame: pd.DataFrame) -> NDArray[np.float64]:
+    def numbers(self, frame: pd.DataFrame) -> Matrix:
         """Return the rows as numbers: NaN where a value is missing or no number, -1 for an unseen level."""
         N = np.empty((len(frame), len(self.schema.features)))
         for position, feature in enumerate(self.schema.features):
@@ -51,7 +51,7 @@ class TableForm:
             N[:, position] = _numeric(column) if feature.is_numeric else _codes(column, feature.levels or ())
         return N
 
-    def frame(self, N: NDArray[np.float64]) -> pd.DataFrame:
+    def frame(self, N: Matrix) -> pd.DataFrame:
         """Return numbers as rows with the caller's columns and dtypes: the inverse of `numbers`."""
         columns = {}
         for position, feature in enumerate(self.schema.features):
@@ -70,7 +70,7 @@ class TableForm:
             if not feature.is_numeric
         }
 
-    def rows_for_model(self, N: NDArray[np.float64]) -> Any:
+    def rows_for_model(self, N: Matrix) -> Any:
         """Return numbers in the very form the caller gave to fit: a frame or an array."""
         if self.array_dtype is None:
             return self.frame(N)
@@ -94,7 +94,7 @@ class TableForm:
             raise RowsError("column names repeat in the rows to explain. Rename them.")
         return _in_order(rows, names, RowsError)
 
-    def faults(self, frame: pd.DataFrame, N: NDArray[np.float64]) -> dict[int, str]:
+    def faults(self, frame: pd.DataFrame, N: Matrix) -> dict[int, str]:
         """Return the reason for each row that cannot be encoded, by its position."""
         reasons: dict[int, str] = {}
         for position, feature in enumerate(self.schema.features):
@@ -103,7 +103,7 @@ class TableForm:
                 reasons.setdefault(int(row), _fault(feature, frame[feature.name].iloc[row]))
         return reasons
 
-    def identifier_like(self, N: NDArray[np.float64]) -> list[Hashable]:
+    def identifier_like(self, N: Matrix) -> list[Hashable]:
         """Return the features, continuous ones aside, in which every row has a value of its own."""
         if len(N) < IDENTIFIER_ROWS:
             return []
@@ -114,14 +114,14 @@ class TableForm:
         ]
 
 
-def _numeric(column: "pd.Series[Any]") -> NDArray[np.float64]:
+def _numeric(column: "pd.Series[Any]") -> Matrix:
     if pd.api.types.is_object_dtype(column.dtype) or pd.api.types.is_string_dtype(column.dtype):
         column = column.map(lambda value: np.nan if isinstance(value, str) else value)
         column = pd.to_numeric(column, errors="coerce")
     return column.to_numpy(dtype=np.float64, na_value=np.nan)
 
 
-def _codes(column: "pd.Series[Any]", levels: tuple[Any, ...]) -> NDArray[np.intp]:
+def _codes(column: "pd.Series[Any]", levels: tuple[Any, ...]) -> Rows:
     code_of = {level: code for code, level in enumerate(levels)}
     try:
         found, values = pd.factorize(column)
@@ -131,7 +131,7 @@ def _codes(column: "pd.Series[Any]", levels: tuple[Any, ...]) -> NDArray[np.intp
     return known[found]  # factorize says -1 for a missing value: the last entry
 
 
-def _as_dtype(numbers: NDArray[np.float64], kind: str, dtype: Any) -> Any:
+def _as_dtype(numbers: Matrix, kind: str, dtype: Any) -> Any:
     if isinstance(dtype, np.dtype) and not pd.api.types.is_object_dtype(dtype):
         return numbers.astype(dtype)
     return pd.array(numbers.astype(np.int64) if kind == "integer" else numbers).astype(dtype)
@@ -167,7 +167,7 @@ def _check_present(frame: pd.DataFrame) -> None:
         raise TableError(_where("missing values", names, rows))
 
 
-def _check_finite(form: TableForm, N: NDArray[np.float64]) -> None:
+def _check_finite(form: TableForm, N: Matrix) -> None:
     bad = ~np.isfinite(N)
     if bad.any():
         names = [name for position, name in enumerate(form.schema.names) if bad[:, position].any()]
@@ -180,7 +180,7 @@ def _check_finite(form: TableForm, N: NDArray[np.float64]) -> None:
             )
 
 
-def _where(what: str, names: list[Hashable], rows: NDArray[np.intp]) -> str:
+def _where(what: str, names: list[Hashable], rows: Rows) -> str:
     return (
         f"{what} in column {listed(names)}: {len(rows)} rows, the first at positions "
         f"{', '.join(map(str, rows[:5]))}. Drop or fill them."

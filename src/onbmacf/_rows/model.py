@@ -7,24 +7,40 @@ change in their last bits with the shape of the batch: so no answer depends on w
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from onbmacf._base.arrays import Matrix, objects
+from onbmacf._base.arrays import Rows as Codes
 from onbmacf._base.checks import check_choice
 from onbmacf._rows.form import TableForm
 from onbmacf.errors import ModelError
 
-Codes = NDArray[np.intp]
 FAILED = -1  # the model raised an error on this row
 OUTPUTS = ("auto", "label", "probability")
 MOST_RETRIES = 64  # of one chunk, to find the rows on which the model raises
 
 
-@dataclass(eq=False)
+@dataclass
+class Counts:
+    """What asking has cost so far."""
+
+    n_calls: int = 0  # of the model
+    n_questions: int = 0  # points it was asked about
+    n_model_rows: int = 0  # rows it was handed, those that fill up a chunk included
+
+    def add(self, other: "Counts") -> None:
+        """Count what was asked elsewhere."""
+        self.n_calls += other.n_calls
+        self.n_questions += other.n_questions
+        self.n_model_rows += other.n_model_rows
+
+
+@dataclass(frozen=True, eq=False)
 class BlackBox:
     """A model, how to ask it, and how often it was asked."""
 
@@ -33,8 +49,7 @@ class BlackBox:
     chunk: int = 512
     output: str = "auto"
     classes: NDArray[Any] = field(default_factory=lambda: np.empty(0, dtype=object))
-    n_calls: int = 0
-    n_rows: int = 0
+    counts: Counts = field(default_factory=Counts)
     unseen: list[Any] = field(default_factory=list)  # labels met since that no fitted row has
 
     def __post_init__(self) -> None:
@@ -45,26 +60,31 @@ class BlackBox:
                 "Wrap it: model=lambda rows: ..."
             )
 
-    def learn_classes(self, N: NDArray[np.float64]) -> Codes:
-        """Label the fitted rows, remember the labels in sorted order, and return their codes."""
+    def counting(self) -> "BlackBox":
+        """Return the same black box with counts of its own, from 0; the labels seen so far keep their codes."""
+        return replace(self, counts=Counts(), unseen=list(self.unseen))
+
+    def learn_classes(self, N: Matrix) -> "tuple[BlackBox, Codes]":
+        """Label the fitted rows; return the black box with their labels in sorted order, and the rows' codes."""
         labels = self.ask_labels(N)
         failed = np.flatnonzero(_is_error(labels))
         if len(failed):
             error = labels[failed[0]]
             raise ModelError(f"the model raised on row {failed[0]} of the table: {error}") from error
-        self.classes = np.array([*_sorted_labels(labels), None], dtype=object)[:-1]
-        if len(self.classes) < 2:
+        classes = objects(_sorted_labels(labels))
+        if len(classes) < 2:
             raise ModelError(
-                f"the model predicts only {self.classes[0]!r} on these {len(N):,} rows: a cover needs two "
+                f"the model predicts only {classes[0]!r} on these {len(N):,} rows: a cover needs two "
                 "labels. Check that predict returns labels, not scores."
             )
-        return self.codes(labels)
+        known = replace(self, classes=classes)
+        return known, known.codes(labels)
 
-    def ask(self, N: NDArray[np.float64]) -> Codes:
+    def ask(self, N: Matrix) -> Codes:
         """Return label codes: from len(classes) on for labels that no fitted row has, FAILED where it raised."""
         return self.codes(self.ask_labels(N))
 
-    def ask_labels(self, N: NDArray[np.float64]) -> NDArray[Any]:
+    def ask_labels(self, N: Matrix) -> NDArray[Any]:
         """Return the model's own labels; a caught exception stands where it raised."""
         return np.concatenate(list(self._answers(N))) if len(N) else np.empty(0, dtype=object)
 
@@ -75,7 +95,7 @@ class BlackBox:
         found, values = pd.factorize(labels)
         return np.array([self._code(value) for value in values.tolist()], dtype=np.intp)[found]
 
-    def probability(self, N: NDArray[np.float64], codes: Codes) -> NDArray[np.float64] | None:
+    def probability(self, N: Matrix, codes: Codes) -> Matrix | None:
         """Return the model's probability of a label per row; None where the model gives none."""
         predict = getattr(self.model, "predict_proba", None)
         names = getattr(self.model, "classes_", None)
@@ -83,8 +103,7 @@ class BlackBox:
             return None
         rows = self.form.rows_for_model(_padded(N, self.chunk))
         parts = [np.asarray(predict(rows[i : i + self.chunk].copy())) for i in range(0, len(N), self.chunk)]
-        self.n_calls += len(parts)
-        self.n_rows += len(N)
+        self._count(len(parts), len(N))
         known = list(np.asarray(names).tolist())
         column = np.array([known.index(self.classes[code]) for code in codes], dtype=np.intp)
         every = np.concatenate(parts)[: len(N)] if parts else np.empty((0, len(known)))
@@ -97,7 +116,7 @@ class BlackBox:
             return len(known)
         return known.index(label)
 
-    def _answers(self, N: NDArray[np.float64]) -> Iterator[NDArray[Any]]:
+    def _answers(self, N: Matrix) -> Iterator[NDArray[Any]]:
         rows = self.form.rows_for_model(_padded(N, self.chunk))
         for start in range(0, len(N), self.chunk):
             part = slice(start, start + self.chunk)
@@ -130,9 +149,13 @@ class BlackBox:
     def _predict(self, rows: Any, n_real: int) -> NDArray[Any]:
         """Ask one chunk of the fixed size and return one label per real row."""
         predict: Callable[[Any], Any] = getattr(self.model, "predict", self.model)
-        self.n_calls += 1
-        self.n_rows += n_real
+        self._count(1, n_real)
         return self._labels(predict(rows))[:n_real]
+
+    def _count(self, n_calls: int, n_questions: int) -> None:
+        self.counts.n_calls += n_calls
+        self.counts.n_questions += n_questions
+        self.counts.n_model_rows += n_calls * self.chunk
 
     def _labels(self, answer: Any) -> NDArray[Any]:
         """Turn labels, scores or class probabilities in any container into a vector of labels."""
@@ -155,7 +178,7 @@ class BlackBox:
         return np.asarray(np.asarray(names)[positions])
 
 
-def _padded(N: NDArray[np.float64], chunk: int) -> NDArray[np.float64]:
+def _padded(N: Matrix, chunk: int) -> Matrix:
     """Fill the last chunk up with copies of its first row."""
     n_missing = -len(N) % chunk
     first = len(N) - len(N) % chunk

@@ -13,13 +13,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from onbmacf._base.arrays import Mask, Matrix, Rows
 from onbmacf._rows.form import TableForm
 from onbmacf.errors import TableError
 from onbmacf.schema import Schema
-
-Matrix = NDArray[np.float64]
 
 TIE = 1e-9  # two values closer than this are a tie when a point is rounded
 MOST_DECIMALS = 15
@@ -73,7 +71,7 @@ class FeatureSpace:
         )
 
     @cached_property
-    def feature_of(self) -> NDArray[np.intp]:
+    def feature_of(self) -> Rows:
         """Feature that each column of Z belongs to."""
         return np.repeat(np.arange(len(self.blocks)), [block.stop - block.start for block in self.blocks])
 
@@ -83,7 +81,7 @@ class FeatureSpace:
         return int(self.blocks[-1].stop)
 
     @cached_property
-    def is_immutable(self) -> NDArray[np.bool_]:
+    def is_immutable(self) -> Mask:
         """Per feature: whether it must keep its value."""
         return np.array([feature.immutable for feature in self.schema.features])
 
@@ -131,7 +129,7 @@ class FeatureSpace:
                 N[lines, position] = self._unscale(position, Z[lines, block.start])
         return N
 
-    def _round_numbers(self, Z: Matrix, N: Matrix, changed: NDArray[np.bool_]) -> None:
+    def _round_numbers(self, Z: Matrix, N: Matrix, changed: Mask) -> None:
         """Unscale into N, where marked, the features whose values so many decimals write, all of them at once."""
         for decimals, is_such in self._by_decimals:
             lines, features = np.nonzero(changed & is_such)
@@ -155,7 +153,7 @@ class FeatureSpace:
                 snapped[lines, column] = self._round(position, points[lines, column], goal[lines, column])
         return snapped
 
-    def changed(self, A: Matrix, B: Matrix) -> NDArray[np.bool_]:
+    def changed(self, A: Matrix, B: Matrix) -> Mask:
         """Per line and feature: whether two sets of points differ."""
         differs = A != B
         if self.width == len(self.blocks):
@@ -163,16 +161,16 @@ class FeatureSpace:
         return np.logical_or.reduceat(differs, [block.start for block in self.blocks], axis=1)
 
     @cached_property
-    def _first_columns(self) -> NDArray[np.intp]:
+    def _first_columns(self) -> Rows:
         return np.array([block.start for block in self.blocks])
 
     @cached_property
-    def _needs_a_look(self) -> NDArray[np.bool_]:
+    def _needs_a_look(self) -> Mask:
         """Per feature: whether it has a group of columns, or values that no number of decimals writes."""
         return np.array([self._is_group(p) or self.decimals[p] is None for p in range(len(self.blocks))])
 
     @cached_property
-    def _by_decimals(self) -> list[tuple[int, NDArray[np.bool_]]]:
+    def _by_decimals(self) -> list[tuple[int, Mask]]:
         """The other features by their number of decimals."""
         others = [None if self._needs_a_look[p] else d for p, d in enumerate(self.decimals)]
         return [(d, np.array([d == other for other in others])) for d in sorted({d for d in others if d is not None})]
@@ -183,7 +181,7 @@ class FeatureSpace:
         return {at: (known - self.low[at]) / self.span[at] for at, known in self.known.items()}
 
     @cached_property
-    def _is_discrete(self) -> NDArray[np.bool_]:
+    def _is_discrete(self) -> Mask:
         return np.array([feature.kind != "continuous" for feature in self.schema.features])
 
     def _height_of(self, position: int) -> float:
@@ -208,17 +206,12 @@ class FeatureSpace:
         return np.where(codes[place] == column, known[place], value)
 
 
-def _lines_of(changed: NDArray[np.bool_]) -> list[tuple[int, NDArray[np.intp]]]:
+def _lines_of(changed: Mask) -> list[tuple[int, Rows]]:
     """Return the features that are marked anywhere, each with its marked lines: most points change few features."""
     features, lines = np.nonzero(changed.T)
     starts = np.flatnonzero(np.r_[True, features[1:] != features[:-1]][: len(features)])
     stops = np.r_[starts[1:], len(lines)][: len(starts)]
     return [(int(features[start]), lines[start:stop]) for start, stop in zip(starts, stops, strict=True)]
-
-
-def one_hot_height(metric: Any) -> float:
-    """Return the height of an active level at which a changed category costs 1; for a function of points, 1."""
-    return {"manhattan": 0.5, "euclidean": float(np.sqrt(0.5))}.get(metric, 1.0) if isinstance(metric, str) else 1.0
 
 
 def _frame_of(table: Any, form: TableForm) -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""Better than the paper's point: shrink every change of an accepted point until no smaller one is accepted.
+"""Shrink every change of an accepted point until no smaller one is accepted.
 
     start (the factual), point (accepted)  ->  tighten  ->  a point no farther in any feature, accepted
 
@@ -10,14 +10,11 @@ accepted, so L0, L1, L2 and Linf never grow. All lines move together: one questi
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
-from onbmacf._balls.distance import Matrix
-from onbmacf._search.pairs import Features
+from onbmacf._base.arrays import Mask, Matrix, Rows
+from onbmacf._search.problem import Features, Snap
 
-Rows = NDArray[np.intp]
-Accepts = Callable[[Matrix, Rows], NDArray[np.bool_]]
-Snap = Callable[[Matrix, Matrix, Matrix], Matrix]
+Accepts = Callable[[Matrix, Rows], Mask]
 
 HALVINGS = 5  # of a change or a way: one part in 32 is as fine as it gets
 
@@ -80,9 +77,7 @@ def undo_all(start: Matrix, point: Matrix, features: Features, accepts: Accepts)
     return point
 
 
-def changed_in_order(
-    start: Matrix, point: Matrix, features: Features, largest_first: bool = False
-) -> tuple[Rows, Rows]:
+def changed_in_order(start: Matrix, point: Matrix, features: Features) -> tuple[Rows, Rows]:
     """Return per line its changed features by the size of their change, and how many there are.
 
     The table is as wide as the line with the most changes; ties go by column order.
@@ -98,7 +93,7 @@ def _among(accepts: Accepts, lines: Rows) -> Accepts:
     return lambda points, some: accepts(points, lines[some])
 
 
-def _accepted(trial: Matrix, current: Matrix, start: Matrix, accepts: Accepts) -> NDArray[np.bool_]:
+def _accepted(trial: Matrix, current: Matrix, start: Matrix, accepts: Accepts) -> Mask:
     """Ask only about points that are neither where the line stands already nor the factual itself."""
     same = (trial == current).all(axis=1)
     is_new = ~same & (trial != start).any(axis=1)

@@ -9,13 +9,21 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from onbmacf._balls.distance import Matrix
-from onbmacf._search.pairs import Candidates, LabelOf, between
+from onbmacf._base.arrays import Mask, Matrix, Rows
+from onbmacf._search.problem import LabelOf, Snap
 
-Snap = Callable[[Matrix, Matrix, Matrix], Matrix]
 WAY_BACK = 16  # parts into which the way to a refined counterfactual is cut
+
+
+class Candidates(NamedTuple):
+    """One line per shortlisted pair, the nearest of each factual first."""
+
+    factual: Rows
+    ball: Rows
+    goal: Matrix  # the projected centre after reducing changes
+    share: Matrix  # where the boundary cuts the way from the factual to the goal
+    relaxation: Rows  # position in Relaxation
 
 
 class Walked(NamedTuple):
@@ -23,7 +31,7 @@ class Walked(NamedTuple):
 
     counterfactual: Matrix
     semifactual: Matrix  # the factual itself where there is none
-    has_semifactual: NDArray[np.bool_]
+    has_semifactual: Mask
 
 
 def stops(share: Matrix, step_ratio: float, max_steps: int) -> Matrix:
@@ -36,12 +44,11 @@ def stops(share: Matrix, step_ratio: float, max_steps: int) -> Matrix:
 
 def walk(
     z: Matrix,
-    labels: NDArray[np.intp],
+    labels: Rows,
     candidates: Candidates,
-    ball_labels: NDArray[np.intp],
+    ball_labels: Rows,
     label_of: LabelOf,
     snap: Snap,
-    *,
     step_ratio: float,
     max_steps: int,
 ) -> Walked:
@@ -68,9 +75,7 @@ def walk(
     return Walked(points[walks, hit], semifactual, has)
 
 
-def way_back(
-    z: Matrix, labels: NDArray[np.intp], factual: NDArray[np.intp], point: Matrix, label_of: LabelOf, snap: Snap
-) -> Walked:
+def way_back(z: Matrix, labels: Rows, factual: Rows, point: Matrix, label_of: LabelOf, snap: Snap) -> Walked:
     """Look at the way from the factual to each point: the semifactual is the last place of the factual's label."""
     n_stops = WAY_BACK - 1
     shares = np.arange(1, WAY_BACK) / WAY_BACK
@@ -86,7 +91,7 @@ def way_back(
     return Walked(point, np.where(has[:, np.newaxis], found, z[factual]), has)
 
 
-def margins(start: Matrix, point: Matrix, holds: Callable[[Matrix, NDArray[np.intp]], NDArray[np.bool_]]) -> Matrix:
+def margins(start: Matrix, point: Matrix, holds: Callable[[Matrix, Rows], Mask]) -> Matrix:
     """Return the share of the way back to the factual that each point can go before its label is lost.
 
     Looked at in sixteenths of the way; holds(points, lines) says where the label is still there.
@@ -99,6 +104,12 @@ def margins(start: Matrix, point: Matrix, holds: Callable[[Matrix, NDArray[np.in
     return lost / WAY_BACK
 
 
-def _first(mask: NDArray[np.bool_]) -> NDArray[np.intp]:
+def _first(mask: Mask) -> Rows:
     """Return the first true position of each line, the last position where there is none."""
     return np.where(mask.any(axis=1), mask.argmax(axis=1), mask.shape[1] - 1)
+
+
+def between(start: Matrix, goal: Matrix, share: Matrix) -> Matrix:
+    """Return the points at these shares of the way; at 1 the goal itself, to the bit."""
+    points = start + share[:, np.newaxis] * (goal - start)
+    return np.where(share[:, np.newaxis] == 1.0, goal, points)

@@ -36,7 +36,7 @@ def overview(answers: Explanations) -> "pd.Series[Any]":
             "distance": _mean(batch.distance[first[found]]),
             "n_changes": _mean(batch.changed.sum(axis=1)[first[found]]),
             "share_semifactual": _mean(~np.isnan(batch.semifactual_distance)),
-            "model_rows": answers.n_rows,
+            "model_rows": answers.n_model_rows,
         },
         dtype=object,
     )

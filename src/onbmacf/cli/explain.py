@@ -63,7 +63,8 @@ def explain(
 def _run(request: Request, kind: str, out: Path | None) -> None:
     from onbmacf.cli.job import FIRST, chosen_rows, prepare
     from onbmacf.cli.outputs import summary
-    from onbmacf.cli.parts import StoppedError, explain_in_parts, joined, parts_beside
+    from onbmacf.cli.parts import StoppedError, explain_in_parts, parts_beside
+    from onbmacf.explanation import Explanations
 
     job = prepare(request)
     rows = chosen_rows(job, request, None if request.predicted else FIRST, seed=-1)
@@ -71,7 +72,7 @@ def _run(request: Request, kind: str, out: Path | None) -> None:
         answers = explain_in_parts(job.explainer, rows, job.target, parts_beside(out, job.explainer, job.target))
     except StoppedError as stopped:
         if out is None and stopped.answers:
-            _deliver(joined(stopped.answers), kind, None)
+            _deliver(Explanations.concat(stopped.answers), kind, None)
         say(f"{str(stopped).capitalize()}.{' To go on: ' + command_line() if out else ' With --out it could go on.'}")
         raise typer.Exit(130) from None
     _deliver(answers, kind, out)

@@ -107,8 +107,7 @@ def _explainer(table: pd.DataFrame, model: Any, request: Request) -> ONBMACF:
         if request.immutable or request.rules:
             say("note: --immutable and --rules are those that the map was built with; given again, they are not used.")
         explainer = ONBMACF.load(request.map, model)
-        explainer.n_counterfactuals, explainer.n_jobs = request.n, request.jobs
-        return explainer
+        return explainer.set_params(n_counterfactuals=request.n, n_jobs=request.jobs)
     said = {"strategy": request.strategy or None, "plausibility": request.plausibility}
     options: dict[str, Any] = {name: word for name, word in said.items() if word is not None}
     explainer = ONBMACF(request.n, n_jobs=request.jobs, **options)

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import numpy as np
 
-from onbmacf._disk.map_file import FittedMap
+from onbmacf._disk.map_file import SavedMap, read_map
 from onbmacf._text.wording import quoted, shown, visible
 
 
 def map_info(path: Path) -> str:
     """Return the description of a map, one fact a line."""
-    fitted = FittedMap.load(path)
+    fitted = read_map(path)
     cover, features = fitted.cover, fitted.space.schema.features
     facts = [
         ("file", f"{path} ({path.stat().st_size:,} bytes)"),
@@ -19,13 +19,13 @@ def map_info(path: Path) -> str:
         ("radius", " / ".join(shown(q) for q in np.quantile(cover.radii, [0, 0.5, 1])) + " (least, median, largest)"),
         *((f"label {quoted(label)}", _of_label(fitted, code)) for code, label in enumerate(fitted.classes)),
         *((f"column {f.name}", f.kind + (", immutable" if f.immutable else "")) for f in features),
-        *((name, repr(value)) for name, value in fitted.parameters.items()),
+        *((name, repr(value)) for name, value in fitted.options.items()),
         *(("warning", message) for message in fitted.warnings),
     ]
     width = min(28, max(len(visible(name)) for name, _ in facts))
     return "".join(f"{visible(name):<{width}}  {visible(said)}\n" for name, said in facts)
 
 
-def _of_label(fitted: FittedMap, code: int) -> str:
+def _of_label(fitted: SavedMap, code: int) -> str:
     rows, balls = int((fitted.labels == code).sum()), int((fitted.cover.labels == code).sum())
     return f"{rows:,} rows in {balls:,} balls"

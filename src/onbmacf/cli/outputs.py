@@ -35,7 +35,7 @@ def summary(answers: Explanations) -> str:
     """Return one line: how many rows, and what became of them."""
     counts = pd.Series(answers.statuses, dtype=object).value_counts()
     said = ", ".join(f"{count:,} {status}" for status, count in counts.items())
-    found, asked = len(answers.batch.factual), answers.n_rows
+    found, asked = len(answers.batch.factual), answers.n_questions
     return f"{len(answers):,} rows: {said or 'none'}; {found:,} counterfactuals, {asked:,} rows asked of the model."
 
 

@@ -7,7 +7,7 @@ A part's name holds a digest of all that decides it, so a part of another questi
 
 import json
 from contextlib import suppress
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from onbmacf import __version__
 from onbmacf._disk import store
 from onbmacf.cli.terminal import Progress
 from onbmacf.errors import StoreError
-from onbmacf.explainer import ONBMACF, PARAMETERS
+from onbmacf.explainer import ONBMACF
 from onbmacf.explanation import Batch, Explanations
 from onbmacf.report.fingerprint import model_digest, table_digest
 
@@ -63,7 +63,7 @@ def parts_beside(out: Path | None, explainer: ONBMACF, target: Any) -> Parts:
     """Return the parts that belong to a result's file and to this question."""
     if out is None:
         return Parts(None)
-    options = [(name, getattr(explainer, name)) for name in PARAMETERS if name != "n_jobs"]
+    options = [(name, value) for name, value in explainer.get_params().items() if name != "n_jobs"]
     schema = repr(explainer.schema_)
     question = repr([__version__, options, schema, target, table_digest(explainer), model_digest(explainer)])
     return Parts(out.with_name(out.name + ".parts"), question)
@@ -89,36 +89,7 @@ def explain_in_parts(explainer: ONBMACF, rows: pd.DataFrame, target: Any, parts:
     except KeyboardInterrupt:
         raise StoppedError(answers, len(rows)) from None
     parts.clear(paths)
-    return joined(answers)
-
-
-def joined(answers: list[Explanations]) -> Explanations:
-    """Put the answers of successive rows together."""
-    if len(answers) == 1:
-        return answers[0]
-    starts = np.cumsum([0, *(len(part) for part in answers)])[:-1]
-    batches = [
-        replace(part.batch, factual=part.batch.factual + start) for part, start in zip(answers, starts, strict=True)
-    ]
-    batch = Batch(**{field.name: _stacked([getattr(b, field.name) for b in batches]) for field in fields(Batch)})
-    return Explanations(
-        pd.concat([part.rows for part in answers]),
-        np.concatenate([part.labels for part in answers]),
-        np.concatenate([part.statuses for part in answers]),
-        np.concatenate([part.reasons for part in answers]),
-        batch,
-        tuple(dict.fromkeys(message for part in answers for message in part.warnings)),
-        sum(part.n_calls for part in answers),
-        sum(part.n_rows for part in answers),
-    )
-
-
-def _stacked(columns: list[Any]) -> Any:
-    if any(column is None for column in columns):
-        return None
-    if isinstance(columns[0], pd.DataFrame):
-        return pd.concat(columns, ignore_index=True)
-    return np.concatenate(columns)
+    return Explanations.concat(answers)
 
 
 def _write(path: Path | None, answers: Explanations, explainer: ONBMACF) -> None:
@@ -128,17 +99,17 @@ def _write(path: Path | None, answers: Explanations, explainer: ONBMACF) -> None
     path.parent.mkdir(parents=True, exist_ok=True)
     arrays: dict[str, Any] = {"chunk": np.arange(len(answers))}
     words: dict[str, Any] = {}
-    for field in fields(Batch):
-        column = getattr(answers.batch, field.name)
+    for name in Batch._fields:
+        column = getattr(answers.batch, name)
         if isinstance(column, pd.DataFrame):
-            arrays[field.name] = explainer.space_.form.numbers(column)
+            arrays[name] = explainer.fitted_.space.form.numbers(column)
         elif column is None or column.dtype == object:
-            words[field.name] = None if column is None else [_plain(value) for value in column]
+            words[name] = None if column is None else [_plain(value) for value in column]
         else:
-            arrays[field.name] = column
+            arrays[name] = column
     per_row = {name: [_plain(v) for v in getattr(answers, name)] for name in ("labels", "statuses", "reasons")}
-    counts = {"warnings": list(answers.warnings), "n_calls": answers.n_calls, "n_rows": answers.n_rows}
-    store.write(path, arrays, {"words": words, **per_row, **counts})
+    counts = {name: getattr(answers, name) for name in ("n_calls", "n_questions", "n_model_rows")}
+    store.write(path, arrays, {"words": words, "warnings": list(answers.warnings), **per_row, **counts})
 
 
 def _read(path: Path, rows: pd.DataFrame, explainer: ONBMACF) -> Explanations | None:
@@ -149,20 +120,20 @@ def _read(path: Path, rows: pd.DataFrame, explainer: ONBMACF) -> Explanations | 
         arrays, manifest = store.read(path)
     except StoreError:
         return None
-    form = explainer.space_.form
+    form = explainer.fitted_.space.form
     columns: dict[str, Any] = {}
-    for field in fields(Batch):
-        if field.name in manifest["words"]:
-            held = manifest["words"][field.name]
-            columns[field.name] = None if held is None else _objects(held)
-        elif field.name in ("values", "semifactual_values"):
-            columns[field.name] = form.frame(np.array(arrays[field.name]))
+    for name in Batch._fields:
+        if name in manifest["words"]:
+            held = manifest["words"][name]
+            columns[name] = None if held is None else _objects(held)
+        elif name in ("values", "semifactual_values"):
+            columns[name] = form.frame(np.array(arrays[name]))
         else:
-            columns[field.name] = np.array(arrays[field.name])
+            columns[name] = np.array(arrays[name])
     labels, statuses, reasons = (_objects(manifest[name]) for name in ("labels", "statuses", "reasons"))
-    warnings, n_calls, n_rows = tuple(manifest["warnings"]), manifest["n_calls"], manifest["n_rows"]
+    counts = (manifest["n_calls"], manifest["n_questions"], manifest["n_model_rows"])
     kept = form.arrange(rows)[0]
-    return Explanations(kept, labels, statuses, reasons, Batch(**columns), warnings, n_calls, n_rows)
+    return Explanations(kept, labels, statuses, reasons, Batch(**columns), tuple(manifest["warnings"]), *counts)
 
 
 def _objects(values: list[Any]) -> Any:

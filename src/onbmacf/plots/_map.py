@@ -6,17 +6,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from onbmacf._balls.metrics import METRICS
 from onbmacf._base.checks import did_you_mean, listed
 from onbmacf._text.wording import quoted
 from onbmacf.errors import ParameterError
 from onbmacf.plots._axes import COLOURS, MARKERS, STYLES, add_legend, bare, name, new_axes, set_ticks, set_titles
 
-# A ball's shadow on two features, as the corners of radius 1.
-SHAPES = {
-    "manhattan": np.array([[1, 0], [0, 1], [-1, 0], [0, -1]]),
-    "chebyshev": np.array([[1, 1], [-1, 1], [-1, -1], [1, -1]]),
-    "euclidean": np.column_stack([np.cos(np.linspace(0, 2 * np.pi, 60)), np.sin(np.linspace(0, 2 * np.pi, 60))]),
-}
 INK = "#222222"
 
 
@@ -27,8 +22,8 @@ def cover(explainer: Any, x: Hashable, y: Hashable, *, largest: int | None = 40,
     `largest` keeps the picture readable: only so many balls with the most rows are drawn (None: all).
     """
     ax = new_axes() if ax is None else ax
-    columns = [_column(explainer.space_, feature) for feature in (x, y)]
-    rows = _points(explainer.space_, explainer.Z_, columns)
+    columns = [_column(explainer.fitted_.space, feature) for feature in (x, y)]
+    rows = _points(explainer.fitted_.space, explainer.Z_, columns)
     handles, names = [], []
     for code, label in enumerate(explainer.classes_):
         mine = explainer.labels_ == code
@@ -73,12 +68,12 @@ def walk(explanation: Any, x: Hashable, y: Hashable, *, place: int = 0, ax: Any 
 def _draw_ball(ax: Any, explainer: Any, ball: int, columns: list[int]) -> None:
     from matplotlib.patches import Polygon
 
-    if explainer.metric not in SHAPES:
-        raise ParameterError(f"balls can be drawn for {listed(SHAPES)}, not for a metric of your own.")
+    if explainer.metric not in METRICS:
+        raise ParameterError(f"balls can be drawn for {listed(METRICS)}, not for a metric of your own.")
     balls = explainer.cover_
-    center = explainer.Z_[balls.centers[ball]][[explainer.space_.blocks[column].start for column in columns]]
-    corners = center + balls.radii[ball] * SHAPES[explainer.metric]
-    low, span = explainer.space_.low[columns], explainer.space_.span[columns]
+    center = explainer.Z_[balls.centers[ball]][[explainer.fitted_.space.blocks[column].start for column in columns]]
+    corners = center + balls.radii[ball] * METRICS[explainer.metric].outline
+    low, span = explainer.fitted_.space.low[columns], explainer.fitted_.space.span[columns]
     code = int(balls.labels[ball])
     colour, style = COLOURS[code % len(COLOURS)], STYLES[code % len(STYLES)]
     ax.add_patch(Polygon(low + corners * span, facecolor=colour, alpha=0.07, edgecolor="none", zorder=1))

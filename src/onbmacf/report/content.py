@@ -12,7 +12,7 @@ import pandas as pd
 
 from onbmacf import __version__, audit
 from onbmacf._text.wording import quoted, shown
-from onbmacf.explainer import ONBMACF, PARAMETERS
+from onbmacf.explainer import ONBMACF
 from onbmacf.explanation import Explanations
 from onbmacf.report.cases import cases
 from onbmacf.report.fingerprint import model_digest, table_digest, versions
@@ -130,13 +130,13 @@ def _data(explainer: ONBMACF, about: About) -> list[tuple[str, str]]:
 
 def _model(explainer: ONBMACF, about: About) -> list[tuple[str, str]]:
     return [
-        ("Model", about.model or type(explainer.black_box_.model).__name__),
+        ("Model", about.model or type(explainer.fitted_.black_box.model).__name__),
         ("Digest of its labels on the table", f"sha256 {model_digest(explainer)}"),
     ]
 
 
 def _columns(explainer: ONBMACF) -> pd.DataFrame:
-    space = explainer.space_
+    space = explainer.fitted_.space
     lines = []
     for place, feature in enumerate(explainer.schema_.features):
         if feature.is_numeric:
@@ -167,7 +167,7 @@ def _cases_intro(answers: Explanations, n_cases: int) -> str:
 
 
 def _again(explainer: ONBMACF, about: About, seed: int) -> list[tuple[str, str]]:
-    options = {name: getattr(explainer, name) for name in PARAMETERS}
+    options = explainer.get_params()
     return [
         ("Versions", ", ".join(f"{name} {number}" for name, number in versions().items())),
         ("Options", ", ".join(f"{name}={value!r}" for name, value in options.items())),

@@ -27,7 +27,7 @@ def table_digest(explainer: Any) -> str:
     """Return the SHA-256 of the fitted rows: column names, kinds, and encoded values in row order."""
     schema = explainer.schema_
     digest = sha256(repr([(feature.name, feature.kind, feature.levels) for feature in schema.features]).encode())
-    for array in (explainer.space_.low, explainer.space_.span, explainer.Z_):
+    for array in (explainer.fitted_.space.low, explainer.fitted_.space.span, explainer.Z_):
         digest.update(np.ascontiguousarray(array, dtype="<f8").tobytes())
     return digest.hexdigest()
 

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from onbmacf._balls.kernels.sums import EUCLIDEAN, MANHATTAN, METRICS
+from onbmacf._balls.metrics import EUCLIDEAN, MANHATTAN, METRICS
 from onbmacf._base.jit import inlined
 
 TOP = 16383  # the largest coarse sum
@@ -50,7 +50,7 @@ class Grid(NamedTuple):
 
 def to_grid(Z: NDArray[np.float64], metric: str) -> Grid:
     """Put the rows on the finest grid whose coarse sums stay within TOP."""
-    Z, code = np.require(Z, np.float64, ["C", "W"]), METRICS[metric]
+    Z, code = np.require(Z, np.float64, ["C", "W"]), _code(metric)
     points, tame, worst = np.empty(Z.shape, np.int16), np.ones(len(Z), bool), np.zeros(Z.shape[1])
     with np.errstate(over="ignore", invalid="ignore"):
         low, high = _windows(Z, code)
@@ -68,8 +68,14 @@ def to_grid(Z: NDArray[np.float64], metric: str) -> Grid:
 def grid_window(Z: NDArray[np.float64], metric: str) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
     """Return where the grid of these rows begins and ends in each column, and its step."""
     with np.errstate(over="ignore", invalid="ignore"):
-        low, high = _windows(Z, METRICS[metric])
-        return low, high, _step(high - low, METRICS[metric])
+        low, high = _windows(Z, _code(metric))
+        return low, high, _step(high - low, _code(metric))
+
+
+def _code(metric: str) -> int:
+    code = METRICS[metric].kernel
+    assert code is not None, f"no kernel for {metric}"
+    return code
 
 
 def _windows(Z: NDArray[np.float64], metric: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

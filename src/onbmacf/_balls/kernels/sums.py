@@ -12,10 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from onbmacf._balls.metrics import EUCLIDEAN, MANHATTAN, METRICS
 from onbmacf._base.jit import inlined
-
-MANHATTAN, EUCLIDEAN, CHEBYSHEV = 0, 1, 2
-METRICS = {"manhattan": MANHATTAN, "euclidean": EUCLIDEAN, "chebyshev": CHEBYSHEV}
 
 
 def to_limits(reach: NDArray[np.float64], metric: str) -> NDArray[np.float64]:
@@ -39,7 +37,7 @@ def to_limits(reach: NDArray[np.float64], metric: str) -> NDArray[np.float64]:
 
 def to_distances(sums: NDArray[np.float64], metric: str) -> NDArray[np.float64]:
     """Return the distances that belong to these sums."""
-    return np.sqrt(sums) if metric == "euclidean" else sums
+    return METRICS[metric].finish(sums)
 
 
 @inlined

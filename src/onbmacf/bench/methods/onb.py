@@ -29,7 +29,7 @@ class OnbMacf:
 
     def explain(self, Z: Matrix, n: int = 1) -> list[Found]:
         """Return up to n counterfactuals per factual, nearest first."""
-        self.explainer_.n_counterfactuals = n
+        self.explainer_.set_params(n_counterfactuals=n)
         answers = self.explainer_.explain(self.task_.space.decode(Z), target=self.task_.target)
         batch = answers.batch
         encoded = self.task_.space.encode(batch.values)

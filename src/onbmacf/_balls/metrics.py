@@ -1,0 +1,72 @@
+"""The metrics, each in one place: how differences add up, what a category costs, what a ball looks like.
+
+A new metric is one entry in METRICS. Without a number of the compiled kernels (`kernel`) it is computed by the plain
+functions, as a function of two points is.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeGuard
+
+import numpy as np
+
+from onbmacf._base.arrays import Matrix
+from onbmacf._base.checks import check_choice
+
+Metric = str | Callable[[Matrix, Matrix], float]
+
+MANHATTAN, EUCLIDEAN, CHEBYSHEV = 0, 1, 2  # numbers by which the compiled kernels know a metric
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A metric by its parts."""
+
+    add: Callable[[Matrix, Matrix], Any]  # (total, difference): add one column's differences to the totals, in place
+    finish: Callable[[Matrix], Matrix]  # totals -> distances
+    height: float  # value of a category's active column at which another category costs 1
+    outline: Matrix  # corners of a ball of radius 1 in two dimensions
+    kernel: int | None = None
+
+
+def _add_absolute(total: Matrix, difference: Matrix) -> None:
+    total += np.abs(difference, out=difference)
+
+
+def _add_square(total: Matrix, difference: Matrix) -> None:
+    total += np.square(difference, out=difference)
+
+
+def _keep_largest(total: Matrix, difference: Matrix) -> None:
+    np.maximum(total, np.abs(difference, out=difference), out=total)
+
+
+def _as_it_is(total: Matrix) -> Matrix:
+    return total
+
+
+_TURN = np.linspace(0, 2 * np.pi, 60)
+_DIAMOND = np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0], [0.0, -1.0]])
+_SQUARE = np.array([[1.0, 1.0], [-1.0, 1.0], [-1.0, -1.0], [1.0, -1.0]])
+_CIRCLE = np.column_stack([np.cos(_TURN), np.sin(_TURN)])
+
+METRICS: dict[str, Measure] = {
+    "manhattan": Measure(_add_absolute, _as_it_is, 0.5, _DIAMOND, MANHATTAN),
+    "euclidean": Measure(_add_square, np.sqrt, float(np.sqrt(0.5)), _CIRCLE, EUCLIDEAN),
+    "chebyshev": Measure(_keep_largest, _as_it_is, 1.0, _SQUARE, CHEBYSHEV),
+}
+
+
+def check_metric(metric: Any) -> Metric:
+    """Return a metric's name or a callable of two points."""
+    return metric if callable(metric) else check_choice("metric", metric, METRICS)
+
+
+def one_hot_height(metric: Metric) -> float:
+    """Return the height of an active level at which a changed category costs 1; for a function of points, 1."""
+    return METRICS[metric].height if isinstance(metric, str) else 1.0
+
+
+def has_kernel(metric: Metric) -> TypeGuard[str]:
+    """Say whether the compiled kernels know a metric."""
+    return isinstance(metric, str) and METRICS[metric].kernel is not None

@@ -1,0 +1,53 @@
+"""The types of arrays, and tables of columns held as named tuples: take some lines, or stack several tables.
+
+Frames among the columns are taken and stacked like arrays; a column that is None stays None.
+"""
+
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+Matrix = NDArray[np.float64]  # also one number per line
+Rows = NDArray[np.intp]  # positions, labels as codes
+Mask = NDArray[np.bool_]
+
+Columns = TypeVar("Columns", bound=tuple[Any, ...])  # a named tuple of columns of equal length
+
+
+def take(columns: Columns, lines: Rows | Mask) -> Columns:
+    """Return the lines of a named tuple of columns, in the order given.
+
+    >>> from typing import NamedTuple
+    >>> Points = NamedTuple("Points", [("x", Any), ("y", Any)])
+    >>> take(Points(np.array([1, 2, 3]), None), np.array([2, 0]))
+    Points(x=array([3, 1]), y=None)
+    """
+    return type(columns)(*(_lines_of(column, lines) for column in columns))
+
+
+def stack(parts: Sequence[Columns]) -> Columns:
+    """Return several tables of the same columns as one, in the order given; at least one is needed."""
+    return type(parts[0])(*(_stacked(columns) for columns in zip(*parts, strict=True)))
+
+
+def objects(values: Any) -> NDArray[Any]:
+    """Return values as an array of objects, each as it is: numpy would make a matrix of equally long lists."""
+    return np.array([*values, None], dtype=object)[:-1]
+
+
+def _lines_of(column: Any, lines: Rows | Mask) -> Any:
+    if column is None:
+        return None
+    return column.iloc[lines].reset_index(drop=True) if hasattr(column, "iloc") else column[lines]
+
+
+def _stacked(columns: Sequence[Any]) -> Any:
+    if columns[0] is None:
+        return None
+    if not hasattr(columns[0], "iloc"):
+        return np.concatenate(columns)
+    import pandas as pd  # only a table that holds frames needs it
+
+    return pd.concat([frame for frame in columns if len(frame)] or columns[:1], ignore_index=True)

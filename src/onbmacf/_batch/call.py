@@ -1,0 +1,69 @@
+"""One call of explain: the fitted map, the options, what is asked, and the rules bound to the table's encoding."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from onbmacf._base.arrays import Rows
+from onbmacf._base.checks import check_within, listed
+from onbmacf._batch.fitted import Fitted
+from onbmacf._rows.constraints import Constraints
+from onbmacf._search.options import Options
+from onbmacf._search.problem import Features
+from onbmacf.errors import ParameterError
+
+
+class Query(NamedTuple):
+    """What is asked of every row."""
+
+    targets: Rows | None  # codes of the labels to reach; None for any but the row's own
+    min_probability: float
+    front: bool
+
+    @classmethod
+    def of(cls, target: Any, min_probability: float, front: bool, classes: Any) -> "Query":
+        """Check what the caller asks for, and turn labels into codes."""
+        check_within("min_probability", min_probability, 0, 1)
+        return cls(_codes(target, classes.tolist()), min_probability, front)
+
+
+@dataclass(frozen=True, eq=False)
+class Call:
+    """Everything that holds for all rows of one call."""
+
+    fitted: Fitted
+    options: Options
+    query: Query
+    constraints: Constraints
+
+    @classmethod
+    def of(cls, fitted: Fitted, options: Options, query: Query) -> "Call":
+        """Bind the rules of the schema; they are checked here, once."""
+        return cls(fitted, options, query, Constraints(fitted.space, fitted.space.schema.rules))
+
+    @cached_property
+    def features(self) -> Features:
+        """The columns of each feature, and what may change."""
+        space = self.fitted.space
+        asks_all = bool(self.constraints) or self.query.min_probability > 0
+        return Features(
+            starts=np.array([block.start for block in space.blocks]),
+            of_column=space.feature_of,
+            is_immutable=space.is_immutable,
+            constrain=self.constraints.constrain if asks_all else None,
+            max_changes=self.constraints.rules.max_changes,
+            may_release=self.options.release == "immutable",
+        )
+
+
+def _codes(target: Any, known: list[Any]) -> Rows | None:
+    if target is None:
+        return None
+    labels = list(target) if isinstance(target, Iterable) and not isinstance(target, str | bytes) else [target]
+    unknown = [label for label in labels if label not in known]
+    if unknown or not labels:
+        raise ParameterError(f"target must be among the model's labels {listed(known)}, got {listed(unknown)}.")
+    return np.array([known.index(label) for label in labels], dtype=np.intp)

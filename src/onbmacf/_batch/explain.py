@@ -1,0 +1,87 @@
+"""One explain: rows -> factuals -> search -> answers -> reasons, one way through, no stage twice.
+
+fitted map, Options, rows, what is asked  ->  explain_rows  ->  the map, Explanations
+"""
+
+import warnings
+from dataclasses import asdict, replace
+from functools import partial
+from typing import Any
+
+import pandas as pd
+
+from onbmacf._base.arrays import Rows, take
+from onbmacf._batch.answers import answered
+from onbmacf._batch.call import Call, Query
+from onbmacf._batch.distributed import explain_on, explain_partitions, is_dask_frame
+from onbmacf._batch.factuals import Asker, Factuals
+from onbmacf._batch.fitted import Fitted
+from onbmacf._batch.infeasible import with_reasons
+from onbmacf._batch.searches import search_all
+from onbmacf._rows.model import BlackBox
+from onbmacf._search.options import Options
+from onbmacf._search.strategies import checked
+from onbmacf.errors import OnbmacfWarning, ParameterError
+from onbmacf.explanation import Explanations
+
+N_SAMPLE = 2  # rows explained to know what the answers to a Dask DataFrame look like
+
+
+def explain_rows(
+    fitted: Fitted,
+    options: Options,
+    rows: Any,
+    *,
+    target: Any = None,
+    min_probability: float = 0.0,
+    front: bool = False,
+    client: Any = None,
+) -> tuple[Fitted, Explanations]:
+    """Explain rows in any form; the map comes back as it is, or grown where `recover="persist"` lets rows into it."""
+    fitted.check(checked(options))
+    query = Query.of(target, min_probability, front, fitted.black_box.classes)
+    call, form = Call.of(fitted, options, query), fitted.space.form
+    if is_dask_frame(rows):
+        sample = form.frame(fitted.probes[:N_SAMPLE])
+        return fitted, explain_partitions(_elsewhere(call), rows, sample, client)
+    frame, ignored = form.arrange(rows)
+    for message in ignored:
+        warnings.warn(message, OnbmacfWarning, stacklevel=3)
+    if client is not None and len(frame):
+        answers = explain_on(client, _elsewhere(call), frame)
+    else:
+        fitted, answers = explain_frame(call, frame)
+    return fitted, replace(answers, warnings=(*fitted.warnings, *ignored))
+
+
+def explain_frame(call: Call, frame: pd.DataFrame) -> tuple[Fitted, Explanations]:
+    """Explain rows in the fitted order of columns."""
+    box = call.fitted.black_box.counting()
+    factuals = Factuals.of(frame, call, box)
+    fitted, answers = _answers(call, factuals, box, frame)
+    call = replace(call, fitted=fitted)
+
+    def again(other: Call, lines: Rows) -> Explanations:
+        return _answers(other, take(factuals, lines), box, frame.iloc[lines])[1]
+
+    answers = with_reasons(call, factuals, answers, again)
+    return fitted, replace(answers, **asdict(box.counts))
+
+
+def _answers(call: Call, factuals: Factuals, box: BlackBox, frame: pd.DataFrame) -> tuple[Fitted, Explanations]:
+    """Search, and answer with what holds."""
+    found, ran_out, fitted = search_all(call, factuals, box)
+    return fitted, answered(Asker(replace(call, fitted=fitted), box, factuals), found, ran_out, frame)
+
+
+def _elsewhere(call: Call) -> Any:
+    """Return the function from rows to answers that other machines get, with all it needs."""
+    if call.options.recover == "persist":
+        raise ParameterError('recover="persist" answers row after row: it cannot be shared out among workers.')
+    call.fitted.neighbours  # noqa: B018 - made once, here, and sent along
+    return partial(_explain_alone, replace(call, options=replace(call.options, n_jobs=1)))
+
+
+def _explain_alone(call: Call, rows: pd.DataFrame) -> Explanations:
+    """Explain on a worker, in this thread alone."""
+    return explain_frame(call, call.fitted.space.form.arrange(rows)[0])[1]

@@ -1,0 +1,83 @@
+"""A mapped table: what `fit` learns, as one frozen value.
+
+table, model, schema, Options  ->  fit_table  ->  Fitted
+"""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from onbmacf._balls.cover import BallCover, build_cover, check_cover_memory
+from onbmacf._balls.metrics import one_hot_height
+from onbmacf._balls.neighbours import Neighbours
+from onbmacf._base.arrays import Matrix, Rows
+from onbmacf._batch.fit_checks import fit_warnings, probe_rows
+from onbmacf._rows.constraints import Constraints
+from onbmacf._rows.form import TableForm
+from onbmacf._rows.model import BlackBox
+from onbmacf._rows.space import FeatureSpace
+from onbmacf._search.options import OF_FIT, Options
+from onbmacf._search.problem import Map
+from onbmacf._search.strategies import checked
+from onbmacf.errors import ParameterError
+from onbmacf.schema import Schema
+
+N_NEIGHBOURS = 5  # y of the field's yNN
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """The table as numbers and points, the model, its labels, and the cover."""
+
+    space: FeatureSpace
+    black_box: BlackBox
+    Z: Matrix
+    labels: Rows
+    cover: BallCover
+    probes: Matrix  # fitted rows, as numbers, by which the model is recognised
+    options: dict[str, Any]  # the options that cannot change any more
+    warnings: tuple[str, ...] = ()
+
+    @cached_property
+    def neighbours(self) -> Neighbours:
+        """The index of the fitted rows, made when it is first needed."""
+        return Neighbours(self.Z, self.labels, self.space.to_unit, N_NEIGHBOURS)
+
+    @property
+    def map(self) -> Map:
+        """The arrays that a search needs."""
+        return Map(self.Z, self.labels, self.cover, self.neighbours.share)
+
+    def grown(self, **changes: Any) -> "Fitted":
+        """Return the map with rows let into it; neighbours stay those among the rows seen in fit."""
+        other = replace(self, **changes)
+        other.__dict__["neighbours"] = self.neighbours
+        return other
+
+    def check(self, options: Options) -> None:
+        """Raise an error if an option of the fit has been changed since."""
+        for name, fitted in self.options.items():
+            if getattr(options, name) != fitted:
+                raise ParameterError(f"{name} was {fitted!r} in fit and is {getattr(options, name)!r} now. Fit again.")
+
+
+def options_of_fit(options: Options) -> dict[str, Any]:
+    """Return the options that the map depends on."""
+    return {name: getattr(options, name) for name in OF_FIT}
+
+
+def fit_table(
+    table: Any, model: Any, schema: Schema | None, options: Options, output: str = "auto", client: Any = None
+) -> Fitted:
+    """Cover a table as a model labels it."""
+    checked(options)
+    form = TableForm.fit(table, schema)
+    N = form.numbers(form.arrange(table)[0])
+    space = FeatureSpace.of_numbers(form, N, one_hot_height(options.metric))
+    Constraints(space, space.schema.rules)  # contradictions are reported before any work
+    check_cover_memory(len(N), space.width)
+    box, labels = BlackBox(model, form, options.predict_chunk, output).learn_classes(N)
+    Z = space.encode_numbers(N)
+    cover = build_cover(Z, labels, options.metric, options.competitors, client=client)
+    warnings = fit_warnings(form, N, cover, box, labels)
+    return Fitted(space, box, Z, labels, cover, N[probe_rows(len(N))], options_of_fit(options), warnings)

@@ -1,0 +1,105 @@
+"""The search of one call: the open factuals in parts, in this process or several, put together again.
+
+Call, Factuals  ->  search_all  ->  Found of all open factuals, and whose budget ran out
+"""
+
+from dataclasses import replace
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from onbmacf._balls.associate import home_balls
+from onbmacf._balls.distance import distances
+from onbmacf._balls.recover import absorb
+from onbmacf._base.arrays import Rows, stack, take
+from onbmacf._base.executor import run_all
+from onbmacf._batch.call import Call
+from onbmacf._batch.factuals import Asker, Factuals
+from onbmacf._batch.fitted import Fitted
+from onbmacf._rows.model import BlackBox, Counts
+from onbmacf._search.options import Options
+from onbmacf._search.pairs import chunks
+from onbmacf._search.problem import Found
+from onbmacf._search.strategies import search
+
+FRONT_LEVELS = (0.0, 0.6, 1.0)  # values of `plausibility` at which the front is searched
+FRONT_POINTS = 12  # counterfactuals per row and level that compete for the front
+
+
+class Part(NamedTuple):
+    """What was found for some factuals, and at what cost."""
+
+    found: Found
+    ran_out: Rows  # lines of the factuals whose budget ran out
+    counts: Counts
+
+
+def search_all(call: Call, factuals: Factuals, box: BlackBox) -> tuple[Found, Rows, Fitted]:
+    """Search for every open factual; the map comes back too, grown if `recover="persist"` lets rows into it."""
+    lines = factuals.open_lines()
+    call.fitted.neighbours  # noqa: B018 - made once, here, for all processes
+    if call.options.recover == "persist":
+        parts, call = _one_by_one(call, factuals, box, lines)
+    else:
+        slices = chunks(len(lines), len(call.fitted.cover), call.options.n_jobs, call.options.search)
+        pieces = [lines[piece] for piece in slices]
+        parts = [part for how in _searches(call) for part in _run(call, how, factuals, box, pieces)]
+    for part in parts:
+        box.counts.add(part.counts)
+    found, ran_out = _joined(parts, call.fitted.space.width)
+    return found, ran_out, call.fitted
+
+
+def _searches(call: Call) -> list[tuple[Options, int]]:
+    """Return the options and number of counterfactuals of each search: one, or for the front one per level."""
+    options = call.options
+    if not call.query.front:
+        return [(options, options.n_counterfactuals)]
+    if options.max_model_rows is not None:
+        options = replace(options, max_model_rows=max(1, options.max_model_rows // len(FRONT_LEVELS)))
+    return [(replace(options, plausibility=level), FRONT_POINTS) for level in FRONT_LEVELS]
+
+
+def _run(call: Call, how: tuple[Options, int], factuals: Factuals, box: BlackBox, pieces: list[Rows]) -> list[Part]:
+    work = [(lines, take(factuals, lines)) for lines in pieces]
+    return run_all(partial(_search_part, call, box, how), work, call.options.n_jobs, "explaining")
+
+
+def _search_part(call: Call, box: BlackBox, how: tuple[Options, int], piece: tuple[Rows, Factuals]) -> Part:
+    """Search for some factuals with counts of its own; lines in the result are those of the whole batch."""
+    (options, n), (lines, factuals) = how, piece
+    asker = Asker(call, box.counting(), factuals)
+    found, ran_out = search(call.fitted.map, call.features, options, asker.asked(), n)
+    return Part(found._replace(factual=lines[found.factual]), lines[ran_out], asker.box.counts)
+
+
+def _one_by_one(call: Call, factuals: Factuals, box: BlackBox, lines: Rows) -> tuple[list[Part], Call]:
+    """Search row after row, each after it was let into the map."""
+    parts = []
+    for line in lines:
+        call = replace(call, fitted=_absorbed(call, factuals, int(line)))
+        for how in _searches(call):
+            parts.append(_search_part(call, box, how, (lines[lines == line], take(factuals, np.array([line])))))
+    return parts, replace(call, fitted=call.fitted.grown(black_box=box))
+
+
+def _absorbed(call: Call, factuals: Factuals, line: int) -> Fitted:
+    """Let a row of another label than its home ball into the map for good."""
+    fitted, options, z, code = call.fitted, call.options, factuals.z[line], int(factuals.codes[line])
+    apart = distances(z[np.newaxis], fitted.Z[fitted.cover.centers], options.metric)
+    home = int(home_balls(apart, fitted.cover.radii, options.association, options.boundary)[0])
+    if fitted.cover.labels[home] == code:
+        return fitted
+    cover, Z, labels = absorb(fitted.cover, fitted.Z, fitted.labels, z, code, home, options.metric, options.competitors)
+    return fitted.grown(cover=cover, Z=Z, labels=labels)
+
+
+def _joined(parts: list[Part], width: int) -> tuple[Found, Rows]:
+    """Put what was found part by part together, sorted by factual, and the lines whose budget ran out."""
+    if not parts:
+        none, points = np.empty(0, dtype=np.intp), np.empty((0, width))
+        return Found(none, none, none, none, points, points, np.empty(0, dtype=bool)), none
+    every = stack([part.found for part in parts])
+    ran_out = np.concatenate([part.ran_out for part in parts])
+    return take(every, np.argsort(every.factual, kind="stable")), ran_out

@@ -1,0 +1,75 @@
+"""The parameters of `ONBMACF`, spelled here and nowhere else: one frozen value that every stage reads."""
+
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from onbmacf._balls.associate import ASSOCIATIONS
+from onbmacf._balls.cover import COMPETITORS
+from onbmacf._balls.geometry import BOUNDARIES
+from onbmacf._balls.metrics import Metric, check_metric
+from onbmacf._base.checks import check_between, check_choice, check_count, check_within, did_you_mean, listed
+from onbmacf.errors import ParameterError
+
+RECOVERIES = ("overlay", "persist")
+RELEASES = ("immutable", "nothing", "rules")
+SEARCHES = ("best_first", "exhaustive")
+OF_FIT = ("metric", "competitors", "predict_chunk")  # cannot change once a map is fitted
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Options:
+    """How rows are explained. The docstring of `ONBMACF` says what each option means."""
+
+    n_counterfactuals: int = field(default=1, kw_only=False)
+    metric: Metric = "manhattan"
+    step_ratio: float = 0.5
+    max_steps: int = 10
+    competitors: str = "uncovered"
+    association: str = "surface"
+    boundary: str = "surface"
+    recover: str = "overlay"
+    strategy: str = "refined"
+    plausibility: float = 0.5
+    release: str = "immutable"
+    search: str = "best_first"
+    max_model_rows: int | None = None
+    predict_chunk: int = 512
+    n_jobs: int = 1
+
+
+NAMES = tuple(option.name for option in fields(Options))
+DEFAULTS: dict[str, Any] = {option.name: option.default for option in fields(Options)}
+CHOICES = {
+    "competitors": COMPETITORS,
+    "association": ASSOCIATIONS,
+    "boundary": BOUNDARIES,
+    "recover": RECOVERIES,
+    "release": RELEASES,
+    "search": SEARCHES,
+}
+
+
+def check_options(options: Options) -> Options:
+    """Return the options, or raise an error that names the first one that is not allowed.
+
+    The name of the strategy is checked where strategies are registered.
+    """
+    check_metric(options.metric)
+    for name in ("n_counterfactuals", "max_steps", "predict_chunk", "n_jobs"):
+        check_count(name, getattr(options, name))
+    check_between("step_ratio", options.step_ratio, 0, 1)
+    check_within("plausibility", options.plausibility, 0, 1)
+    for name, choices in CHOICES.items():
+        check_choice(name, getattr(options, name), choices)
+    if options.max_model_rows is not None:
+        check_count("max_model_rows", options.max_model_rows)
+    return options
+
+
+def check_names(names: Any) -> None:
+    """Raise an error that lists the options if a name is none of them."""
+    for name in names:
+        if name not in NAMES:
+            raise ParameterError(
+                f"there is no option {name!r}.{did_you_mean(name, NAMES)} Options: {listed(NAMES, 99)}."
+            )

@@ -1,0 +1,107 @@
+"""What a strategy gets and returns: the values that pass between the stages of a search.
+
+Problem  ->  Strategy.find  ->  Found
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from onbmacf._balls.cover import BallCover
+from onbmacf._balls.geometry import Balls
+from onbmacf._base.arrays import Mask, Matrix, Rows
+from onbmacf._search.options import Options
+
+LabelOf = Callable[[Matrix, Rows], Rows]  # points, the factual of each -> labels
+Snap = Callable[[Matrix, Matrix, Matrix], Matrix]  # points, their factuals, their goals -> points with allowed values
+Share = Callable[[Matrix, Rows], Matrix]  # points, labels -> share of the neighbours of each that have the label
+
+
+class Map(NamedTuple):
+    """A fitted map as a search sees it."""
+
+    Z: Matrix
+    labels: Rows
+    cover: BallCover
+    share: Share
+
+    @property
+    def balls(self) -> Balls:
+        """The cover's balls as places."""
+        return Balls(self.Z[self.cover.centers], self.cover.radii, self.cover.labels)
+
+
+class Features(NamedTuple):
+    """Which columns belong to which feature, and what the rules say of them."""
+
+    starts: Rows  # first column of each feature
+    of_column: Rows  # feature of each column
+    is_immutable: Mask
+    constrain: Callable[[Matrix, Matrix], Matrix] | None = None  # points, z -> points that keep the user's rules
+    max_changes: int | None = None
+    may_release: bool = True  # whether immutable features may change as a last resort
+
+
+class Pairs(NamedTuple):
+    """Factuals and balls to be tried together, sorted by factual, then by ball.
+
+    The bound is half the gap of the surface distances: no unreduced boundary point of the pair is nearer than this.
+    The reduction of changes comes before the ranking and may undercut it, so the bound orders balls but does not prove
+    that a farther ball is worse (docs/decisions/0024-search.md).
+    """
+
+    factual: Rows
+    ball: Rows
+    bound: Matrix
+
+
+class Asked(NamedTuple):
+    """The factuals of a search, and how points are asked about."""
+
+    z: Matrix
+    codes: Rows  # the label of each factual
+    wanted: Mask  # factuals x classes: which labels to reach
+    label_of: LabelOf
+    snap: Snap
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Everything a strategy needs to explain some factuals together."""
+
+    z: Matrix
+    codes: Rows
+    home: Rows  # the ball of each factual
+    pairs: Pairs
+    balls: Balls
+    features: Features
+    options: Options
+    n: int  # counterfactuals per factual
+    rounds: Rows  # balls per factual to have tried after each round, nearest bound first; the last has no end
+    label_of: LabelOf  # counted: what the budget does not allow has no label
+    afford: Callable[[Rows], Rows]  # per factual: how many of so many balls its budget allows
+    ask: LabelOf  # not counted: for the questions that the budget has set aside
+    snap: Snap
+    share: Share
+
+
+class Found(NamedTuple):
+    """One line per counterfactual; those of one factual follow each other, the best first."""
+
+    factual: Rows
+    ball: Rows  # position in the cover; -1 for a ball that re-covering made
+    label: Rows
+    relaxation: Rows  # position in Relaxation
+    counterfactual: Matrix
+    semifactual: Matrix  # the factual itself where there is none
+    has_semifactual: Mask
+
+
+@dataclass(frozen=True)
+class Strategy:
+    """A way to solve a problem, and what it costs."""
+
+    find: Callable[[Problem], Found]
+    reserve: Callable[[Options], int]  # questions per counterfactual that `find` asks uncounted
+    ball_share: int  # one part in so many of the budget is for balls, the rest for what follows
+    is_distinct: bool  # whether counterfactuals of a row with the same values are repeats

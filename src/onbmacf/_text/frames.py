@@ -1,0 +1,86 @@
+"""A batch of answers as tidy frames, and single rows of a frame with the types of their own columns."""
+
+from collections.abc import Hashable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from onbmacf._base.arrays import Rows
+
+
+def counterfactual_frame(answers: Any) -> pd.DataFrame:
+    """Return one line per counterfactual: how it was found, then its values."""
+    batch = answers.batch
+    found = {
+        "rank": ranks(batch.factual),
+        "from": answers.labels[batch.factual],
+        "to": batch.label,
+        "distance": batch.distance,
+        "n_changes": batch.changed.sum(axis=1),
+        "relaxation": batch.relaxation,
+        "ball": batch.ball,
+        "plausibility": batch.plausibility,
+        "margin": batch.margin,
+    }
+    if batch.probability is not None:
+        found["probability"] = batch.probability
+    names = {name: _free(name, answers.rows.columns) for name in found}
+    meta = pd.DataFrame({names[name]: column for name, column in found.items()})
+    frame = pd.concat([meta, batch.values], axis=1)
+    frame.index = answers.rows.index[batch.factual]
+    return frame
+
+
+def status_frame(answers: Any) -> pd.DataFrame:
+    """Return one line per row: its label, status, reason, and number of counterfactuals."""
+    n_rows = len(answers.rows)
+    counts = np.bincount(answers.batch.factual, minlength=n_rows) if n_rows else np.empty(0, dtype=int)
+    columns = {"label": answers.labels, "status": answers.statuses, "reason": answers.reasons, "n_found": counts}
+    return pd.DataFrame(columns, index=answers.rows.index)
+
+
+def change_frame(answers: Any) -> pd.DataFrame:
+    """Return one line per changed feature of each counterfactual: rank, feature, before, after."""
+    lines, features = np.nonzero(answers.batch.changed)
+    columns = list(answers.rows.columns)
+    place = answers.batch.factual[lines]
+    columns_of = {
+        "rank": ranks(answers.batch.factual)[lines],
+        "feature": [columns[feature] for feature in features],
+        "before": _cells(answers.rows, place, features),
+        "after": _cells(answers.batch.values, lines, features),
+    }
+    return pd.DataFrame(columns_of, index=answers.rows.index[place])
+
+
+def changes_of(found: Any) -> pd.DataFrame:
+    """Return one line per changed feature of a single counterfactual or semifactual: feature, before, after."""
+    names: list[Hashable] = list(found.changed)
+    columns = {"before": [found.factual[name] for name in names], "after": [found.values[name] for name in names]}
+    return pd.DataFrame({"feature": names, **columns})
+
+
+def row_of(frame: pd.DataFrame, place: int) -> "pd.Series[Any]":
+    """Return one row without the casts of iloc: each value keeps the type of its own column."""
+    if len(set(frame.dtypes)) == 1:
+        return frame.iloc[place]
+    values = pd.Series([frame[name].iloc[place] for name in frame.columns], index=frame.columns, dtype=object)
+    return values.rename(frame.index[place])
+
+
+def ranks(factual: Rows) -> Rows:
+    """Return 1, 2, ... within each run of equal factuals."""
+    return np.arange(len(factual)) - np.searchsorted(factual, factual) + 1
+
+
+def _free(name: str, taken: Any) -> str:
+    while name in taken:
+        name += "_"
+    return name
+
+
+def _cells(frame: pd.DataFrame, lines: NDArray[Any], features: NDArray[Any]) -> list[Any]:
+    columns = [frame.iloc[:, feature] for feature in range(frame.shape[1])]
+    return [columns[feature].iloc[line] for line, feature in zip(lines, features, strict=True)]

@@ -1,0 +1,80 @@
+"""Results as plain Python values and as one JSON document, for programs and files.
+
+Explanation  ->  record  ->  dict of text, numbers, bools and None        dicts  ->  document  ->  JSON
+"""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+
+from onbmacf.errors import ParameterError
+
+FORMAT = "onbmacf-explanations"
+VERSION = 1  # of the keys; raise it when one changes its meaning or goes
+
+
+def record(answer: Any) -> dict[str, Any]:
+    """Return one explanation as a dict."""
+    return {
+        "row": plain(answer.factual.name),
+        "label": plain(answer.label),
+        "status": str(answer.status),
+        "reason": answer.reason,
+        "factual": _values(answer.factual),
+        "counterfactuals": [_counterfactual(found) for found in answer.counterfactuals],
+    }
+
+
+def document(answers: Sequence[dict[str, Any]], warnings: Sequence[str], indent: int | None = None) -> str:
+    """Return records as one JSON document with its format and version."""
+    content = {"format": FORMAT, "version": VERSION, "warnings": list(warnings), "answers": list(answers)}
+    return json.dumps(content, indent=indent, ensure_ascii=True, allow_nan=False) + "\n"
+
+
+def plain(value: Any) -> Any:
+    """Return a value as JSON holds it: numpy's scalars as Python's, missing values as None, the rest as text."""
+    if hasattr(value, "item") and not hasattr(value, "__len__"):
+        value = value.item()
+    if isinstance(value, tuple):
+        return [plain(part) for part in value]
+    if value is None or (pd.api.types.is_scalar(value) and pd.isna(value)):
+        return None
+    return value if isinstance(value, bool | int | float | str) else str(value)
+
+
+def _counterfactual(found: Any) -> dict[str, Any]:
+    kept = found.semifactual
+    return {
+        "label": plain(found.label),
+        "distance": found.distance,
+        "n_changes": found.n_changes,
+        "relaxation": str(found.relaxation),
+        "ball": found.ball,
+        "plausibility": found.plausibility,
+        "margin": found.margin,
+        "probability": plain(found.probability),
+        "changes": _changes(found),
+        "values": _values(found.values),
+        "semifactual": None if kept is None else _semifactual(kept),
+    }
+
+
+def _semifactual(kept: Any) -> dict[str, Any]:
+    return {"distance": kept.distance, "changes": _changes(kept), "values": _values(kept.values)}
+
+
+def _changes(found: Any) -> list[dict[str, Any]]:
+    return [
+        {"feature": plain(name), "before": plain(found.factual[name]), "after": plain(found.values[name])}
+        for name in found.changed
+    ]
+
+
+def _values(row: Any) -> dict[str, Any]:
+    """Return a row's values by the text of their column's name."""
+    values = {str(name): plain(value) for name, value in row.items()}
+    if len(values) < len(row):
+        raise ParameterError("two column names are the same as text: rename them to write the answers as dicts.")
+    return values
