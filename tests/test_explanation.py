@@ -1,5 +1,7 @@
 """Results as people read them: sentences, frames, notebooks."""
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,6 +9,7 @@ import pytest
 from conftest import dose_model
 from onbmacf import ONBMACF, Schema
 from onbmacf._text.wording import html_table, shown
+from onbmacf.errors import ParameterError
 
 
 @pytest.fixture
@@ -102,3 +105,67 @@ def test_values_that_look_the_same_are_written_out():
     table = pd.DataFrame({"x": [1.00001, 1.00002, 1.00003, 1.00004]})
     answers = ONBMACF().fit(table, lambda rows: (rows["x"] > 1.000025).astype(int)).explain(table.head(1))
     assert "instead of 1.00001" in answers.sentences()[0]
+
+
+def test_a_slice_is_explanations_of_those_rows(answers):
+    part = answers[2:7:2]
+    assert isinstance(part, type(answers))
+    assert [answer.factual.name for answer in part] == [answers[place].factual.name for place in (2, 4, 6)]
+    assert part.sentences() == [sentence for place in (2, 4, 6) for sentence in answers[place].sentences()]
+    assert len(answers[5:5]) == 0
+    assert answers[::-1].sentences() == [s for answer in reversed(answers) for s in answer.sentences()]
+    pd.testing.assert_frame_equal(answers[:].to_frame(), answers.to_frame())
+
+
+def test_slices_put_together_are_the_whole(answers):
+    whole = type(answers).concat([answers[:3], answers[3:3], answers[3:]])
+    pd.testing.assert_frame_equal(whole.to_frame(), answers.to_frame())
+    pd.testing.assert_frame_equal(whole.status_frame(), answers.status_frame())
+    assert whole.sentences() == answers.sentences()
+    assert (whole.n_calls, whole.warnings) == (3 * answers.n_calls, answers.warnings)
+    with pytest.raises(ParameterError, match="at least one"):
+        type(answers).concat([])
+
+
+def test_dicts_hold_everything_as_plain_values(answers):
+    answer, entry = answers[0], answers.to_dicts()[0]
+    assert entry == answer.to_dict()
+    assert set(entry) == {"row", "label", "status", "reason", "factual", "counterfactuals"}
+    assert (entry["row"], entry["label"], entry["status"]) == (9, answer.label, "found")
+    found, first = entry["counterfactuals"][0], answer.counterfactuals[0]
+    for name in ("label", "distance", "n_changes", "ball", "plausibility", "margin", "probability"):
+        assert found[name] == getattr(first, name)
+    assert found["relaxation"] == "none"
+    assert found["changes"] == first.changes().to_dict("records")
+    assert found["values"] == first.values.to_dict()
+    assert entry["factual"] == answer.factual.to_dict()
+    kept = first.semifactual
+    assert found["semifactual"] == {
+        "distance": kept.distance, "changes": kept.changes().to_dict("records"), "values": kept.values.to_dict(),
+    }  # fmt: skip
+    assert {type(value) for value in found["values"].values()} <= {int, float, str, bool}
+
+
+def test_json_is_one_versioned_document_without_loss(answers):
+    text = answers.to_json()
+    document = json.loads(text)
+    assert (document["format"], document["version"]) == ("onbmacf-explanations", 1)
+    assert document["answers"] == answers.to_dicts()
+    assert document["warnings"] == list(answers.warnings)
+    assert text.endswith("\n")
+    assert text.count("\n") == 1
+    assert json.loads(answers.to_json(indent=2)) == document
+
+
+def test_json_does_not_depend_on_the_batch(answers, mixed):
+    schema = Schema.infer(mixed, immutable=["age"])
+    explainer = ONBMACF(2).fit(mixed, dose_model, schema=schema)
+    alone = [explainer.explain(mixed.iloc[[place]]).to_dicts()[0] for place in range(3)]
+    assert alone == answers.to_dicts()[:3]
+
+
+def test_column_names_that_are_the_same_as_text_are_refused():
+    table = pd.DataFrame({1: [0.0, 1, 3, 4], "1": [1.0, 2, 3, 4]})
+    answers = ONBMACF().fit(table, lambda rows: (rows[1] > 2).astype(int)).explain(table)
+    with pytest.raises(ParameterError, match="same as text"):
+        answers.to_json()

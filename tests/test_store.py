@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -10,6 +11,7 @@ import pytest
 
 from conftest import dose_model
 from onbmacf import ONBMACF, Rule, Rules, Schema
+from onbmacf._disk import map_file
 from onbmacf.errors import (
     CorruptFileError,
     EmptyFileError,
@@ -144,3 +146,23 @@ def test_what_cannot_be_saved_is_said(mixed, tmp_path):
     explainer = ONBMACF(metric=lambda a, b: float(np.abs(a - b).sum())).fit(mixed, dose_model)
     with pytest.raises(StoreError, match="parameter metric"):
         explainer.save(tmp_path / "m.onb")
+
+
+def test_a_map_of_the_first_release_loads_and_answers():
+    """The file was written before the package was rebuilt; its model is the rule below."""
+    model = lambda rows: np.where(rows["pay"] + 10 * (rows["town"] == "a") > 50, "yes", "no")  # noqa: E731
+    explainer = ONBMACF.load(Path(__file__).parent / "map-format-1.onb", model)
+    assert repr(explainer) == "ONBMACF(n_counterfactuals=2, plausibility=0.25)"
+    rows = explainer.fitted_.space.decode(explainer.Z_).head(2)
+    assert explainer.explain(rows).sentences()[0] == (
+        "If pay were 50.5 instead of 12.27, the model would say 'yes' instead of 'no'. "
+        "Even if pay were 48 instead of 12.27, it would still say 'no'."
+    )
+
+
+def test_a_map_with_an_option_that_is_gone_says_what_to_do(saved, monkeypatch):
+    monkeypatch.setattr(map_file, "NAMES", tuple(name for name in map_file.NAMES if name != "step_ratio"))
+    with pytest.raises(
+        StoreError, match=r"saved with the option 'step_ratio', which this version lacks\. Build it again"
+    ):
+        ONBMACF.load(saved, dose_model)
