@@ -84,7 +84,7 @@ def test_a_walk_goes_from_factual_to_counterfactual(answers, explainer):
     for point, values in zip(path, (found.factual, found.semifactual.values, found.values), strict=True):
         assert point.tolist() == [values["tobacco"], values["ldl"]]
     assert [said.split(":")[0] for said in legend_names(ax)] == ["factual", "semifactual", "counterfactual"]
-    with pytest.raises(ParameterError, match="has 2 counterfactuals, got 5"):
+    with pytest.raises(ParameterError, match="has 2 counterfactuals, got place=5"):
         plots.walk(walked, "tobacco", "ldl", place=5)
 
 
@@ -170,7 +170,7 @@ def test_the_radar_takes_any_metrics():
     "draw, pattern",
     [
         (lambda e, a: plots.cover(e, "tabacco", "ldl"), "'tabacco' is not a column. Did you mean 'tobacco'"),
-        (lambda e, a: plots.walk(a[0], "famhist", "ldl"), "'famhist' is no number"),
+        (lambda e, a: plots.walk(a[0], "famhist", "ldl"), "'famhist' is not a number"),
         (lambda e, a: plots.walk(a[0], "nothing", "ldl"), "'nothing' is not a column"),
         (lambda e, a: plots.burden(audit.burden(a, "famhist"), "cost"), "measure must be one of 'share_found'"),
     ],

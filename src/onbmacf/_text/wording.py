@@ -56,7 +56,7 @@ def sentence(label: Any, found: Any) -> str:
     """Say one counterfactual, and its semifactual where there is one."""
     text = f"If {what_if(found)}, the model would say {quoted(found.label)} instead of {quoted(label)}."
     if found.relaxation == "immutability":
-        text += " No change of the free features alone was found, so immutable ones were released."
+        text += " No counterfactual that keeps the immutable features was found, so they were released."
     if found.semifactual is not None:
         text += f" Even if {what_if(found.semifactual)}, it would still say {quoted(label)}."
     return text

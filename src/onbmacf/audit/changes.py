@@ -1,4 +1,4 @@
-"""Which features change: alone, together, how often, which way and how far.
+"""Which features change: alone or together, how often, in which direction and how far.
 
 Explanations  ->  batch.changed (counterfactuals x features)  ->  frames
 """
@@ -110,19 +110,19 @@ def _steps(feature: Feature, before: "pd.Series[Any]", after: "pd.Series[Any]") 
 
 def _most_frequent(before: "pd.Series[Any]", after: "pd.Series[Any]") -> str:
     moves = pd.Series([f"{shown(old)} \u2192 {shown(new)}" for old, new in zip(before, after, strict=True)])
-    counts = moves.value_counts(sort=False)  # in order of appearance: a tie goes to the first
+    counts = moves.value_counts(sort=False)  # in order of appearance, so a tie goes to the first
     return str(counts.index[int(counts.to_numpy().argmax())])
 
 
 def _features(answers: Explanations, schema: Schema | None) -> list[Feature]:
-    """Return the features of the answered rows: as described, or read off the rows' dtypes."""
+    """Return the features of the explained rows: from the schema, or inferred from the dtypes of the rows."""
     if schema is not None:
         known = {feature.name: feature for feature in schema.features}
         return [known[name] for name in answers.rows.columns]
-    return [_read_off(answers.rows[name]) for name in answers.rows.columns]
+    return [_inferred(answers.rows[name]) for name in answers.rows.columns]
 
 
-def _read_off(column: "pd.Series[Any]") -> Feature:
+def _inferred(column: "pd.Series[Any]") -> Feature:
     if isinstance(column.dtype, pd.CategoricalDtype) and column.dtype.ordered:
         return Feature(column.name, "ordinal", levels=tuple(column.dtype.categories.tolist()))
     is_number = pd.api.types.is_numeric_dtype(column.dtype) and not pd.api.types.is_bool_dtype(column.dtype)

@@ -1,4 +1,4 @@
-"""How a batch was answered as a whole, what had to be released, and several batches side by side.
+"""Summary figures of one batch, the immutable features it released, and several batches side by side.
 
 Explanations  ->  overview, released        {name: Explanations}  ->  compare, compare_changes
 """
@@ -49,8 +49,8 @@ def status_counts(answers: Explanations) -> pd.DataFrame:
     for status in Status:
         reasons = frame.loc[frame["status"] == status, "reason"]
         if len(reasons):
-            said = reasons[reasons != ""].value_counts()
-            lines.append((str(status), len(reasons), said.index[0] if len(said) else ""))
+            given = reasons[reasons != ""].value_counts()
+            lines.append((str(status), len(reasons), given.index[0] if len(given) else ""))
     return pd.DataFrame(lines, columns=["status", "n_rows", "most_frequent_reason"])
 
 
@@ -61,8 +61,7 @@ def released(answers: Explanations, schema: Schema) -> pd.DataFrame:
     n_asked is the number of rows that were searched.
     """
     _check_same(answers, schema)
-    first, is_let_go = first_lines(answers), is_released(answers)
-    changed = answers.batch.changed[first[is_let_go]]
+    changed = answers.batch.changed[first_lines(answers)[is_released(answers)]]
     n_asked = int(is_asked(answers).sum())
     names = list(answers.rows.columns)
     counts = [int(changed[:, names.index(name)].sum()) for name in schema.immutable]
@@ -100,15 +99,15 @@ def first_lines(answers: Explanations) -> NDArray[np.intp]:
 
 
 def is_asked(answers: Explanations) -> Flags:
-    """Per row: whether it was searched (not of the target label already, and fit to be asked)."""
+    """Return, per row, whether it was searched: it could be encoded and did not have the target label already."""
     return np.isin(answers.statuses.astype(str), [Status.FOUND, Status.INFEASIBLE])
 
 
 def is_released(answers: Explanations) -> Flags:
-    """Per row: whether its first counterfactual could only be found by releasing the immutables."""
+    """Return, per row, whether its first counterfactual was found only after the immutables were released."""
     first = first_lines(answers)
-    let_go = np.append(answers.batch.relaxation == Relaxation.IMMUTABILITY, False)  # -1 is the last
-    return np.asarray(let_go[first], dtype=bool)
+    released_lines = np.append(answers.batch.relaxation == Relaxation.IMMUTABILITY, False)  # -1: the last entry
+    return np.asarray(released_lines[first], dtype=bool)
 
 
 def _check_same(answers: Explanations, schema: Schema) -> None:

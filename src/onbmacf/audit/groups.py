@@ -1,9 +1,9 @@
-"""Who bears the burden: how far the groups of a column are from another decision, with bootstrap intervals.
+"""The burden of each group: how far its rows are from another decision, with bootstrap intervals.
 
     Explanations, groups  ->  one value per row and measure  ->  means per group, resampled  ->  burden, burden_gaps
 
-Intervals are percentile intervals of means of rows drawn with replacement within each group. Each group draws from
-its own generator (seed, place of the group), so nothing depends on the order of rows between groups or on other groups.
+Intervals are percentile intervals of the means of rows drawn with replacement within each group. Each group has its own
+random generator (seed, position of the group), so its result does not depend on the other groups.
 """
 
 from collections.abc import Hashable, Mapping, Sequence
@@ -23,7 +23,7 @@ Values = NDArray[np.float64]
 MEASURES = ("share_found", "share_released", "distance", "n_changes", "cost")
 BURDEN = ["measure", "group", "n_rows", "estimate", "low", "high"]
 GAPS = ["measure", "group", "other", "n_rows", "n_other", "gap", "low", "high", "excludes_zero"]
-CELLS = 4_000_000  # drawn at a time
+CELLS = 4_000_000  # values drawn at a time
 MISSING = "(missing)"
 OTHER = "(other)"
 
@@ -111,7 +111,7 @@ def burden_gaps(
 
 
 def _quantiles(numbers: Values, n_bands: int) -> list[float]:
-    """Return values that cut the numbers into bands of about equally many, none of them empty."""
+    """Return the values that cut the numbers into bands of about equal size, none of them empty."""
     shares = np.linspace(0, 1, check_count("n_bands", n_bands, 2) + 1)[1:-1]
     values = np.unique(_present(numbers))
     if len(values) < 2:
@@ -136,7 +136,7 @@ def _measured(answers: Explanations, cost: Mapping[Hashable, float] | None) -> d
 
 
 def _spread(of_lines: Any, first: NDArray[np.intp]) -> Values:
-    return np.append(np.asarray(of_lines, dtype=np.float64), np.nan)[first]  # -1 is the last: NaN
+    return np.append(np.asarray(of_lines, dtype=np.float64), np.nan)[first]  # first is -1: the last entry, NaN
 
 
 def _weights(names: list[Hashable], cost: Mapping[Hashable, float]) -> Values:
@@ -147,7 +147,7 @@ def _weights(names: list[Hashable], cost: Mapping[Hashable, float]) -> Values:
 
 
 def _groups(answers: Explanations, by: Any) -> dict[Any, NDArray[np.intp]]:
-    """Return the positions of each group's rows: ordered categories in their order, others sorted."""
+    """Return the positions of each group's rows; ordered categories keep their order, other groups are sorted."""
     column = _group_column(answers, by)
     if len(column) != len(answers):
         raise ParameterError(f"by has {len(column)} values for {len(answers)} rows.")
@@ -184,7 +184,7 @@ def _plain(level: Any) -> Any:
 
 
 def _resampled(sample: Values, n_resamples: int, seed: int, place: int) -> Values:
-    """Return means of as many rows, drawn with replacement; NaN for fewer than two."""
+    """Return the means of resamples of the same size, drawn with replacement; NaN for fewer than two rows."""
     check_count("n_resamples", n_resamples)
     if len(sample) < 2:
         return np.full(n_resamples, np.nan)

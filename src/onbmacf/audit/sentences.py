@@ -1,4 +1,4 @@
-"""What a reader should know first, in sentences made of the frames' own numbers.
+"""The findings: sentences made from the numbers in the audit's frames.
 
 Explanations, Schema, gaps  ->  findings  ->  list of sentences
 """
@@ -15,12 +15,12 @@ from onbmacf.explanation import Explanations
 from onbmacf.schema import Schema
 
 MOST_NAMED = 3
-FEW = 20  # counterfactuals or rows below which shares and gaps are no finding
-SAID = {
-    "share_found": "the share of rows with an answer",
-    "share_released": "the share of rows that need an immutable feature changed",
-    "distance": "the mean distance to another decision",
-    "n_changes": "the mean number of changes",
+FEW = 20  # with fewer counterfactuals or rows, shares and gaps are not reported as findings
+MEASURE_NAMES = {
+    "share_found": "the share of rows with a counterfactual",
+    "share_released": "the share of rows with immutable features released",
+    "distance": "the mean distance to the first counterfactual",
+    "n_changes": "the mean number of changed features",
     "cost": "the mean cost",
 }
 
@@ -42,7 +42,7 @@ def _answered(answers: Explanations, target: Any) -> str:
     figures = overview(answers)
     goal = "another decision" if target is None else f"the decision {_labels(target)}"
     text = (
-        f"Of {len(answers):,} rows, {figures['asked']:,} were searched for a way to {goal}; "
+        f"Of {len(answers):,} rows, {figures['asked']:,} were searched for a change that leads to {goal}; "
         f"one was found for {figures['found']:,} ({_percent(figures['share_found'])})"
     )
     if figures["found"]:
@@ -57,36 +57,35 @@ def _released(answers: Explanations, schema: Schema) -> list[str]:
     figures = overview(answers)
     n_asked, n_released = int(figures["asked"]), int(figures["released"])
     if not n_released:
-        return [f"No row needed an immutable feature changed ({names})."] if n_asked else []
-    counts = [line for line in released(answers, schema).itertuples() if line.n_rows]
-    each = _listed([f"{line.feature} changes for {line.n_rows:,}" for line in counts])
-    touched, one = _listed([str(line.feature) for line in counts], "or"), len(counts) == 1
+        kept = f"Every row with a counterfactual has one that keeps the immutable features ({names})."
+        return [kept] if figures["found"] else []
+    counts = [f"{line.feature} for {line.n_rows:,}" for line in released(answers, schema).itertuples() if line.n_rows]
+    changed = f"; they change {_listed(counts)}" if counts else ""
     return [
-        f"This model cannot be made to decide otherwise without touching {touched} "
-        f"for {n_released:,} of {n_asked:,} rows ({_percent(n_released / n_asked)}): "
-        f"no counterfactual that keeps {'it' if one else 'them'} was found there"
-        + ("." if one else f". Among these, {each}.")
+        f"For {n_released:,} of {n_asked:,} rows ({_percent(n_released / n_asked)}), counterfactuals were found only "
+        f"after the immutable features ({names}) were released{changed}."
     ]
 
 
 def _gaps(name: str, frame: pd.DataFrame) -> list[str]:
-    """Return, per measure, the widest gap told from chance between groups of some size; or that there is none."""
+    """Return, per measure, the widest gap whose interval excludes 0, among groups of at least FEW rows."""
     enough = frame[(frame["n_rows"] >= FEW) & (frame["n_other"] >= FEW)]
-    told = enough[enough["excludes_zero"]]
-    if not len(told):
-        few = "" if len(enough) else f" (no two groups have {FEW} rows)"
-        return [f"No difference in burden between the groups of {name} could be told from chance{few}."]
-    widest = told.assign(size=told["gap"].abs()).sort_values("size", ascending=False, kind="stable")
+    if not len(enough):
+        return [f"By {name}: no two groups have {FEW} rows, so no gap in burden is reported as a finding."]
+    clear = enough[enough["excludes_zero"]]
+    if not len(clear):
+        return [f"By {name}: no gap in burden between groups of at least {FEW} rows has an interval that excludes 0."]
+    widest = clear.assign(size=clear["gap"].abs()).sort_values("size", ascending=False, kind="stable")
     return [_gap(name, line) for line in widest.drop_duplicates("measure").sort_index().itertuples()]
 
 
 def _gap(name: str, line: Any) -> str:
-    more = "higher" if line.gap > 0 else "lower"
+    direction = "higher" if line.gap > 0 else "lower"
     times, unit = (100, " percentage points") if str(line.measure).startswith("share_") else (1, "")
     sizes = (abs(line.gap), *sorted((abs(line.low), abs(line.high))))
     gap, low, high = (f"{times * size:.3g}" for size in sizes)
     return (
-        f"By {name}: {SAID[line.measure]} is {gap}{unit} {more} for {quoted(line.group)} than for "
+        f"By {name}: {MEASURE_NAMES[line.measure]} is {gap}{unit} {direction} for {quoted(line.group)} than for "
         f"{quoted(line.other)} (interval {low} to {high})."
     )
 
@@ -96,14 +95,17 @@ def _features(answers: Explanations, schema: Schema) -> list[str]:
     counted = counted[counted["count"] > 0].head(MOST_NAMED)
     if not len(counted):
         return []
-    parts = [f"{line.feature} (in {_percent(line.share)}{_way(line)})" for line in counted.itertuples()]
-    text = f"The most changed features are {_listed(parts)}." if len(parts) > 1 else f"Only {parts[0]} changes."
+    parts = [f"{line.feature} ({_percent(line.share)} of counterfactuals{_way(line)})" for line in counted.itertuples()]
+    text = (
+        f"The most changed features are {_listed(parts)}."
+        if len(parts) > 1
+        else f"The only feature that changes is {parts[0]}."
+    )
     alone = single_changes(answers, 1)
     if len(alone):
         line = alone.iloc[0]
-        text += (
-            f" The most frequent single change is {line['feature']}: it alone is enough in {_percent(line['share'])}."
-        )
+        share = _percent(line["share"])
+        text += f" The most frequent single change is {line['feature']}: it is the only change in {share}."
     return [text]
 
 
@@ -113,7 +115,7 @@ def _way(line: Any) -> str:
     if pd.isna(line.up):
         return ""
     way = "up" if line.up >= line.down else "down"
-    return f", {way} in {_percent(max(line.up, line.down))} of these, by {shown(line.median_size)} in the median"
+    return f", {way} in {_percent(max(line.up, line.down))} of these, median change {shown(line.median_size)}"
 
 
 def _pairs(answers: Explanations) -> list[str]:
@@ -122,10 +124,10 @@ def _pairs(answers: Explanations) -> list[str]:
     if len(answers.batch.factual) < FEW or not len(enough):
         return []
     first = enough.iloc[0]
-    chance = "as often as" if 0.9 <= first["lift"] <= 1.1 else f"{first['lift']:.1f} times as often as"
+    times = "as often as" if 0.9 <= first["lift"] <= 1.1 else f"{first['lift']:.1f} times as often as"
     return [
-        f"The pair changed together most often is {first['first']} and {first['second']} "
-        f"({_percent(first['share'])} of counterfactuals, {chance} chance would have it)."
+        f"The two features that most often change together are {first['first']} and {first['second']} "
+        f"({_percent(first['share'])} of counterfactuals, {times} if they changed independently)."
     ]
 
 
@@ -134,8 +136,8 @@ def _semifactuals(answers: Explanations) -> list[str]:
     if len(shares) < FEW:
         return []
     return [
-        f"{len(shares):,} counterfactuals come with a semifactual: in the median a row can go "
-        f"{_percent(shares.median())} of the way without any effect on the decision."
+        f"{len(shares):,} counterfactuals have a semifactual; the median one covers {_percent(shares.median())} of the "
+        "distance to its counterfactual without changing the decision."
     ]
 
 

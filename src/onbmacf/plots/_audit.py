@@ -1,4 +1,4 @@
-"""The audit's frames as pictures."""
+"""Plots of the audit's frames."""
 
 from typing import Any
 
@@ -9,10 +9,10 @@ from onbmacf._base.checks import check_choice
 from onbmacf.plots._axes import COLOURS, MARKERS, add_legend, bare, new_axes, set_ticks, set_titles, write
 
 AXIS_NAMES = {
-    "share_found": "share with an answer",
-    "share_released": "share that needs an immutable feature changed",
-    "distance": "mean distance to another decision",
-    "n_changes": "mean number of changes",
+    "share_found": "share with a counterfactual",
+    "share_released": "share with immutable features released",
+    "distance": "mean distance to the first counterfactual",
+    "n_changes": "mean number of changed features",
     "cost": "mean cost",
 }
 
@@ -29,18 +29,18 @@ def change_frequencies(changes: pd.DataFrame, most: int = 15, ax: Any = None) ->
     parts = [("up", up, 0, ""), ("down", down, 1, "///"), ("to another level", shown["count"] - up - down, 4, "...")]
     left = np.zeros(len(shown))
     handles, names = [], []
-    for said, size, colour, hatch in parts:
+    for direction, size, colour, hatch in parts:
         if size.sum() > 1e-9:
             looks = {"color": COLOURS[colour], "hatch": hatch, "edgecolor": "black", "linewidth": 0.6}
             handles.append(ax.barh(places, size, left=left, **looks))
-            names.append(said)
+            names.append(direction)
         left = left + size.to_numpy()
     for place, (count, share) in enumerate(zip(shown["count"], shown["share"], strict=True)):
         write(ax, count, place, f"{count:,} ({100 * share:.0f} %)", right=3, va="center", fontsize="small")
     set_ticks(ax.yaxis, places, shown["feature"])
     ax.invert_yaxis()
     ax.set_xlim(0, 1.25 * max(shown["count"].max(), 1) if len(shown) else 1)
-    set_titles(ax, "", "counterfactuals that change it")
+    set_titles(ax, "", "counterfactuals that change the feature")
     if handles:
         add_legend(ax, handles, names, fontsize="small", loc="lower right")
     bare(ax)

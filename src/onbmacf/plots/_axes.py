@@ -1,15 +1,15 @@
-"""What all pictures share: new axes, colours with a second sign each, and names drawn as plain text."""
+"""Shared by all plots: new axes, colours each paired with a marker or style, and names drawn as plain text."""
 
 from collections.abc import Iterable
 from typing import Any
 
 from onbmacf._text.wording import visible
 
-# Okabe and Ito's colours, from dark to light enough to differ in grey too.
+# Okabe and Ito's colours, chosen so that they also differ in grey.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#000000")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 STYLES = ("-", "--", ":")
-LONGEST = 40  # characters of a name
+LONGEST = 40  # characters of a name that are shown
 
 
 def new_axes(size: tuple[float, float] = (6.4, 4.0), projection: str | None = None) -> Any:
@@ -17,7 +17,7 @@ def new_axes(size: tuple[float, float] = (6.4, 4.0), projection: str | None = No
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
-        raise ImportError("pictures need the extra 'plot': pip install 'onbmacf[plot]'.") from error
+        raise ImportError("plots need the extra 'plot': pip install 'onbmacf[plot]'.") from error
     return Figure(figsize=size, layout="constrained").add_subplot(projection=projection)
 
 
@@ -46,7 +46,7 @@ def write(ax: Any, x: float, y: float, text: Any, *, right: float = 0, **looks: 
 
 
 def add_legend(ax: Any, handles: list[Any], names: Iterable[Any], **looks: Any) -> None:
-    """Add a legend; names are put in afterwards, for a leading underscore would hide one."""
+    """Add a legend; names are set afterwards, because matplotlib hides names with a leading underscore."""
     legend = ax.legend(handles, [str(place) for place in range(len(handles))], frameon=False, **looks)
     for text, value in zip(legend.get_texts(), names, strict=True):
         text.set_parse_math(False)
@@ -54,6 +54,6 @@ def add_legend(ax: Any, handles: list[Any], names: Iterable[Any], **looks: Any) 
 
 
 def bare(ax: Any, *sides: str) -> None:
-    """Take away the frame's sides that carry nothing."""
+    """Hide sides of the frame (by default top and right)."""
     for side in sides or ("top", "right"):
         ax.spines[side].set_visible(False)

@@ -44,7 +44,9 @@ def walk(explanation: Any, x: Hashable, y: Hashable, *, place: int = 0, ax: Any 
     """Draw one counterfactual's way on two numeric features, past its semifactual; return the Axes."""
     ax = new_axes() if ax is None else ax
     if not 0 <= place < len(explanation.counterfactuals):
-        raise ParameterError(f"the explanation has {len(explanation.counterfactuals)} counterfactuals, got {place}.")
+        raise ParameterError(
+            f"the explanation has {len(explanation.counterfactuals)} counterfactuals, got place={place!r}."
+        )
     found = explanation.counterfactuals[place]
     stops = [(found.factual, f"factual: {quoted(explanation.label)}", "o", "white")]
     if found.semifactual is not None:
@@ -59,7 +61,7 @@ def walk(explanation: Any, x: Hashable, y: Hashable, *, place: int = 0, ax: Any 
     set_titles(ax, "", str(x), str(y))
     _keep_legend(ax)
     add_legend(
-        ax, handles, [said for _, said, *_ in stops], loc="upper left", bbox_to_anchor=(1.0, 0.6), fontsize="small"
+        ax, handles, [text for _, text, *_ in stops], loc="upper left", bbox_to_anchor=(1.0, 0.6), fontsize="small"
     )
     bare(ax)
     return ax
@@ -69,7 +71,7 @@ def _draw_ball(ax: Any, explainer: Any, ball: int, columns: list[int]) -> None:
     from matplotlib.patches import Polygon
 
     if explainer.metric not in METRICS:
-        raise ParameterError(f"balls can be drawn for {listed(METRICS)}, not for a metric of your own.")
+        raise ParameterError(f"balls can be drawn for {listed(METRICS)}, not for a metric given as a function.")
     balls = explainer.cover_
     center = explainer.Z_[balls.centers[ball]][[explainer.fitted_.space.blocks[column].start for column in columns]]
     corners = center + balls.radii[ball] * METRICS[explainer.metric].outline
@@ -82,11 +84,11 @@ def _draw_ball(ax: Any, explainer: Any, ball: int, columns: list[int]) -> None:
 
 
 def _look_at(ax: Any, rows: NDArray[np.float64]) -> None:
-    """Set the limits by the rows: balls may reach far beyond."""
+    """Set the limits from the rows, because balls may reach far beyond them."""
     low, high = rows.min(axis=0), rows.max(axis=0)
-    room = 0.08 * np.where(high > low, high - low, 1.0)
-    ax.set_xlim(low[0] - room[0], high[0] + room[0])
-    ax.set_ylim(low[1] - room[1], high[1] + room[1])
+    margin = 0.08 * np.where(high > low, high - low, 1.0)
+    ax.set_xlim(low[0] - margin[0], high[0] + margin[0])
+    ax.set_ylim(low[1] - margin[1], high[1] + margin[1])
 
 
 def _most_populous(balls: Any, largest: int | None) -> NDArray[np.intp]:
@@ -99,7 +101,7 @@ def _column(space: Any, feature: Hashable) -> int:
     if feature not in names:
         raise ParameterError(f"{feature!r} is not a column.{did_you_mean(feature, names)} Columns: {listed(names)}.")
     if space.schema.kinds[feature] == "categorical":
-        raise ParameterError(f"{feature!r} is categorical: its levels have no order to be drawn along.")
+        raise ParameterError(f"{feature!r} is categorical: its levels have no order along an axis.")
     return names.index(feature)
 
 
@@ -121,10 +123,10 @@ def _number(values: Any, feature: Hashable) -> float:
     try:
         return float(values[feature])
     except (TypeError, ValueError):
-        raise ParameterError(f"{name(feature)!r} is no number: a walk is drawn on two numeric features.") from None
+        raise ParameterError(f"{name(feature)!r} is not a number: a walk is drawn on two numeric features.") from None
 
 
 def _keep_legend(ax: Any) -> None:
-    """Keep a legend that is there already beside the one to come."""
+    """Keep a legend that is already there when another one is added."""
     if ax.get_legend() is not None:
         ax.add_artist(ax.get_legend())

@@ -54,11 +54,11 @@ def front(points: pd.DataFrame, ax: Any = None) -> Any:
     best = order["plausibility"] > order["plausibility"].cummax().shift(fill_value=-np.inf)
     kept, others = order[best], order[~best]
     handles = [ax.plot(kept["distance"], kept["plausibility"], "-o", color=COLOURS[0], markersize=8)[0]]
-    names = ["none is nearer and more plausible"]
+    names = ["not dominated"]
     if len(others):
         looks = {"color": "#888888", "markerfacecolor": "white"}
         handles += ax.plot(others["distance"], others["plausibility"], MARKERS[1], **looks)
-        names.append("others")
+        names.append("dominated")
     for distance, plausibility, n_changes in order[list(FRONT)].itertuples(index=False):
         write(ax, distance, plausibility, f"{n_changes:.0f}", right=6, va="bottom", fontsize="small")
     set_titles(ax, "", "distance (nearer to the left)", "plausibility")
@@ -70,5 +70,5 @@ def front(points: pd.DataFrame, ax: Any = None) -> Any:
 def _style(method: Any, place: int, own: str) -> dict[str, Any]:
     if own and str(method).startswith(own):
         return {"color": "black", "linewidth": 2.5, "zorder": 3, "linestyle": "-" if method == own else "--"}
-    colours = COLOURS[:-1]  # black is for our own
+    colours = COLOURS[:-1]  # black is reserved for this package's methods
     return {"color": colours[place % len(colours)], "linestyle": STYLES[place // len(colours) % len(STYLES)]}

@@ -1,4 +1,4 @@
-"""One counterfactual: what changes, before and after."""
+"""One counterfactual: the changed features, before and after."""
 
 from numbers import Real
 from typing import Any
@@ -32,14 +32,14 @@ def before_after(counterfactual: Any, ax: Any = None) -> Any:
     ax.invert_yaxis()
     ax.set_xticks([])
     ax.set_xlim(min(0.0, lengths.min(initial=0.0)) * 1.05, 1.45)
-    set_titles(ax, f"What would make it {quoted(counterfactual.label)}")
+    set_titles(ax, f"Changes that lead to {quoted(counterfactual.label)}")
     add_legend(ax, [old_bars, new_bars], ["before", "after"], fontsize="small", loc="lower right")
     bare(ax, "top", "right", "bottom")
     return ax
 
 
 def _lengths(old: Any, new: Any) -> tuple[float, float]:
-    """Return both values as a share of the larger; no length for what is no number."""
+    """Return both values as shares of the larger one; 0 for values that are not numbers."""
     if not all(isinstance(value, Real) and not isinstance(value, bool | np.bool_) for value in (old, new)):
         return 0.0, 0.0
     largest = max(abs(float(old)), abs(float(new)))

@@ -1,4 +1,4 @@
-"""Single rows for the reader to check: the sentences, the changes, and the bars."""
+"""Individual rows for the reader to check: the sentences, the changes and a bar chart."""
 
 from typing import Any
 
@@ -10,19 +10,19 @@ from onbmacf._text.wording import quoted, shown
 from onbmacf.explanation import Counterfactual, Explanation, Explanations, Relaxation
 from onbmacf.report.tables import picture, table
 
-FIRST_PICTURE = 1000  # ids of the cases' pictures, after all others
+FIRST_PICTURE = 1000  # first id of the plots of cases, above those of all other plots
 
 
 def cases(answers: Explanations, most: int) -> list[dict[str, Any]]:
-    """Return up to `most` rows: released ones first, then those without an answer, then the rest in order."""
+    """Return up to `most` rows: released ones first, then those without a counterfactual, then the rest in order."""
     return [_case(answers[int(place)], FIRST_PICTURE + number) for number, place in enumerate(_chosen(answers, most))]
 
 
 def _chosen(answers: Explanations, most: int) -> list[int]:
-    let_go = np.unique(answers.batch.factual[answers.batch.relaxation == Relaxation.IMMUTABILITY])
+    released = np.unique(answers.batch.factual[answers.batch.relaxation == Relaxation.IMMUTABILITY])
     answered = np.unique(answers.batch.factual)
     unanswered = np.setdiff1d(np.flatnonzero(answers.statuses != "already"), answered)
-    order = [*let_go[: max(1, most // 2)], *unanswered[: max(1, most // 3)], *answered]
+    order = [*released[: max(1, most // 2)], *unanswered[: max(1, most // 3)], *answered]
     return list(dict.fromkeys(int(place) for place in order))[:most]
 
 

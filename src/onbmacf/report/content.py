@@ -1,4 +1,4 @@
-"""Frames, findings and pictures of an audit, put in order as one dict.
+"""The frames, findings and plots of an audit as one ordered dict.
 
 explainer, answers  ->  audit_report  ->  Report
 """
@@ -22,14 +22,15 @@ from onbmacf.report.tables import table
 from onbmacf.rules import describe
 
 LIMITS = (
-    "A counterfactual is about the model, not about causes: it says what the model would answer to other values, not "
+    "A counterfactual is about the model, not about causes: it says what the model would answer for other values, not "
     "what would happen to a person whose values changed.",
-    "Nothing here says whether a decision was right, or whether a change is possible, fair or wise for a person.",
-    "Immutable features are kept wherever the search finds a way; 'released' means that it found none from any ball of "
-    "the map, not that none can exist.",
-    "Distances are measured after scaling each feature to its range in the table; other scales, other distances.",
-    "Intervals are bootstrap percentile intervals over the rows explained. They speak of rows like these, they are not "
-    "corrected for the number of comparisons, and one that rests on few or equal rows is too narrow.",
+    "Nothing here says whether a decision was right, or whether a change is possible, fair or advisable for a person.",
+    "Immutable features are kept wherever the search finds a counterfactual that keeps them. 'Released' means that it "
+    "found none, which does not prove that none exists.",
+    "Distances are measured after scaling each feature to its range in the table; a different scaling would give "
+    "different distances.",
+    "Intervals are bootstrap percentile intervals over the explained rows. They apply to rows like these, are not "
+    "corrected for the number of comparisons, and are too narrow for groups with few or nearly identical rows.",
 )
 
 
@@ -75,7 +76,7 @@ def audit_report(
         "data": _data(explainer, about),
         "columns": table("Columns of the table", _columns(explainer)),
         "model": _model(explainer, about),
-        "classes": table("What the model says of the table's rows", _classes(explainer)),
+        "classes": table("The model's labels on the table", _classes(explainer)),
         "sections": sections(answers, explainer.schema_, groups, others),
         "cases": cases(answers, n_cases),
         "cases_intro": _cases_intro(answers, n_cases),
@@ -88,7 +89,7 @@ def audit_report(
 
 def _lead(explainer: ONBMACF, answers: Explanations) -> str:
     balls, rows = len(explainer.cover_), len(explainer.Z_)
-    explained = f"{len(answers):,} rows explained with a map of {balls:,} balls over {rows:,} rows."
+    explained = f"{len(answers):,} rows, explained with a map of {balls:,} balls fitted on {rows:,} rows."
     return f"{explained} Made by onbmacf {__version__}."
 
 
@@ -99,13 +100,13 @@ def _weights(explainer: ONBMACF) -> dict[Hashable, float] | None:
 
 def _asked(explainer: ONBMACF, answers: Explanations, target: Any, by: Sequence[Hashable]) -> list[tuple[str, str]]:
     several = target if isinstance(target, list | tuple | set) else [target]
-    goal = "any label but the row's own" if target is None else " or ".join(quoted(label) for label in several)
+    goal = "any label other than the row's own" if target is None else " or ".join(quoted(label) for label in several)
     immutable = ", ".join(str(name) for name in explainer.schema_.immutable) or "none"
     return [
-        ("Question", "Which small change of a row would make the model decide otherwise?"),
+        ("Question", "Which small change to a row would change the model's decision?"),
         ("Rows explained", f"{len(answers):,}"),
-        ("Wanted label", goal),
-        ("Must not change", immutable),
+        ("Target label", goal),
+        ("Immutable features", immutable),
         ("Other rules", _rules(explainer)),
         ("Counterfactuals per row", f"up to {explainer.n_counterfactuals}"),
         ("Burden compared by", ", ".join(str(name) for name in by) or "nothing"),
@@ -114,10 +115,10 @@ def _asked(explainer: ONBMACF, answers: Explanations, target: Any, by: Sequence[
 
 def _rules(explainer: ONBMACF) -> str:
     rules = explainer.schema_.rules
-    said = [f"{name}: {describe(rule)}" for name, rule in rules.features.items() if describe(rule)]
-    said += [f"{low} at most {high}" for low, high in rules.at_most]
-    said += [] if rules.max_changes is None else [f"at most {rules.max_changes} changes"]
-    return "; ".join(said) or "none"
+    parts = [f"{name}: {describe(rule)}" for name, rule in rules.features.items() if describe(rule)]
+    parts += [f"{low} at most {high}" for low, high in rules.at_most]
+    parts += [] if rules.max_changes is None else [f"at most {rules.max_changes} changes"]
+    return "; ".join(parts) or "none"
 
 
 def _data(explainer: ONBMACF, about: About) -> list[tuple[str, str]]:
@@ -161,8 +162,8 @@ def _classes(explainer: ONBMACF) -> pd.DataFrame:
 
 def _cases_intro(answers: Explanations, n_cases: int) -> str:
     return (
-        f"Up to {n_cases} of {len(answers):,} rows: first those that needed an immutable feature changed, then those "
-        "without an answer, then the others in the order given."
+        f"Up to {n_cases} of {len(answers):,} rows: first rows for which immutable features were released, then rows "
+        "without a counterfactual, then the others in the given order."
     )
 
 
@@ -173,5 +174,5 @@ def _again(explainer: ONBMACF, about: About, seed: int) -> list[tuple[str, str]]
         ("Options", ", ".join(f"{name}={value!r}" for name, value in options.items())),
         ("Seed of the intervals", str(seed)),
         *((f"File {name}", f"sha256 {digest}") for name, digest in about.files.items()),
-        ("Nothing else is random", "the same rows, model, options and versions give the same report."),
+        ("Reproducible", "the same rows, model, options, versions and seed give the same report."),
     ]

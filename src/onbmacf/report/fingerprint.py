@@ -1,4 +1,4 @@
-"""Digests by which a reader knows that a report is about these rows and this model, and the versions that made it."""
+"""Digests that identify the rows and the model of a report, and the versions that produced it."""
 
 from collections.abc import Iterable
 from hashlib import sha256
@@ -33,14 +33,14 @@ def table_digest(explainer: Any) -> str:
 
 
 def model_digest(explainer: Any) -> str:
-    """Return the SHA-256 of what the model says of the fitted rows: equal for models that decide alike there."""
+    """Return the SHA-256 of the model's labels on the fitted rows; equal for models that give the same labels there."""
     digest = sha256(repr(explainer.classes_.tolist()).encode("utf-8", "backslashreplace"))
     digest.update(np.ascontiguousarray(explainer.labels_, dtype="<i8").tobytes())
     return digest.hexdigest()
 
 
 def versions(libraries: Iterable[str] = LIBRARIES) -> dict[str, str]:
-    """Return the versions of Python and of the libraries that decide the result."""
+    """Return the versions of Python and of the libraries that the result depends on."""
     found = {"onbmacf": __version__, "python": python_version()}
     for library in libraries:
         try:

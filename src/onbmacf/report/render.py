@@ -1,4 +1,4 @@
-"""The report's dict through a template: HTML with autoescape, Markdown with its marks escaped."""
+"""Render the report's dict with a template: HTML with autoescape, Markdown with its special characters escaped."""
 
 from dataclasses import dataclass
 from functools import cache

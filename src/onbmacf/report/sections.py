@@ -1,4 +1,4 @@
-"""The parts of a report: each a title, a sentence, tables, and pictures with their text alternatives."""
+"""The sections of a report: each has a title, an introduction, tables, and plots with text alternatives."""
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
@@ -55,11 +55,11 @@ def _section(name: str, title: str, intro: str, tables: list[Any], pictures: lis
 
 
 def _outcome(answers: Explanations, schema: Schema) -> Section:
-    tables = [table("How the rows were answered", audit.status_counts(answers))]
+    tables = [table("Status of the rows", audit.status_counts(answers))]
     if schema.immutable:
-        tables.append(table("Immutable features that had to change", audit.released(answers, schema)))
-    intro = "Every row has a status; a row without a counterfactual says why. Counts are rows."
-    return _section("outcome", "Who could be answered, and at what price", intro, tables)
+        tables.append(table("Immutable features that were released", audit.released(answers, schema)))
+    intro = "Every row has a status, and a row without a counterfactual has a reason. Counts are rows."
+    return _section("outcome", "Which rows have a counterfactual, and what was released", intro, tables)
 
 
 def _burden(group: Groups, place: int, places: Any) -> Section:
@@ -67,8 +67,8 @@ def _burden(group: Groups, place: int, places: Any) -> Section:
     gaps = group.gaps.head(MOST_GAPS)
     cut = "" if len(gaps) == len(group.gaps) else f" (the first {MOST_GAPS} of {len(group.gaps)})"
     intro = (
-        f"What another decision takes, by {group.name}: means over rows with 95 % bootstrap intervals. A gap is the "
-        "first group's mean minus the other's; it is told from chance if its interval leaves out 0."
+        f"The effort of reaching another decision, by {group.name}: means over rows with 95 % bootstrap intervals. A "
+        "gap is the first group's mean minus the other's; if its interval excludes 0, all of it lies on one side of 0."
     )
     tables = [
         table(f"Burden by {group.name}", _in_words(group.burden)),
@@ -82,48 +82,49 @@ def _in_words(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _drawn(burden: pd.DataFrame) -> list[str]:
-    """Return the measures worth a picture: those in which the groups differ."""
+    """Return the measures worth plotting: those in which the groups differ."""
     spread = burden.groupby("measure", sort=False)["estimate"].agg(lambda means: means.max() - means.min())
     return [str(measure) for measure, width in spread.items() if width > 0]
 
 
 def _burden_picture(group: Groups, measure: str, place: int) -> dict[str, Any]:
     lines = group.burden[group.burden["measure"] == measure]
-    said = "; ".join(
+    values = "; ".join(
         f"{line.group}: {shown(line.estimate)} ({shown(line.low)} to {shown(line.high)}), n = {line.n_rows:,}"
         for line in lines.itertuples()
     )
     title = f"{plots.AXIS_NAMES.get(measure, measure).capitalize()} by {group.name}"
-    return picture(place, title, f"Mean and interval: {said}.", plots.burden(group.burden, measure))
+    return picture(place, title, f"Mean and interval: {values}.", plots.burden(group.burden, measure))
 
 
 def _features(answers: Explanations, schema: Schema, places: Any) -> Section:
     counted = audit.changes_by_feature(answers, schema)
-    said = ", ".join(f"{line.feature} {line.count_}" for line in _named(counted[counted["count"] > 0]))
-    drawn = picture(next(places), "How often each feature changes", f"{said}.", plots.change_frequencies(counted))
+    counts = ", ".join(f"{line.feature} {line.count_}" for line in _named(counted[counted["count"] > 0]))
+    drawn = picture(next(places), "How often each feature changes", f"{counts}.", plots.change_frequencies(counted))
     intro = (
         "Counts and shares are over counterfactuals; up and down are shares of a feature's changes; the median size is "
         "in the feature's own units."
     )
     tables = [
         table("Changes per feature", counted),
-        table("Changes that are enough alone", audit.single_changes(answers, MOST_PAIRS)),
+        table("Features that are the only change", audit.single_changes(answers, MOST_PAIRS)),
     ]
     return _section("features", "Which features change decisions", intro, tables, [drawn])
 
 
 def _together(answers: Explanations, places: Any) -> Section:
     together = audit.pairs(answers, MOST_PAIRS)
-    said = "; ".join(f"{line.first} and {line.second} {line.count_}" for line in _named(together)) or "no pair"
+    counts = "; ".join(f"{line.first} and {line.second} {line.count_}" for line in _named(together)) or "no pair"
     drawn = picture(
         next(places),
         "Features changed together",
-        f"Counterfactuals that change both; on the diagonal, that change the feature at all. Most frequent: {said}.",
+        "Number of counterfactuals that change both features; on the diagonal, that change the feature. "
+        f"Most frequent: {counts}.",
         plots.pair_heatmap(audit.pair_matrix(answers)),
     )
     intro = (
-        "Lift compares with chance, if each feature changed as often as it does but independently: above 1 two "
-        "features go together, below 1 one stands for the other."
+        "Lift is the observed share divided by the share expected if the features changed independently: above 1 two "
+        "features tend to change together, below 1 one tends to change instead of the other."
     )
     tables = [table("Most frequent pairs", together)]
     return _section("pairs", "Which features change together", intro, tables, [drawn])
@@ -134,10 +135,12 @@ def _semifactuals(answers: Explanations) -> Section:
     figures = figures.rename(columns={"count": "number"}).drop(columns="std")
     frame = figures.rename_axis("measure").reset_index().astype({"number": int})
     intro = (
-        "A semifactual is the furthest point tried on the way to a counterfactual where the decision is still the "
-        "same: that much may change without effect."
+        "A semifactual is the furthest point tried on the way to a counterfactual at which the decision is still the "
+        "same: this much can change without changing the decision."
     )
-    return _section("semifactuals", "How far nothing happens", intro, [table("Distances", frame)])
+    return _section(
+        "semifactuals", "How much can change without changing the decision", intro, [table("Distances", frame)]
+    )
 
 
 def _beside(answers: Explanations, others: Mapping[str, Explanations]) -> Section:
@@ -147,7 +150,12 @@ def _beside(answers: Explanations, others: Mapping[str, Explanations]) -> Sectio
         table("Figures side by side", figures),
         table("Share of counterfactuals that change a feature", audit.compare_changes(batches)),
     ]
-    return _section("beside", "Beside other models or methods", "The same rows, other answers.", tables)
+    return _section(
+        "beside",
+        "Comparison with other models or methods",
+        "The answers of this report beside those of others.",
+        tables,
+    )
 
 
 def _named(frame: pd.DataFrame) -> Any:

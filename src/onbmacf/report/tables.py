@@ -1,4 +1,4 @@
-"""Frames and pictures in the shape that the templates take: plain dicts of text."""
+"""Frames and plots in the form that the templates use: plain dicts of text."""
 
 import io
 import re
@@ -11,8 +11,8 @@ from onbmacf._text.wording import shown, visible
 
 HEADS = {
     "n_rows": "rows",
-    "n_other": "rows of other",
-    "n_asked": "searched",
+    "n_other": "rows in other",
+    "n_asked": "rows searched",
     "n_changes": "changes",
     "median_size": "median size",
     "most_frequent": "most frequent",
@@ -20,8 +20,8 @@ HEADS = {
     "share_released": "share released",
     "share_semifactual": "share with semifactual",
     "share_of_its_changes": "share of its changes",
-    "model_rows": "rows asked of the model",
-    "excludes_zero": "told from chance",
+    "model_rows": "rows sent to the model",
+    "excludes_zero": "interval excludes 0",
     "most_frequent_reason": "most frequent reason",
 }
 SHARES = (
@@ -37,7 +37,7 @@ SHARES = (
 
 
 def table(caption: str, frame: pd.DataFrame) -> dict[str, Any]:
-    """Return a frame as caption, heads and rows of text, with which columns are numbers."""
+    """Return a frame as a caption, column headings, rows of text, and which columns are numeric."""
     columns = [frame.iloc[:, place] for place in range(frame.shape[1])]
     cells = [[_cell(column.name, value) for value in column] for column in columns]
     return {
@@ -49,12 +49,12 @@ def table(caption: str, frame: pd.DataFrame) -> dict[str, Any]:
 
 
 def picture(place: int, title: str, description: str, ax: Any) -> dict[str, Any]:
-    """Return a picture as inline SVG with its text alternatives; `place` makes its ids its own."""
+    """Return a plot as inline SVG with its text alternatives; `place` makes its ids unique."""
     return {"id": f"p{place}", "title": title, "description": description, **_svg(ax, f"p{place}-")}
 
 
 def _svg(ax: Any, prefix: str) -> dict[str, Any]:
-    """Return the drawing without its frame, and its size; ids get a prefix, so that several fit in one page."""
+    """Return the body of the SVG and its size; ids get a prefix, so that several plots fit on one page."""
     import warnings
 
     from matplotlib import rc_context
