@@ -1,9 +1,9 @@
-"""Compare the benchmark's NICE with the NICEx package, counterfactual by counterfactual.
+"""Compare the benchmark's NICE with the NICEx package, one counterfactual at a time.
 
     python benchmarks/nice_agreement.py --data-dir data --datasets saheart,irish
 
-NICEx wants numpy < 2 and pandas < 2, so it runs in an environment of its own, made on first use. Both get the same
-network (its weights are handed over as arrays), the same rows and the same factuals.
+NICEx needs numpy < 2 and pandas < 2, so it runs in its own environment, which is created on first use. Both get the
+same network (its weights are passed as arrays), the same rows and the same factuals.
 """
 
 import argparse
@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 REQUIREMENTS = ["NICEx==0.2.3", "numpy<2", "pandas<2", "scikit-learn", "scipy"]
-SAME = 1e-9  # of a feature's range
+SAME = 1e-9  # largest difference that counts as equal, as a share of a feature's range
 
 
 def main() -> None:
@@ -45,7 +45,7 @@ def make_environment(folder: Path) -> Path:
 
 
 def compare(name: str, data_dir: Path | None, most: int, python: Path) -> str:
-    """Explain the same factuals with both and say how many answers are equal."""
+    """Explain the same factuals with both and return how many answers are equal."""
     from onbmacf.bench.datasets import load_task
     from onbmacf.bench.methods.nice import NICE
     from onbmacf.bench.network import trained_network
@@ -100,7 +100,7 @@ def _one_column_each(Z: np.ndarray, blocks: tuple) -> np.ndarray:
 
 
 def _spread(values: np.ndarray, widths: np.ndarray) -> np.ndarray:
-    """Return the encoded columns of such rows: the inverse."""
+    """Return the encoded columns of such rows: the inverse of `_one_column_each`."""
     columns = [
         values[:, [place]] if width == 1 else np.eye(width)[values[:, place].astype(int)]
         for place, width in enumerate(widths)

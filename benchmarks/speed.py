@@ -1,9 +1,9 @@
-"""Measure the package's speed: ratios of times taken in one run on one machine, as a table, Markdown and JSON.
+"""Measure the package's speed: ratios of times from one run on one machine, printed and written as Markdown and JSON.
 
     python benchmarks/speed.py [--quick] [--million] [--data-dir FOLDER] [--cache FOLDER] [--out FOLDER]
 
-Every figure comes from a process of its own, one after the other. NICE and DiCE run in virtual environments that this
-script makes below the cache folder. Nothing here judges absolute times.
+Every figure comes from its own process, one after the other. NICE and DiCE run in virtual environments that this script
+creates in the cache folder. Absolute times are not judged.
 """
 
 import argparse
@@ -49,9 +49,11 @@ def main():
 def parsed():
     """Return the command line's options."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="small tables and the heart data only, to try it out")
+    parser.add_argument("--quick", action="store_true", help="small tables and the heart data only, to try the script")
     parser.add_argument("--million", action="store_true", help="also cover a million rows")
-    parser.add_argument("--data-dir", type=Path, help="folder with the benchmark's tables (default: found or fetched)")
+    parser.add_argument(
+        "--data-dir", type=Path, help="folder with the benchmark's tables (default: found or downloaded)"
+    )
     parser.add_argument("--cache", type=Path, default=HERE.parent / ".speed", help="environments and trained models")
     parser.add_argument("--out", type=Path, help="write results.md and results.json to this folder")
     return parser.parse_args()
@@ -68,7 +70,7 @@ def cover_results(sizes, million):
 
 
 def cover(rows, columns, how):
-    """Time one cover in a process of its own."""
+    """Time one cover in its own process."""
     return child(f"cover of {rows:,} x {columns}, {how}", sys.executable, "speed_cover.py", "cover", rows, columns, how)
 
 
@@ -112,12 +114,12 @@ def explained(method, python, folder, kind, rows):
 
 
 def environment(name, cache):
-    """Return the interpreter of a rival's own virtual environment, made if it is not there."""
+    """Return the interpreter of the virtual environment of a compared method, creating it if necessary."""
     folder = cache / "environments" / name
     python = folder / "bin" / "python"
     wanted = folder / "wanted.txt"
     if not (wanted.exists() and wanted.read_text() == " ".join(RIVALS[name])):
-        say(f"making the environment of {name}")
+        say(f"creating the environment of {name}")
         venv.create(folder, clear=True, with_pip=True)
         subprocess.run([python, "-m", "pip", "install", "--quiet", *RIVALS[name]], check=True, env=surroundings(python))
         wanted.write_text(" ".join(RIVALS[name]))
@@ -125,7 +127,7 @@ def environment(name, cache):
 
 
 def child(label, python, script, *arguments):
-    """Run one of the scripts beside this one and return its answer; a failure is an answer too."""
+    """Run another script of this folder and return its result; a failure is a result too."""
     say(label)
     command = [str(part) for part in (python, HERE / script, *arguments)]
     more = ONE_THREAD if script == "speed_method.py" else {}
@@ -136,12 +138,12 @@ def child(label, python, script, *arguments):
 
 
 def surroundings(python):
-    """Return the environment variables for an interpreter; a PYTHONPATH of ours is not a rival's."""
+    """Return the environment variables for an interpreter; other environments do not get our PYTHONPATH."""
     return {name: value for name, value in os.environ.items() if name != "PYTHONPATH" or python == sys.executable}
 
 
 def say(what):
-    """Tell a watcher what is being measured."""
+    """Print what is being measured."""
     print(f"... {what}", file=sys.stderr, flush=True)
 
 

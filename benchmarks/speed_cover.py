@@ -1,10 +1,10 @@
-"""Time the cover of one synthetic table, or the fit of one dataset, in a process of its own; prints one line of JSON.
+"""Time the cover of one synthetic table, or the fit of one dataset, in its own process; print one line of JSON.
 
     python speed_cover.py cover ROWS COLUMNS fast|plain
     python speed_cover.py fit DATASET_FOLDER MOST_ROWS
 
-Synthetic rows are uniform; their label says whether `linear score + 0.3 sin(7 first column)` is above its median: a
-smooth model, so that balls are wide away from the boundary and narrow along it, as with a trained one.
+Synthetic rows are uniform; their label says whether `linear score + 0.3 sin(7 first column)` is above its median. This
+is a smooth model, so balls are wide away from the boundary and narrow along it, as with a trained one.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ MEGABYTE = 1e6
 
 
 def synthetic(n_rows, n_columns, seed=0):
-    """Return rows in the unit cube and the labels of a smooth model, half of them each."""
+    """Return rows in the unit cube and the labels of a smooth model, half of the rows each."""
     rng = np.random.default_rng(seed)
     Z = rng.random((n_rows, n_columns))
     score = Z @ rng.normal(size=n_columns) + 0.3 * np.sin(7 * Z[:, 0])
@@ -28,7 +28,7 @@ def synthetic(n_rows, n_columns, seed=0):
 
 
 def time_cover(n_rows, n_columns, fast):
-    """Cover a synthetic table once the kernels are loaded; say how long it took and what it took."""
+    """Cover a synthetic table with the kernels already loaded; return the time, the peak memory and the size."""
     from onbmacf._balls.cover import build_cover
 
     build_cover(*synthetic(1000, n_columns), fast=fast)
@@ -40,13 +40,13 @@ def time_cover(n_rows, n_columns, fast):
 
 
 def digest(cover):
-    """Return what tells one cover from another."""
+    """Return a digest that differs between different covers."""
     arrays = (cover.centers, cover.radii, cover.labels, cover.owner, cover.reach)
     return hashlib.sha256(b"".join(np.ascontiguousarray(array).tobytes() for array in arrays)).hexdigest()[:16]
 
 
 def time_fit(folder, most_rows):
-    """Fit a whole dataset with the network and explain some rows."""
+    """Fit a complete dataset with the network and explain some rows."""
     from speed_method import Problem, ours, stopped
     from speed_model import FileModel
 
@@ -65,7 +65,7 @@ def time_fit(folder, most_rows):
 
 
 def peak_mb():
-    """Return the most memory this process ever had, interpreter and libraries included."""
+    """Return the peak memory of this process, with interpreter and libraries."""
     status = Path("/proc/self/status")
     if status.exists():
         lines = dict(line.split(":", 1) for line in status.read_text().splitlines())
@@ -77,7 +77,7 @@ def peak_mb():
 
 
 def main():
-    """Measure what the command line says."""
+    """Measure what the arguments ask for."""
     what, *arguments = sys.argv[1:]
     if what == "cover":
         answer = time_cover(int(arguments[0]), int(arguments[1]), arguments[2] == "fast")

@@ -1,4 +1,4 @@
-"""Describe the machine that a measurement was taken on: no names, no paths."""
+"""Describe the machine of a measurement, without host names or paths."""
 
 import os
 import platform

@@ -1,9 +1,9 @@
-"""Time one method on one prepared problem, in the environment this file is run with; prints one line of JSON.
+"""Time one method on one prepared problem, in the environment that runs this file; print one line of JSON.
 
     python speed_method.py ours|paper|nice|dice FOLDER network|forest MOST_ROWS MOST_SECONDS
 
-Preparing the method is not timed, nor is the first row, which warms it up. The others explain row by row: they have
-no batch. speed.py lets each have one thread.
+Preparing the method is not timed, nor is the first row, which warms it up. NICE and DiCE explain row by row, because
+they have no batch mode. speed.py gives each method one thread.
 """
 
 import contextlib
@@ -19,11 +19,11 @@ import pandas as pd
 
 from speed_model import FileModel
 
-TARGET = 1  # the label that is asked for
+TARGET = 1  # the label to reach
 
 
 class Problem:
-    """What all methods get: the rows as numbers (categories as codes), their true labels, the rows to explain."""
+    """The input of all methods: the rows as numbers (categories as codes), their true labels, the rows to explain."""
 
     def __init__(self, folder, kind):
         with np.load(f"{folder}/{kind}.rows.npz") as arrays:
@@ -33,13 +33,13 @@ class Problem:
         self.categories = [place for place, kind in enumerate(self.kinds) if kind in ("categorical", "binary")]
 
     def frame(self):
-        """Return the rows as a frame, whole numbers as such."""
+        """Return the rows as a frame, with whole numbers as integers."""
         whole = {n: np.int64 for n, kind in zip(self.names, self.kinds, strict=True) if kind != "continuous"}
         return pd.DataFrame(self.numbers, columns=self.names).astype(whole)
 
 
 def ours(problem, model, **options):
-    """Return how this package explains: all rows in one call, default mode. Array in, arrays to the model, as NICE."""
+    """Return this package's explain function: all rows in one call, default options, arrays as with NICE."""
     from onbmacf import ONBMACF, Feature, Schema
 
     levels = [None if k in ("continuous", "integer") else tuple(range(int(n))) for k, n in spelled(problem)]
@@ -58,7 +58,7 @@ def ours(problem, model, **options):
 
 
 def paper(problem, model):
-    """Return how this package explains by the paper's Algorithm 3 alone, without the refinements of the default."""
+    """Return this package's explain function with the paper's Algorithm 3, without the refinements of the default."""
     return ours(problem, model, strategy="paper")
 
 
@@ -68,7 +68,7 @@ def spelled(problem):
 
 
 def nice(problem, model):
-    """Return how NICE explains, with its sparsity reward."""
+    """Return the explain function of NICE, with its sparsity reward."""
     from nice import NICE
 
     explainer = NICE(
@@ -82,7 +82,7 @@ def nice(problem, model):
 
 
 def dice(problem, model):
-    """Return how DiCE explains: dice-ml's random method, each number pulled back by bisection."""
+    """Return the explain function of DiCE: dice-ml's random method, with numbers pulled back by bisection."""
     import dice_ml
     from raiutils.exceptions import UserConfigValidationException
 
@@ -102,7 +102,7 @@ def dice(problem, model):
     how = {"total_CFs": 1, "desired_class": TARGET, "random_seed": 0, "posthoc_sparsity_algorithm": "binary"}
 
     def explain(rows):
-        with contextlib.suppress(UserConfigValidationException):  # how it says that it found nothing
+        with contextlib.suppress(UserConfigValidationException):  # raised when it finds nothing
             found = explainer.generate_counterfactuals(table.iloc[rows], verbose=False, **how)
             best = found.cf_examples_list[0].final_cfs_df_sparse
             if best is not None and len(best):
@@ -118,14 +118,14 @@ IN_ONE_CALL = ("ours", "paper")
 
 
 def stopped(function, *arguments):
-    """Return what a function returns, and how many seconds it took."""
+    """Return the result of a function, and how many seconds it took."""
     start = time.perf_counter()
     answer = function(*arguments)
     return answer, time.perf_counter() - start
 
 
 def measure(name, folder, kind, most_rows, most_seconds):
-    """Return rows explained, seconds, and what the model had of them."""
+    """Return the number of explained rows, the seconds, and how much of them the model took."""
     problem, model = Problem(folder, kind), FileModel(folder, kind)
     explain, prepared = stopped(METHODS[name], problem, model)
     factuals = problem.factuals[:most_rows]
@@ -144,7 +144,7 @@ def measure(name, folder, kind, most_rows, most_seconds):
 
 
 def judged(problem, model, found):
-    """Return how many rows were explained, for how many the label is reached, and how many features differ."""
+    """Return how many rows were explained, how many reached the label, and how many features differ."""
     rows = problem.numbers[problem.factuals[: len(found)]]
     there = ~np.isnan(found).any(axis=1)
     reached = model.predict(found[there]) == TARGET
@@ -157,7 +157,7 @@ def judged(problem, model, found):
 
 
 def main():
-    """Measure what the command line says, with all chatter of the methods kept off the answer."""
+    """Measure what the arguments ask for, keeping the output of the methods away from the result."""
     name, folder, kind, most_rows, most_seconds = sys.argv[1:]
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
         warnings.simplefilter("ignore")

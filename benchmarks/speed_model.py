@@ -1,9 +1,9 @@
-"""A model file that every environment reads, and the one predict that all compared methods call.
+"""A model file that every environment can read, and the predict function that all compared methods call.
 
     numbers (categories as codes)  ->  scaled and one-hot  ->  network (npz) or forest (ONNX)  ->  two probabilities
 
-Needs numpy, and onnxruntime for a forest. The network is three products; a forest runs in onnxruntime, since
-scikit-learn's own file does not open in another version and its call costs milliseconds, whatever the number of rows.
+Needs numpy, and onnxruntime for a forest. The network is three matrix products. A forest runs in onnxruntime, because
+scikit-learn's own files do not load in other versions, and its calls take milliseconds for any number of rows.
 """
 
 import time
@@ -13,7 +13,7 @@ import numpy as np
 
 
 class FileModel:
-    """A model read from a folder; it keeps count of its calls, rows and seconds."""
+    """A model read from a folder; it counts its calls, rows and seconds."""
 
     def __init__(self, folder, kind):
         with np.load(Path(folder) / "encoding.npz") as arrays:
@@ -49,7 +49,7 @@ class FileModel:
 
 
 class Network:
-    """Layers with ReLU between them, and a softmax of two scores."""
+    """Layers with ReLU between them, and a softmax over two scores."""
 
     def __init__(self, folder):
         with np.load(folder / "network.npz") as arrays:

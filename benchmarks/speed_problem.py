@@ -1,4 +1,4 @@
-"""Write a dataset, its factuals and its two models as files that every environment reads (see speed_model.py).
+"""Write a dataset, its factuals and its two models as files that every environment can read (see speed_model.py).
 
 name  ->  write_problem  ->  FOLDER/encoding.npz, network.npz, forest.onnx, *.rows.npz
 """
@@ -36,7 +36,7 @@ def numbers_of(task):
 
 
 def write_encoding(task, path):
-    """Write how numbers become the models' inputs."""
+    """Write the encoding from numbers to the inputs of the models."""
     n_levels = [len(f.levels) if f.kind == "categorical" else 0 for f in task.schema.features]
     np.savez(path, low=task.space.low, span=task.space.span, n_levels=np.array(n_levels))
 
@@ -85,7 +85,7 @@ def onnx_of(forest, width):
 
 
 def tree_arrays(trees):
-    """Return scikit-learn's trees as the lists that ONNX wants: one entry per node, leaves with their votes."""
+    """Return scikit-learn's trees as the lists that ONNX needs: one entry per node, leaves with their votes."""
     counts = [tree.node_count for tree in trees]
     ids = np.repeat(np.arange(len(trees)), counts)
     nodes = np.concatenate([np.arange(count) for count in counts])
@@ -108,13 +108,13 @@ def tree_arrays(trees):
 
 
 def float32_below(thresholds):
-    """Return the largest float32 not above each threshold: `x <= t` then says the same of every float32 x."""
+    """Return the largest float32 not above each threshold: `x <= t` then gives the same result for every float32 x."""
     near = thresholds.astype(np.float32)
     return np.where(near > thresholds, np.nextafter(near, np.float32(-np.inf)), near)
 
 
 def write_rows(task, model, path, most_rows):
-    """Write the table and the rows to explain: the first ones, in file order, without the target label."""
+    """Write the table and the rows to explain: the first rows, in file order, without the target label."""
     numbers = numbers_of(task)
     np.savez_compressed(
         path,

@@ -1,4 +1,4 @@
-"""Results as Markdown: first the ratios with what was aimed at, then every figure behind them.
+"""Results as Markdown: first the ratios with their targets, then every figure behind them.
 
 results (dict)  ->  ratios  ->  rows          results  ->  markdown  ->  text
 """
@@ -8,7 +8,7 @@ METHODS = {"ours": "ONBMACF", "paper": "ONBMACF (paper)", "nice": "NICE", "dice"
 
 
 def ratios(results):
-    """Return the table of ratios and limits: what, value, and what was aimed at."""
+    """Return the table of ratios and limits: what was measured, the value, and the target."""
     cover = results["cover"]
     first, _, last, *_ = cover["growth"]
     rows = [
@@ -62,18 +62,18 @@ def markdown(results):
         table(["what", "measured", "aim"], [[r["what"], shown(r["value"], 1), r["aim"]] for r in results["ratios"]]),
         "## The cover\n",
         cover_table(results["cover"]),
-        "## Whole datasets, with the network\n",
+        "## Complete datasets, with the network\n",
         whole_table(results["whole"]),
         "## Explanations\n",
         explain_table(results["explain"]),
     ]
     if results["quick"]:
-        parts.insert(1, "A quick run, to try the script out: these figures mean little.\n")
+        parts.insert(1, "A quick run to try the script: these figures mean little.\n")
     return "\n".join(parts)
 
 
 def about(machine):
-    """Return the machine in a sentence."""
+    """Return a sentence about the machine."""
     versions = ", ".join(f"{name} {number}" for name, number in machine["versions"].items())
     return (
         f"Machine: {machine['cores']} cores of {machine['processor']}, {machine['memory_gb']} GB of memory, "
@@ -92,11 +92,11 @@ def cover_table(cover):
     lines = [[what, *cells(found, ("seconds", 2), ("peak_mb", 0), ("balls", 0))] for what, found in measured]
     same = cover["plain"].get("digest") == cover["fast"].get("digest")
     verdict = "the same cover, to the bit" if same else "NOT the same cover"
-    return table(["table", "seconds", "peak MB", "balls"], lines) + f"\nMatrix and ours gave {verdict}.\n"
+    return table(["table", "seconds", "peak MB", "balls"], lines) + f"\nThe matrix and this package gave {verdict}.\n"
 
 
 def whole_table(whole):
-    """Return the datasets fitted whole."""
+    """Return the table of datasets that were fitted without subsampling."""
     columns = (
         ("table_rows", 0),
         ("fit_seconds", 2),

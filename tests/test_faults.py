@@ -42,7 +42,7 @@ BAD_TABLES = {
     "dates": (frame(t=pd.to_datetime(["2020-01-01"] * 4)), TableError, "'t' has dtype datetime64"),
     "complex": (frame(t=[1j, 2, 3, 4]), TableError, "'t' has dtype complex"),
     "lists": (frame(t=[[1], [2], [3], [4]]), TableError, "'t' has dtype object"),
-    "sparse": (sparse.eye(4, format="csr"), TableError, "dense only"),
+    "sparse": (sparse.eye(4, format="csr"), TableError, "sparse matrix, which is not supported"),
     "whole numbers beyond float64": (frame(y=[1, 2, 3, 2**60]), TableError, "'y' holds whole numbers beyond"),
     "wider than float64": (frame(x=[-1.7e308, 0.5, 3, 1.7e308]), TableError, "'x' spans more"),
 }
@@ -60,7 +60,7 @@ BAD_MODELS = {
     "one label": (lambda rows: np.zeros(len(rows)), "predicts only 0.0 on these 4 rows"),
     "score": (lambda rows: np.linspace(0, 1, len(rows)), "could be a score or a label"),
     "margin": (lambda rows: np.linspace(-3, 3, len(rows)), "looks like a score"),
-    "wrong length": (lambda rows: np.array([1]), "asked 512 rows, got 1"),
+    "wrong length": (lambda rows: np.array([1]), "was given 512 rows and returned 1"),
     "single value": (lambda rows: 1, "a single value"),
     "three dimensions": (lambda rows: np.zeros((len(rows), 2, 2)), r"shape \(512, 2, 2\)"),
     "NaN probabilities": (lambda rows: np.full((len(rows), 2), np.nan), "NaN for row 0"),
@@ -130,7 +130,7 @@ def test_a_schema_must_describe_every_column_and_no_other():
     schema = Schema((Feature("x", "continuous"), Feature("y", "integer"), binary))
     with pytest.raises(TableError, match="'b' holds 'z'"):
         ONBMACF().fit(frame(b=["a", "a", "z", "a"]), above, schema=schema)
-    with pytest.raises(TableError, match="called binary but has 4 values"):
+    with pytest.raises(TableError, match="declared binary but has 4 values"):
         ONBMACF().fit(frame(), above, schema=Schema.infer(frame(), kinds={"y": "binary"}))
 
 
@@ -142,7 +142,7 @@ def fitted():
 
 BAD_ROWS = {
     "missing column": (pd.DataFrame({"x": [1.0], "y": [1]}), "lack 1 of the 3 expected columns: 't'"),
-    "wrong width": (np.zeros((2, 5)), "width 5, fit saw 3 columns"),
+    "wrong width": (np.zeros((2, 5)), "width 5; fit saw 3 columns"),
     "repeated column": (pd.DataFrame([[1, 2, 3, "red"]], columns=["x", "x", "y", "t"]), "repeat"),
 }
 

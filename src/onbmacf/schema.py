@@ -20,7 +20,7 @@ from onbmacf.rules import Rules
 Kind = Literal["continuous", "integer", "ordinal", "categorical", "binary"]
 KINDS: tuple[str, ...] = get_args(Kind)
 NUMERIC = ("continuous", "integer")
-LARGEST_EXACT = 2.0**53  # beyond it, float64 no longer tells neighbouring whole numbers apart
+LARGEST_EXACT = 2.0**53  # beyond this, float64 cannot represent every whole number
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Schema:
         if len(set(names)) != len(names):
             raise ParameterError(f"schema names a feature twice: {listed(_repeated(names))}.")
         if self.features and all(feature.immutable for feature in self.features):
-            raise ParameterError("every feature is immutable: nothing could ever change. Leave one free.")
+            raise ParameterError("every feature is immutable: nothing could change. Leave at least one mutable.")
         self.rules.check(names)
 
     @classmethod
@@ -126,7 +126,7 @@ class Schema:
 def as_frame(table: Any) -> pd.DataFrame:
     """Return the table as a DataFrame with distinct columns; arrays get the names x0, x1, ..."""
     if hasattr(table, "toarray") or "sparse" in type(table).__module__:
-        raise TableError("the table is a sparse matrix: dense only. Call .toarray() first if it fits.")
+        raise TableError("the table is a sparse matrix, which is not supported. Call .toarray() first if it fits.")
     if isinstance(table, pd.DataFrame):
         if not table.columns.is_unique:
             raise TableError(f"column names repeat: {listed(_repeated(table.columns))}. Rename them.")
@@ -161,7 +161,7 @@ def _infer_feature(
 
 
 def _guess(column: "pd.Series[Any]", immutable: bool) -> tuple[Kind, bool, tuple[Any, ...] | None]:
-    """Return kind, immutable and levels of a column that nobody described."""
+    """Return kind, immutable and levels of a column that was not described by the caller."""
     dtype = column.dtype
     if isinstance(dtype, pd.CategoricalDtype):
         if dtype.ordered:
@@ -189,7 +189,7 @@ def _guess_objects(column: "pd.Series[Any]", immutable: bool) -> tuple[Kind, boo
     if len(present) and pd.to_numeric(present, errors="coerce").notna().all():
         raise TableError(
             f"column {column.name!r} holds numbers stored as text, e.g. {present.iloc[0]!r}. Convert it with "
-            f"pd.to_numeric, or say kinds={{{column.name!r}: 'categorical'}} if they are names."
+            f"pd.to_numeric, or pass kinds={{{column.name!r}: 'categorical'}} if they are names."
         )
     return _levelled(column), immutable, None
 
@@ -210,14 +210,14 @@ def _mixed(column: "pd.Series[Any]", present: "pd.Series[Any]", is_text: Any) ->
         return _no_distance(column)
     text, other = present[is_text].iloc[0], present[~is_text].iloc[0]
     return TableError(
-        f"column {column.name!r} mixes text and other values, e.g. {text!r} and {other!r}. Make it one type."
+        f"column {column.name!r} mixes text and other values, e.g. {text!r} and {other!r}. Convert it to one type."
     )
 
 
 def _no_distance(column: "pd.Series[Any]") -> TableError:
     return TableError(
-        f"column {column.name!r} has dtype {column.dtype}, which has no distance here. Allowed: numbers, bool, "
-        "text and categories. Turn dates into numbers first."
+        f"column {column.name!r} has dtype {column.dtype}, for which no distance is defined. Allowed: "
+        "numbers, bool, text and categories. Convert dates to numbers first."
     )
 
 

@@ -141,5 +141,5 @@ def test_a_download_that_differs_is_refused(empty_home, server, monkeypatch):
 
 def test_a_server_that_is_down_says_how_to_supply_the_file(empty_home, monkeypatch):
     publish(monkeypatch, "adult", "http://127.0.0.1:9/adult.csv")
-    with pytest.raises(StoreError, match="fetching it failed"):
+    with pytest.raises(StoreError, match="downloading it failed"):
         sources.locate("adult")

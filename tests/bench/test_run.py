@@ -47,7 +47,7 @@ def test_a_second_run_computes_nothing(finished):
     before = {path: path.stat().st_mtime_ns for path in folder.glob("cells/*")}
     said = []
     run(CELLS, folder, say=said.append)
-    assert said == [f"{len(FAST)} cells, {len(FAST)} already there, 1 at a time."]
+    assert said == [f"{len(FAST)} cells, {len(FAST)} already computed, 1 at a time."]
     assert before == {path: path.stat().st_mtime_ns for path in folder.glob("cells/*")}
 
 

@@ -1,4 +1,4 @@
-"""Argument checks that several modules share. One sentence form: `name must be ..., got ...`."""
+"""Argument checks shared by several modules. Messages have one form: `name must be ..., got ...`."""
 
 from collections.abc import Collection, Iterable
 from difflib import get_close_matches
@@ -23,7 +23,7 @@ def check_between(name: str, value: Any, low: float, high: float) -> float:
 
 
 def check_within(name: str, value: Any, low: float, high: float) -> float:
-    """Return a number from low to high."""
+    """Return a number from low to high, both included."""
     if isinstance(value, bool) or not isinstance(value, Real) or not low <= float(value) <= high:
         raise ParameterError(f"{name} must be in [{low}, {high}], got {value!r}.")
     return float(value)
@@ -37,7 +37,7 @@ def check_choice(name: str, value: Any, choices: Collection[str]) -> str:
 
 
 def listed(values: Iterable[Any], most: int = 12) -> str:
-    """Write values as a readable list, cut after `most` of them."""
+    """Return values as a readable list, cut off after `most` of them."""
     words = [repr(value) for value in values]
     tail = f", ... ({len(words) - most} more)" if len(words) > most else ""
     return ", ".join(words[:most]) + tail

@@ -1,6 +1,6 @@
-"""Map a pure function over pieces of work: in this process, in several, or on a Dask cluster. Nobody else knows.
+"""Map a pure function over pieces of work: in this process, in several processes, or on a Dask cluster.
 
-function, pieces  ->  run_all  ->  results in the order of the pieces, whatever ran them
+function, pieces  ->  run_all  ->  results in the order of the pieces, wherever they ran
 """
 
 import pickle
@@ -16,7 +16,7 @@ Piece = TypeVar("Piece")
 Result = TypeVar("Result")
 
 PATIENCE = 1.0  # seconds before a progress bar appears
-SHARES = 4  # pieces per thread of a cluster: enough that the last ones do not keep the others waiting
+SHARES = 4  # pieces per thread of a cluster: enough that no thread is idle for long at the end
 _OPENING = threading.Lock()
 
 
@@ -27,7 +27,7 @@ def run_all(
     describe: str = "",
     client: Any = None,
 ) -> list[Result]:
-    """Return function(piece) for every piece, in order, with a progress bar on a terminal if it takes long."""
+    """Return function(piece) for every piece, in order; long work shows a progress bar on a terminal."""
     if client is not None:
         check_client(client)
         packed = _packed(function) if pieces else None
@@ -42,7 +42,7 @@ def run_all(
 
 
 def shares(total: int, client: Any, least: int = 1, most: int | None = None) -> list[slice]:
-    """Cut `total` items into slices of at least `least` and at most `most`, some for each thread of the cluster."""
+    """Cut `total` items into slices of `least` to `most` items, about SHARES per thread of the cluster."""
     check_client(client)
     n_threads = sum(client.nthreads().values())
     step = max(least, -(-total // max(1, SHARES * n_threads)))
@@ -51,7 +51,7 @@ def shares(total: int, client: Any, least: int = 1, most: int | None = None) -> 
 
 
 def check_client(client: Any) -> None:
-    """Refuse what is no client, a closed one, and one without workers."""
+    """Raise an error for an object that is not a client, a closed client, or one without workers."""
     if not (hasattr(client, "scatter") and hasattr(client, "submit")):
         raise ParameterError(f"client must be a dask.distributed.Client, got {type(client).__name__}.")
     if client.status != "running":
@@ -61,7 +61,7 @@ def check_client(client: Any) -> None:
 
 
 class Parcel:
-    """A function with all it holds, pickled; each process that gets it opens it once, on the first call."""
+    """A pickled function with all the objects it holds; a process that receives it unpickles it on the first call."""
 
     def __init__(self, function: Callable[..., Any] | None = None, packed: Any = None) -> None:
         self._function, self._packed = function, packed
@@ -79,7 +79,7 @@ class Parcel:
 
 
 def send(client: Any, parcel: Parcel) -> Any:
-    """Send a parcel to every worker, once; return the future that stands for it there."""
+    """Send a parcel to every worker once; return the future that refers to it there."""
     for worker, answer in client.run(_present, on_error="return").items():
         if isinstance(answer, ImportError):
             raise ParameterError(f"worker {worker} cannot import this package: {answer}.")
@@ -87,12 +87,12 @@ def send(client: Any, parcel: Parcel) -> Any:
 
 
 def call(function: Callable[[Piece], Result], piece: Piece) -> Result:
-    """Return function(piece): what a worker does with a parcel and a piece."""
+    """Return function(piece): this is what a worker runs."""
     return function(piece)
 
 
 def _run_on(client: Any, parcel: Parcel, pieces: Sequence[Any], describe: str) -> list[Any]:
-    """Send the parcel once to each worker and each piece to one; on an error or Ctrl-C the rest is dropped."""
+    """Send the parcel to each worker and each piece to one of them; an error or Ctrl-C cancels the rest."""
     sent = send(client, parcel)
     futures = [client.submit(call, sent, piece, pure=False) for piece in pieces]
     try:
@@ -107,7 +107,9 @@ def _opened(packed: Any) -> Any:
         return pickle.loads(packed)
     except Exception as error:
         what = f"{type(error).__name__}: {error}"
-        raise ModelError(f"worker {_worker()} cannot load the model ({what}). Install there what it needs.") from error
+        raise ModelError(
+            f"worker {_worker()} cannot load the model ({what}). Install what the model needs on that worker."
+        ) from error
 
 
 def _worker() -> str:
@@ -124,11 +126,13 @@ def _present() -> bool:
 def _watched(items: Iterable[Any], total: int, describe: str) -> Iterable[Any]:
     from tqdm import tqdm
 
-    return tqdm(items, total=total, desc=describe, disable=None, delay=PATIENCE, leave=False)  # None: off a terminal
+    return tqdm(
+        items, total=total, desc=describe, disable=None, delay=PATIENCE, leave=False
+    )  # None: no bar without a terminal
 
 
 def _packed(work: Any) -> Any:
-    """Return work and what it holds pickled for another process; None, with a warning, if that cannot be done."""
+    """Return work pickled for another process, with all the objects it holds; warn and return None if that fails."""
     try:
         return _cloudpickle().dumps(work)
     except Exception as error:
@@ -138,7 +142,7 @@ def _packed(work: Any) -> Any:
 
 
 def _cloudpickle() -> Any:
-    """Return what joblib itself pickles with: a package of its own, or in older releases a part of joblib."""
+    """Return the cloudpickle that joblib uses: a separate package, or in older releases a part of joblib."""
     try:
         return import_module("cloudpickle")
     except ImportError:

@@ -1,4 +1,4 @@
-"""Files that are either whole or not there."""
+"""Atomic writing: a file is either complete or absent."""
 
 import os
 from contextlib import suppress
@@ -8,7 +8,7 @@ from onbmacf.errors import StoreError
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file beside its place, then move it there: a reader never sees half of it."""
+    """Write to a temporary file beside `path`, then rename it: a reader never sees half a file."""
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -19,7 +19,7 @@ def write_atomically(path: Path, content: bytes) -> None:
         os.replace(beside, path)
     except OSError as error:
         _forget(beside)
-        raise StoreError(f"could not write {path}: {error.strerror}. A file there before is untouched.") from error
+        raise StoreError(f"could not write {path}: {error.strerror}. An existing file there is unchanged.") from error
     except BaseException:
         _forget(beside)
         raise

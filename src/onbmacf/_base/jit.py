@@ -1,8 +1,8 @@
-"""The one place that imports numba: how kernels are compiled, and what runs them on threads.
+"""The only module that imports numba: how kernels are compiled, and how they run on threads.
 
-Kernels are compiled on first use and kept on disk, they release the interpreter lock, and they never reorder
-floating-point sums (no `fastmath`). None of them is numba-parallel: threads come from `map_chunks`, so
-kernels may be called from any thread, any number of times at once.
+Kernels are compiled on first use and cached on disk. They release the interpreter lock and never reorder
+floating-point sums (no `fastmath`). None uses numba's parallel mode: threads come from `map_chunks`, so
+kernels can be called from any thread, any number of times at once.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ def kernel(function: Function) -> Function:
 
 
 def inlined(function: Function) -> Function:
-    """Compile `function` into the kernels that call it: for innermost loops, where a call would show."""
+    """Compile `function` into the kernels that call it: for innermost loops, where a call would cost too much."""
     return _compile(function, inline=True)
 
 
 def _compile(function: Function, inline: bool) -> Function:
-    """Keep the machine code on disk, unless no cache folder can be written (the package's, the user's)."""
+    """Compile with a cache on disk, or without one if neither the package's nor the user's cache folder is writable."""
     try:
         compiled: Any = numba.njit(function, nogil=True, forceinline=inline, cache=True)
     except RuntimeError:
@@ -46,8 +46,8 @@ def cores() -> int:
 def map_chunks(work: Callable[[int, int], None], total: int, size: int, threads: int | None) -> None:
     """Call `work(start, stop)` for the chunks of `range(total)`, on `threads` threads (None: one per core).
 
-    Chunks write to disjoint parts of the result, so their order and the number of threads change nothing.
-    After an error or Ctrl-C the chunks not yet begun are dropped.
+    Chunks write to disjoint parts of the result, so their order and the number of threads do not affect it.
+    After an error or Ctrl-C, chunks that have not started are cancelled.
     """
     spans = [(start, min(start + size, total)) for start in range(0, total, size)]
     threads = min(threads or cores(), len(spans))

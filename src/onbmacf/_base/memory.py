@@ -1,6 +1,6 @@
-"""Whether what is asked fits into memory, asked before the work.
+"""Check before the work whether it fits into memory.
 
-needed bytes  ->  check_memory  ->  nothing, or an error with both numbers
+bytes needed  ->  check_memory  ->  nothing, or an error with both numbers
 """
 
 import os
@@ -9,11 +9,11 @@ from pathlib import Path
 from onbmacf.errors import NotEnoughMemoryError
 
 MEMINFO = Path("/proc/meminfo")
-CGROUP = Path("/sys/fs/cgroup")  # what a container may use
+CGROUP = Path("/sys/fs/cgroup")  # limits of a container
 
 
 def check_memory(needed: float, what: str, remedy: str) -> None:
-    """Raise an error if `needed` bytes are more than there are; say nothing where that cannot be known."""
+    """Raise an error if more than the available bytes are needed; do nothing where these are not known."""
     free = available_bytes()
     if free is not None and needed > free:
         raise NotEnoughMemoryError(
@@ -22,13 +22,13 @@ def check_memory(needed: float, what: str, remedy: str) -> None:
 
 
 def available_bytes() -> int | None:
-    """Return how many bytes this process can still get without swapping, or None."""
+    """Return how many bytes this process can still allocate without swapping, or None if unknown."""
     known = [limit for limit in (_machine(), _container()) if limit is not None]
     return min(known, default=None)
 
 
 def _machine() -> int | None:
-    """Return what the system calls available; where it does not say, all there is."""
+    """Return the memory that the system reports as available, or else all physical memory."""
     try:
         lines = dict(line.split(":", 1) for line in MEMINFO.read_text(encoding="ascii").splitlines())
         return int(lines["MemAvailable"].split()[0]) * 1024
@@ -41,7 +41,7 @@ def _machine() -> int | None:
 
 
 def _container() -> int | None:
-    """Return what is left of a container's limit; file pages count as free, since they give way."""
+    """Return what is left of a container's limit; the page cache counts as free, since it can be reclaimed."""
     try:
         limit = int((CGROUP / "memory.max").read_text(encoding="ascii"))  # "max": no limit
         used = int((CGROUP / "memory.current").read_text(encoding="ascii"))

@@ -1,9 +1,9 @@
-"""Arrays and a manifest in one file: safetensors, no pickle, a SHA-256 per block, written whole or not at all.
+"""Arrays and a manifest in one file: safetensors, no pickle, a SHA-256 per block, written atomically.
 
     arrays, manifest  ->  write  ->  file  ->  read  ->  the same arrays (memory-mapped), the same manifest
 
-The layout is that of safetensors (8 bytes of header length, a JSON header, raw blocks), so other tools can look
-inside; our manifest is in its metadata. Reading goes through the digests first.
+The layout is that of safetensors (8 bytes of header length, a JSON header, raw blocks), so other tools can read
+it too; the manifest is in its metadata. Reading checks the digests first.
 """
 
 import json
@@ -33,14 +33,14 @@ Arrays = dict[str, NDArray[Any]]
 
 
 def write(path: Any, arrays: Mapping[str, NDArray[Any]], manifest: Mapping[str, Any]) -> None:
-    """Write a file in one step: readers see the old file or the whole new one."""
+    """Write a file atomically: readers see the old file or the complete new one."""
     from safetensors.numpy import save_file
 
     path = Path(path)
     blocks = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     text = json.dumps({**manifest, "digests": {name: _digest(block) for name, block in blocks.items()}})
     label = {"version": VERSION, "sha256": _text_digest(text), "manifest": text}
-    metadata = {MARK: json.dumps(label)}  # one entry: safetensors keeps no order among several
+    metadata = {MARK: json.dumps(label)}  # a single entry, because safetensors does not keep the order of several
     with _sole_writer(path) as draft:
         try:
             save_file(blocks, draft, metadata=metadata)
@@ -48,7 +48,7 @@ def write(path: Any, arrays: Mapping[str, NDArray[Any]], manifest: Mapping[str, 
                 os.fsync(file.fileno())
             os.replace(draft, path)
         except Exception as error:
-            raise StoreError(f"could not write {path}: {error}. A file there before is untouched.") from error
+            raise StoreError(f"could not write {path}: {error}. An existing file there is unchanged.") from error
 
 
 def read(path: Any) -> tuple[Arrays, dict[str, Any]]:
@@ -62,11 +62,13 @@ def read(path: Any) -> tuple[Arrays, dict[str, Any]]:
     except (KeyError, ValueError, TypeError, IndexError) as error:
         raise CorruptFileError(f"{path}: the header cannot be read ({error}).") from error
     if version > VERSION:
-        raise NewerVersionError(f"{path} has format {version}; this version reads up to {VERSION}. Upgrade.")
+        raise NewerVersionError(
+            f"{path} has format {version}; this version of the package reads formats up to {VERSION}. Upgrade it."
+        )
     if _text_digest(text) != digest:
         raise CorruptFileError(f"{path}: the manifest does not match its digest.")
     if path.stat().st_size < end:
-        raise TruncatedFileError(f"{path} has {path.stat().st_size} bytes of {end}.")
+        raise TruncatedFileError(f"{path} is truncated: it has {path.stat().st_size} of {end} bytes.")
     manifest = json.loads(text)
     arrays = {name: _mapped(path, entry, start) for name, entry in header.items()}
     for name, digest in manifest.pop("digests").items():
@@ -86,9 +88,11 @@ def _header(path: Path) -> tuple[dict[str, Any], int]:
     if size == 0:
         raise EmptyFileError(f"{path} is empty.")
     if MARK.encode() not in raw[: 1 << 20]:
-        raise ForeignFileError(f"{path} is not a map of this package.")
+        raise ForeignFileError(f"{path} is not a map written by this package.")
     if size < 8 + length < 1 << 30:
-        raise TruncatedFileError(f"{path} ends in its header: {size} bytes of more than {8 + length}.")
+        raise TruncatedFileError(
+            f"{path} ends within its header: it has {size} bytes, and the header alone needs {8 + length}."
+        )
     try:
         header = json.loads(raw)
         return {name: dict(entry) for name, entry in header.items()}, 8 + length
@@ -118,12 +122,12 @@ def _text_digest(text: str) -> str:
 
 @contextmanager
 def _sole_writer(path: Path) -> Iterator[Path]:
-    """Claim the draft beside the file; a second writer is told, a dead one's claim is taken over."""
-    draft, claim = path.with_name(path.name + ".draft"), path.with_name(path.name + ".writing")
+    """Lock the draft beside the file; a second writer gets an error, and the lock of a dead process is taken over."""
+    draft, lock = path.with_name(path.name + ".draft"), path.with_name(path.name + ".writing")
     try:
-        if claim.exists() and not _is_alive(claim.read_text()):
-            claim.unlink(missing_ok=True)
-        with claim.open("x") as file:
+        if lock.exists() and not _is_alive(lock.read_text()):
+            lock.unlink(missing_ok=True)
+        with lock.open("x") as file:
             file.write(str(os.getpid()))
     except FileExistsError as error:
         raise StoreError(f"{path} is being written by another process; try again when it is done.") from error
@@ -133,7 +137,7 @@ def _sole_writer(path: Path) -> Iterator[Path]:
         yield draft
     finally:
         draft.unlink(missing_ok=True)
-        claim.unlink(missing_ok=True)
+        lock.unlink(missing_ok=True)
 
 
 def _is_alive(pid: str) -> bool:

@@ -1,8 +1,8 @@
-"""The caller's table <-> a matrix of numbers: numbers stay numbers, levels become their position.
+"""The caller's table <-> a matrix of numbers: numbers are unchanged, levels become their positions.
 
     frame  ->  TableForm.numbers  ->  N (rows x features, float64)  ->  TableForm.rows_for_model
 
-The only place that knows dtypes, column names, indexes and missing values.
+The only module that knows about dtypes, column names, indexes and missing values.
 """
 
 from collections.abc import Hashable
@@ -18,20 +18,20 @@ from onbmacf._base.checks import did_you_mean, listed
 from onbmacf.errors import RowsError, TableError
 from onbmacf.schema import LARGEST_EXACT, Feature, Schema, as_frame, observed_levels
 
-IDENTIFIER_ROWS = 20  # with fewer rows, "every value is different" says nothing
+IDENTIFIER_ROWS = 20  # with fewer rows, all values being different means little
 
 
 @dataclass(frozen=True, eq=False)
 class TableForm:
-    """How the caller's rows look: names, dtypes, levels, and whether they come as a frame or an array."""
+    """The form of the caller's rows: names, dtypes, levels, and whether they are a frame or an array."""
 
     schema: Schema
     dtypes: tuple[Any, ...]
-    array_dtype: Any = None  # None: the caller hands over DataFrames
+    array_dtype: Any = None  # None: the caller uses DataFrames
 
     @classmethod
     def fit(cls, table: Any, schema: Schema | None) -> "TableForm":
-        """Check the table given to fit and remember its form."""
+        """Check the table given to fit and record its form."""
         frame = as_frame(table)
         _check_size(frame)
         schema = Schema.infer(frame) if schema is None else schema
@@ -44,7 +44,7 @@ class TableForm:
         return form
 
     def numbers(self, frame: pd.DataFrame) -> Matrix:
-        """Return the rows as numbers: NaN where a value is missing or no number, -1 for an unseen level."""
+        """Return the rows as numbers: NaN where a value is missing or not a number, -1 for an unseen level."""
         N = np.empty((len(frame), len(self.schema.features)))
         for position, feature in enumerate(self.schema.features):
             column = frame[feature.name]
@@ -71,7 +71,7 @@ class TableForm:
         }
 
     def rows_for_model(self, N: Matrix) -> Any:
-        """Return numbers in the very form the caller gave to fit: a frame or an array."""
+        """Return numbers in the form that the caller gave to fit: a frame or an array."""
         if self.array_dtype is None:
             return self.frame(N)
         if self.array_dtype.kind not in "fiu":
@@ -82,7 +82,7 @@ class TableForm:
         return rows
 
     def arrange(self, rows: Any) -> tuple[pd.DataFrame, tuple[str, ...]]:
-        """Return rows given to explain as a frame in fitted column order, and what to warn of."""
+        """Return the rows given to explain as a frame in the fitted column order, and any warnings."""
         names = self.schema.names
         if isinstance(rows, pd.Series):
             rows = pd.DataFrame([rows.to_numpy(dtype=object)], columns=rows.index, index=[rows.name])
@@ -95,7 +95,7 @@ class TableForm:
         return _in_order(rows, names, RowsError)
 
     def faults(self, frame: pd.DataFrame, N: Matrix) -> dict[int, str]:
-        """Return the reason for each row that cannot be encoded, by its position."""
+        """Return the reason for each row that cannot be encoded, by position."""
         reasons: dict[int, str] = {}
         for position, feature in enumerate(self.schema.features):
             bad = ~np.isfinite(N[:, position]) | (not feature.is_numeric and N[:, position] < 0)
@@ -104,7 +104,7 @@ class TableForm:
         return reasons
 
     def identifier_like(self, N: Matrix) -> list[Hashable]:
-        """Return the features, continuous ones aside, in which every row has a value of its own."""
+        """Return the features, other than continuous ones, in which every row has a different value."""
         if len(N) < IDENTIFIER_ROWS:
             return []
         return [
@@ -128,7 +128,7 @@ def _codes(column: "pd.Series[Any]", levels: tuple[Any, ...]) -> Rows:
     except TypeError:  # values that cannot be levels, such as lists
         return np.full(len(column), -1, dtype=np.intp)
     known = np.array([code_of.get(value, -1) for value in values] + [-1], dtype=np.intp)
-    return known[found]  # factorize says -1 for a missing value: the last entry
+    return known[found]  # factorize gives -1 for a missing value: the last entry
 
 
 def _as_dtype(numbers: Matrix, kind: str, dtype: Any) -> Any:
@@ -148,7 +148,7 @@ def _with_levels(feature: Feature, column: "pd.Series[Any]") -> Feature:
             f"column {feature.name!r} holds {unknown[0]!r}, which is not among its levels: {listed(levels)}."
         )
     if feature.kind == "binary" and len(levels) > 2:
-        raise TableError(f"column {feature.name!r} is called binary but has {len(levels)} values: {listed(levels)}.")
+        raise TableError(f"column {feature.name!r} is declared binary but has {len(levels)} values: {listed(levels)}.")
     return replace(feature, levels=levels)
 
 
@@ -171,12 +171,14 @@ def _check_finite(form: TableForm, N: Matrix) -> None:
     bad = ~np.isfinite(N)
     if bad.any():
         names = [name for position, name in enumerate(form.schema.names) if bad[:, position].any()]
-        raise TableError(_where("infinite values or no numbers", names, np.flatnonzero(bad.any(axis=1))))
+        raise TableError(
+            _where("infinite values or values that are not numbers", names, np.flatnonzero(bad.any(axis=1)))
+        )
     for position, feature in enumerate(form.schema.features):
         if feature.kind == "integer" and np.abs(N[:, position]).max() >= LARGEST_EXACT:
             raise TableError(
                 f"column {feature.name!r} holds whole numbers beyond 2**53, which float64 cannot tell apart. "
-                "If it is an identifier, leave it out; otherwise call it continuous."
+                "If it is an identifier, leave it out; otherwise declare it continuous."
             )
 
 
@@ -211,7 +213,7 @@ def _positional(rows: Any, names: tuple[Hashable, ...]) -> pd.DataFrame:
         values = values[np.newaxis, :] if values.size else np.empty((0, len(names)))
     if values.ndim != 2 or values.shape[1] != len(names):
         width = values.shape[1] if values.ndim == 2 else f"shape {values.shape}"
-        raise RowsError(f"the rows have width {width}, fit saw {len(names)} columns: {listed(names)}.")
+        raise RowsError(f"the rows have width {width}; fit saw {len(names)} columns: {listed(names)}.")
     return pd.DataFrame(values, columns=pd.Index(names, dtype=object)).infer_objects()
 
 

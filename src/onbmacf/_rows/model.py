@@ -2,8 +2,8 @@
 
     N (numbers)  ->  the caller's own form  ->  predict, in chunks of one fixed size  ->  label codes
 
-Every question has the same shape (the last chunk is padded with its own first row), because matrix products
-change in their last bits with the shape of the batch: so no answer depends on what it was asked together with.
+Every call has the same shape (the last chunk is padded with copies of its first row), because matrix products
+differ in their last bits with the shape of the batch. So no answer depends on which other rows are in the call.
 """
 
 from collections.abc import Callable, Iterator
@@ -20,9 +20,9 @@ from onbmacf._base.checks import check_choice
 from onbmacf._rows.form import TableForm
 from onbmacf.errors import ModelError
 
-FAILED = -1  # the model raised an error on this row
+FAILED = -1  # the code of a row on which the model raised an error
 OUTPUTS = ("auto", "label", "probability")
-MOST_RETRIES = 64  # of one chunk, to find the rows on which the model raises
+MOST_RETRIES = 64  # calls per failing chunk to find the rows on which the model raises
 
 
 @dataclass
@@ -42,7 +42,7 @@ class Counts:
 
 @dataclass(frozen=True, eq=False)
 class BlackBox:
-    """A model, how to ask it, and how often it was asked."""
+    """A model, how to call it, and how often it was called."""
 
     model: Any
     form: TableForm
@@ -50,7 +50,7 @@ class BlackBox:
     output: str = "auto"
     classes: NDArray[Any] = field(default_factory=lambda: np.empty(0, dtype=object))
     counts: Counts = field(default_factory=Counts)
-    unseen: list[Any] = field(default_factory=list)  # labels met since that no fitted row has
+    unseen: list[Any] = field(default_factory=list)  # labels seen after fit that no fitted row has
 
     def __post_init__(self) -> None:
         check_choice("output", self.output, OUTPUTS)
@@ -81,22 +81,22 @@ class BlackBox:
         return known, known.codes(labels)
 
     def ask(self, N: Matrix) -> Codes:
-        """Return label codes: from len(classes) on for labels that no fitted row has, FAILED where it raised."""
+        """Return label codes: from len(classes) on for labels that no fitted row has, FAILED where the model raised."""
         return self.codes(self.ask_labels(N))
 
     def ask_labels(self, N: Matrix) -> NDArray[Any]:
-        """Return the model's own labels; a caught exception stands where it raised."""
+        """Return the model's own labels, with the caught exception in place of a label where it raised."""
         return np.concatenate(list(self._answers(N))) if len(N) else np.empty(0, dtype=object)
 
     def codes(self, labels: NDArray[Any]) -> Codes:
-        """Return the position of each label among the classes and then the unseen ones, or FAILED."""
+        """Return the position of each label among the classes followed by the unseen labels, or FAILED."""
         if _is_error(labels).any():
             return np.array([FAILED if isinstance(label, Exception) else self._code(label) for label in labels])
         found, values = pd.factorize(labels)
         return np.array([self._code(value) for value in values.tolist()], dtype=np.intp)[found]
 
     def probability(self, N: Matrix, codes: Codes) -> Matrix | None:
-        """Return the model's probability of a label per row; None where the model gives none."""
+        """Return the model's probability of one label per row; None if the model has no probabilities."""
         predict = getattr(self.model, "predict_proba", None)
         names = getattr(self.model, "classes_", None)
         if predict is None or names is None:
@@ -131,7 +131,7 @@ class BlackBox:
                 yield labels
 
     def _isolate(self, N: Any, labels: Any, lines: Any, left: list[int], error: Exception) -> None:
-        """Halve a failing chunk until the rows that raise stand alone, or the retries are used up."""
+        """Halve a failing chunk until each row that raises is alone, or no retries are left."""
         if len(lines) == 1 or left[0] <= 0:
             for line in lines:
                 labels[line] = error
@@ -147,7 +147,7 @@ class BlackBox:
                 self._isolate(N, labels, half, left, raised)
 
     def _predict(self, rows: Any, n_real: int) -> NDArray[Any]:
-        """Ask one chunk of the fixed size and return one label per real row."""
+        """Call the model with one chunk of the fixed size and return one label per real row."""
         predict: Callable[[Any], Any] = getattr(self.model, "predict", self.model)
         self._count(1, n_real)
         return self._labels(predict(rows))[:n_real]
@@ -158,7 +158,7 @@ class BlackBox:
         self.counts.n_model_rows += n_calls * self.chunk
 
     def _labels(self, answer: Any) -> NDArray[Any]:
-        """Turn labels, scores or class probabilities in any container into a vector of labels."""
+        """Return labels, scores or class probabilities, in any container, as a vector of labels."""
         if hasattr(answer, "detach"):  # a torch tensor
             answer = answer.detach().cpu().numpy()
         answer = _as_vector_or_matrix(np.asarray(answer), self.chunk)
@@ -179,7 +179,7 @@ class BlackBox:
 
 
 def _padded(N: Matrix, chunk: int) -> Matrix:
-    """Fill the last chunk up with copies of its first row."""
+    """Pad the last chunk with copies of its first row."""
     n_missing = -len(N) % chunk
     first = len(N) - len(N) % chunk
     return N if not n_missing else np.concatenate([N, np.repeat(N[first : first + 1], n_missing, axis=0)])
@@ -187,7 +187,9 @@ def _padded(N: Matrix, chunk: int) -> Matrix:
 
 def _as_vector_or_matrix(answer: NDArray[Any], n_asked: int) -> NDArray[Any]:
     if answer.ndim == 0 or len(answer) != n_asked:
-        raise ModelError(f"asked {n_asked} rows, got {len(answer) if answer.ndim else 'a single value'}.")
+        raise ModelError(
+            f"predict was given {n_asked} rows and returned {len(answer) if answer.ndim else 'a single value'}."
+        )
     if answer.ndim > 2:
         raise ModelError(f"predict returned an array of shape {answer.shape}; allowed: (n,), (n, 1) or (n, C).")
     return answer[:, 0] if answer.ndim == 2 and answer.shape[1] == 1 else answer
@@ -221,6 +223,6 @@ def _check_labels_not_scores(answer: NDArray[Any]) -> None:
     if len(odd):
         inside = "could be a score or a label" if 0 <= odd[0] <= 1 else "looks like a score, not a label"
         raise ModelError(
-            f"predict returned {odd[0]:.6g}, which {inside}. Say output='probability' (labels are 0 and 1, cut at "
-            "0.5) or output='label' in fit, or return labels."
+            f"predict returned {odd[0]:.6g}, which {inside}. Pass output='probability' (labels 0 and 1, "
+            "threshold 0.5) or output='label' to fit, or return labels."
         )

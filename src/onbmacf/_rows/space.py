@@ -2,9 +2,9 @@
 
     frame  ->  encode  ->  Z        Z  ->  decode  ->  frame        points between two rows  ->  snap
 
-Continuous and integer features are min-max scaled, ordinal and binary ones are scaled ranks, a categorical
-one is a group of columns in which the active level stands at `height`, chosen by the metric so that a changed
-category costs 1 (docs/decisions/0015-one-hot-weight.md). Symbols: docs/glossary.md.
+Continuous and integer features are min-max scaled, ordinal and binary ones are scaled ranks. A categorical
+feature is a group of columns in which the column of the active level is `height`, chosen by the metric so that a
+changed category costs 1 (docs/decisions/0015-one-hot-weight.md). Symbols: docs/glossary.md.
 """
 
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from onbmacf.schema import Schema
 
 TIE = 1e-9  # two values closer than this are a tie when a point is rounded
 MOST_DECIMALS = 15
-HEADROOM = 2.0**49  # value * 10**decimals stays below: then decimal rounding undoes the error of scaling
+HEADROOM = 2.0**49  # value * 10**decimals stays below this, so that decimal rounding removes the error of scaling
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,9 +31,9 @@ class FeatureSpace:
     form: TableForm
     height: float  # of an active level at weight 1
     low: Matrix  # per feature; 0 where the feature has levels
-    span: Matrix  # per feature: high - low, number of ranks - 1, or 1; over its weight
-    decimals: tuple[int | None, ...]  # per feature: decimals that write its fitted values exactly
-    known: dict[int, Matrix]  # fitted values of the features that no number of decimals writes
+    span: Matrix  # per feature: high - low, number of ranks - 1, or 1; divided by its weight
+    decimals: tuple[int | None, ...]  # per feature: decimals that represent its fitted values exactly, or None
+    known: dict[int, Matrix]  # the fitted values of features without such a number of decimals
 
     @classmethod
     def fit(cls, table: Any, schema: Schema | None = None, height: float = 0.5) -> "FeatureSpace":
@@ -87,7 +87,7 @@ class FeatureSpace:
 
     @cached_property
     def to_unit(self) -> Matrix:
-        """Per column of Z: the factor that makes an active level 1 and a column's range 1, whatever its weight."""
+        """Per column of Z: the factor that scales an active level or a column's range to 1, whatever its weight."""
         weights = np.array([_weight(self.schema, name) for name in self.schema.names])
         heights = [self._height_of(p) if self._is_group(p) else weights[p] for p in range(len(weights))]
         return 1.0 / np.array(heights)[self.feature_of]
@@ -113,15 +113,15 @@ class FeatureSpace:
     def decode_numbers(self, Z: Matrix, near: tuple[Matrix, Matrix] | None = None) -> Matrix:
         """Return encoded points as numbers.
 
-        `near` = (z, numbers) of the factual of each point: a feature left as it was gets the factual's own
-        number back, to the bit.
+        `near` = (z, numbers) of the factual of each point: an unchanged feature gets the factual's own number
+        back, to the bit.
         """
         if near is None:
             N, changed = np.empty((len(Z), len(self.blocks))), np.ones((len(Z), len(self.blocks)), dtype=bool)
         else:
             N, changed = near[1].copy(), self.changed(Z, near[0])
         self._round_numbers(Z, N, changed)
-        for position, lines in _lines_of(changed & self._needs_a_look):
+        for position, lines in _lines_of(changed & self._is_special):
             block = self.blocks[position]
             if self._is_group(position):
                 N[lines, position] = Z[lines, block].argmax(axis=1)
@@ -130,7 +130,7 @@ class FeatureSpace:
         return N
 
     def _round_numbers(self, Z: Matrix, N: Matrix, changed: Mask) -> None:
-        """Unscale into N, where marked, the features whose values so many decimals write, all of them at once."""
+        """Unscale the changed features that have a number of decimals into N, all lines at once."""
         for decimals, is_such in self._by_decimals:
             lines, features = np.nonzero(changed & is_such)
             columns = self._first_columns[features]
@@ -139,8 +139,8 @@ class FeatureSpace:
     def snap(self, points: Matrix, z: Matrix, goal: Matrix) -> Matrix:
         """Round discrete features in original units; halves and ties go towards the goal.
 
-        points, z (the factual) and goal have one line each per point. A feature that the goal leaves as it is
-        in z is not touched. docs/decisions/0012-rounding.md.
+        points, z (the factual) and goal have one line each per point. A feature that
+        is the same in the goal and in z is not rounded. docs/decisions/0012-rounding.md.
         """
         snapped = points.copy()
         to_round = self.changed(goal, z) & self._is_discrete
@@ -165,19 +165,19 @@ class FeatureSpace:
         return np.array([block.start for block in self.blocks])
 
     @cached_property
-    def _needs_a_look(self) -> Mask:
-        """Per feature: whether it has a group of columns, or values that no number of decimals writes."""
+    def _is_special(self) -> Mask:
+        """Per feature: whether it is a group of columns, or has values that no number of decimals represents."""
         return np.array([self._is_group(p) or self.decimals[p] is None for p in range(len(self.blocks))])
 
     @cached_property
     def _by_decimals(self) -> list[tuple[int, Mask]]:
-        """The other features by their number of decimals."""
-        others = [None if self._needs_a_look[p] else d for p, d in enumerate(self.decimals)]
+        """The remaining features, grouped by their number of decimals."""
+        others = [None if self._is_special[p] else d for p, d in enumerate(self.decimals)]
         return [(d, np.array([d == other for other in others])) for d in sorted({d for d in others if d is not None})]
 
     @cached_property
     def _known_codes(self) -> dict[int, Matrix]:
-        """Fitted values as encoded."""
+        """The encoded fitted values."""
         return {at: (known - self.low[at]) / self.span[at] for at, known in self.known.items()}
 
     @cached_property
@@ -199,7 +199,7 @@ class FeatureSpace:
         return (below + nearest - low) / span
 
     def _unscale(self, position: int, column: Matrix) -> Matrix:
-        """Unscale a feature that no number of decimals writes: a fitted value where there is one."""
+        """Unscale a feature without a number of decimals: to the fitted value encoded there, if there is one."""
         value = self.low[position] + column * self.span[position]
         known, codes = self.known[position], self._known_codes[position]
         place = np.minimum(np.searchsorted(codes, column), len(codes) - 1)
@@ -207,7 +207,7 @@ class FeatureSpace:
 
 
 def _lines_of(changed: Mask) -> list[tuple[int, Rows]]:
-    """Return the features that are marked anywhere, each with its marked lines: most points change few features."""
+    """Return each feature that changes in any line, with those lines: most points change few features."""
     features, lines = np.nonzero(changed.T)
     starts = np.flatnonzero(np.r_[True, features[1:] != features[:-1]][: len(features)])
     stops = np.r_[starts[1:], len(lines)][: len(starts)]
@@ -238,12 +238,12 @@ def _scales(form: TableForm, N: Matrix) -> tuple[Matrix, Matrix]:
                 raise TableError(f"column {feature.name!r} spans more than float64 can hold. Rescale it.")
         elif feature.kind == "ordinal":
             span[position] = len(feature.levels or ()) - 1
-    span[span == 0] = 1.0  # a constant column is kept and never divides by zero
+    span[span == 0] = 1.0  # a constant column is kept, and nothing is divided by zero
     return low, span
 
 
 def _decimals(values: Matrix, dtype: Any) -> int | None:
-    """Return decimals to which unscaled values can be rounded so that fitted ones come back exactly, or None."""
+    """Return the decimals to which unscaled values are rounded so that fitted ones come back exactly, or None."""
     largest = max(np.abs(values).max(), 1e-30)
     most = int(min(MOST_DECIMALS, np.floor(np.log10(HEADROOM / largest))))
     narrow = dtype if isinstance(dtype, np.dtype) and dtype.kind == "f" else np.dtype(np.float64)
@@ -253,7 +253,7 @@ def _decimals(values: Matrix, dtype: Any) -> int | None:
 
 
 def _strongest(points: Matrix, goal: Matrix, height: float) -> Matrix:
-    """Return one active level per line: the highest, a tie going to the goal's level, else to the first."""
+    """Return one active level per line: the highest; ties go to the goal's level if it is tied, else to the first."""
     highest = points.max(axis=1, keepdims=True)
     tied = points >= highest - TIE
     wanted = goal.argmax(axis=1)

@@ -1,1 +1,1 @@
-"""Results and frames as text: sentences, HTML, Markdown, CSV, LaTeX. Every value is data, nothing is markup."""
+"""Results and frames as text: sentences, HTML, Markdown, CSV, LaTeX. Every value is data, never markup."""

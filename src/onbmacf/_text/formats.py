@@ -1,4 +1,4 @@
-"""A frame as text: Markdown, CSV or LaTeX. Every value is data and is written as such."""
+"""A frame as text: Markdown, CSV or LaTeX. Every value is data and is escaped."""
 
 import math
 from typing import Any
@@ -20,13 +20,13 @@ _LATEX = {
     "~": r"\textasciitilde{}",
 }
 _MARKDOWN = {mark: f"\\{mark}" for mark in "\\`*_{}[]<>|$#~!@"} | {"&": "&amp;"}
-_LINKS = {"://": "\\://", "www.": "www\\.", "WWW.": "WWW\\."}  # what some readers make a link of by themselves
+_LINKS = {"://": "\\://", "www.": "www\\.", "WWW.": "WWW\\."}  # text that some viewers turn into a link
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 _BLANK = " \u00a0\u200b\ufeff\x00"
 
 
 def as_markdown(frame: pd.DataFrame, digits: int = 3) -> str:
-    """Return a Markdown table; numbers to the right."""
+    """Return a Markdown table with numbers aligned right."""
     numeric = [pd.api.types.is_numeric_dtype(dtype) for dtype in frame.dtypes]
     rule = "|".join([" --- " if not number else " ---: " for number in numeric])
     lines = [_row(frame.columns, digits), f"|{rule}|"]
@@ -44,7 +44,7 @@ def as_latex(frame: pd.DataFrame, caption: str = "", digits: int = 3) -> str:
 
 
 def as_csv(frame: pd.DataFrame, digits: int | None = 3, *, header: bool = True) -> str:
-    """Return CSV; text that a spreadsheet would run as a formula gets a leading apostrophe.
+    """Return CSV; text that a spreadsheet would evaluate as a formula gets a leading apostrophe.
 
     digits=None writes every number in full.
     """
@@ -56,7 +56,7 @@ def as_csv(frame: pd.DataFrame, digits: int | None = 3, *, header: bool = True) 
 
 
 def markdown_text(text: str) -> str:
-    """Return text that Markdown shows as it is, on one line."""
+    """Return text escaped so that Markdown shows it unchanged, on one line."""
     escaped = _escape(" ".join(visible(text).split()), _MARKDOWN)
     for mark, plain in _LINKS.items():
         escaped = escaped.replace(mark, plain)
@@ -64,7 +64,7 @@ def markdown_text(text: str) -> str:
 
 
 def no_formula(value: Any) -> Any:
-    """Return a value for a cell: text that a spreadsheet would run gets a leading apostrophe."""
+    """Return a value for a cell; text that a spreadsheet would evaluate gets a leading apostrophe."""
     return f"'{value}" if isinstance(value, str) and value.lstrip(_BLANK).startswith(_FORMULA) else value
 
 

@@ -1,4 +1,4 @@
-"""Results as sentences and as an escaped table for notebooks. Every value of a table is data: nothing is markup."""
+"""Results as sentences and as an escaped table for notebooks. Every value of a table is data, never markup."""
 
 import html
 import unicodedata
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any, Protocol
 
-_HIDDEN = ("Cc", "Cf", "Cs", "Zl", "Zp")  # control and direction marks, halves of a pair, line breaks of Unicode
+_HIDDEN = ("Cc", "Cf", "Cs", "Zl", "Zp")  # control and direction characters, lone surrogates, Unicode line breaks
 
 
 class _Changed(Protocol):
@@ -19,14 +19,14 @@ class _Changed(Protocol):
 
 
 def shown(value: Any) -> str:
-    """Write a value for a person: floats with 4 significant digits, the rest as it is."""
+    """Return a value as text for people: floats with 4 significant digits, anything else unchanged."""
     if isinstance(value, Real) and not isinstance(value, Integral | bool):
         return f"{float(value):.4g}" if abs(float(value)) < 1e4 else f"{float(value):,.0f}"
     return str(value)
 
 
 def visible(value: Any) -> str:
-    r"""Return a value as text in which nothing is hidden: control and direction marks are written out.
+    r"""Return a value as text with nothing hidden: control and direction characters are written out.
 
     >>> visible("safe\u202etxt"), visible("two\nlines")
     ('safe\\u202etxt', 'two\\nlines')
@@ -42,18 +42,18 @@ def _written_out(mark: str) -> str:
 
 
 def quoted(label: Any) -> str:
-    """Write a label of the model: text in quotes, numbers and bools bare."""
+    """Return a label of the model as text: strings in quotes, numbers and bools without."""
     return f"'{label}'" if isinstance(label, str) else shown(label)
 
 
 def what_if(found: _Changed) -> str:
-    """Write the changes: 'tobacco were 1.2 instead of 7.5 and age were 31 instead of 54'."""
+    """Return the changes as text: 'tobacco were 1.2 instead of 7.5 and age were 31 instead of 54'."""
     parts = [_change(name, found.factual[name], found.values[name]) for name in found.changed]
     return parts[0] if len(parts) == 1 else ", ".join(parts[:-1]) + " and " + parts[-1]
 
 
 def sentence(label: Any, found: Any) -> str:
-    """Say one counterfactual, and its semifactual where there is one."""
+    """Return one counterfactual as a sentence, and its semifactual as another if it has one."""
     text = f"If {what_if(found)}, the model would say {quoted(found.label)} instead of {quoted(label)}."
     if found.relaxation == "immutability":
         text += " No counterfactual that keeps the immutable features was found, so they were released."
@@ -104,6 +104,6 @@ def _change(name: Any, before: Any, after: Any) -> str:
 
 
 def _pair(before: Any, after: Any) -> tuple[str, str]:
-    """Write two values; with all their digits where four would make them look the same."""
+    """Return two values as text, with all their digits where four would make them look the same."""
     old, new = shown(before), shown(after)
     return (str(before), str(after)) if old == new else (old, new)

@@ -2,5 +2,5 @@
 
     Task + Network  ->  Method.fit, Method.explain  ->  metrics  ->  one tidy table  ->  tables and radar plots
 
-Everything here uses the rest of the package as any other user would. Importing it loads nothing heavy.
+It uses the rest of the package as any other user would. Importing it loads no heavy libraries.
 """

@@ -1,4 +1,4 @@
-"""Torch, or an error that says how to get it; and randomness that leaves the global state alone."""
+"""Imports torch, or raises an error that says how to install it; seeds it without touching the global state."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -15,7 +15,7 @@ __all__ = ["forward_net", "nn", "seeded", "torch"]
 
 @contextmanager
 def seeded(seed: int) -> Iterator[None]:
-    """Run with torch's generator at a seed and one thread, then put both back: the same result everywhere."""
+    """Run with a seeded torch generator and one thread, then restore both: the same result everywhere."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

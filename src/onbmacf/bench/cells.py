@@ -1,9 +1,9 @@
-"""A cell is one method on one dataset: what decides it, and how it is computed.
+"""A cell is one method on one dataset: what its result depends on, and how it is computed.
 
-    Cell  ->  key (a hash of everything that decides it)        Cell  ->  compute  ->  a JSON document
+    Cell  ->  key (a hash of all its inputs)        Cell  ->  compute  ->  a JSON document
 
-The hash takes in the settings, the data, the versions of the libraries and the code that is used (without comments
-and layout): a changed method recomputes its own cells only.
+The hash covers the settings, the data, the versions of the libraries and the code that is used (without comments
+and layout): if a method changes, only its own cells are computed again.
 """
 
 import ast
@@ -25,7 +25,7 @@ import numpy as np
 from onbmacf.bench import sources
 from onbmacf.bench.methods import REGISTRY
 
-MANIFEST = "manifest.json"  # beside the cells of a run: which they are
+MANIFEST = "manifest.json"  # lists the cells of a run, in the same folder
 PACKAGE = Path(__file__).parents[1]
 LIBRARIES = ("numpy", "pandas", "scipy", "scikit-learn", "torch", "dice-ml")
 COMMON_CODE = (
@@ -49,14 +49,14 @@ class Cell:
 
 
 def key(cell: Cell, data_dir: Path | None) -> str:
-    """Return a hash of everything that decides a cell's result."""
-    decided_by = {
+    """Return a hash of everything that a cell's result depends on."""
+    inputs = {
         "cell": asdict(cell),
         "data": sources.locate(cell.dataset, data_dir).digest,
         "versions": versions(),
         "code": _code_digest(cell.method),
     }
-    return hashlib.sha256(json.dumps(decided_by, sort_keys=True).encode()).hexdigest()
+    return hashlib.sha256(json.dumps(inputs, sort_keys=True).encode()).hexdigest()
 
 
 def versions() -> dict[str, str]:
@@ -71,7 +71,7 @@ def versions() -> dict[str, str]:
 
 
 def compute(cell: Cell, data_dir: Path | None, models: Path) -> dict[str, Any]:
-    """Run a cell and return its document; an error becomes its status."""
+    """Run a cell and return its document; an error is recorded as its status."""
     document: dict[str, Any] = {**asdict(cell), "status": "done", "error": "", "versions": versions()}
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("default")
@@ -99,7 +99,7 @@ def _run(cell: Cell, data_dir: Path | None, models: Path) -> dict[str, Any]:
     started = time.perf_counter()
     method.fit(task, model, cell.seed)
     fitted = time.perf_counter()
-    method.explain(task.Z[rows[:1]], cell.n_counterfactuals)  # warm-up: compilers and caches are not timed
+    method.explain(task.Z[rows[:1]], cell.n_counterfactuals)  # warm-up: compilation and caches are not timed
     warm = time.perf_counter()
     found = method.explain(task.Z[rows], cell.n_counterfactuals)
     ended = time.perf_counter()
@@ -115,12 +115,12 @@ def _run(cell: Cell, data_dir: Path | None, models: Path) -> dict[str, Any]:
 
 
 def _plain(column: Any) -> list[Any]:
-    """Return a column as JSON holds it: NaN as null."""
+    """Return a column as a list for JSON: NaN becomes null."""
     return [None if isinstance(value, float) and np.isnan(value) else value for value in column.tolist()]
 
 
 def _one_thread() -> None:
-    """Times are compared between methods: every one gets one thread."""
+    """Limit every method to one thread, since their times are compared."""
     import numba
     import threadpoolctl
     import torch

@@ -21,23 +21,23 @@ from onbmacf.bench.protocol import Labels, Task
 from onbmacf.errors import ParameterError
 from onbmacf.schema import Kind, Schema
 
-ONE_HOT_HEIGHT = 1.0  # the network's view of a table: an active level is 1
+ONE_HOT_HEIGHT = 1.0  # the network's inputs: an active level is 1
 
 
 @dataclass(frozen=True)
 class Description:
-    """What a file does not say about itself."""
+    """What is not in the file itself."""
 
     target: str
     desired: tuple[Any, ...]  # values of the target column that count as label 1
     class_names: tuple[str, str]  # of label 0 and label 1
     immutable: tuple[str, ...] = ()
-    kinds: Mapping[Hashable, Kind] = field(default_factory=dict)  # where the column alone would mislead
+    kinds: Mapping[Hashable, Kind] = field(default_factory=dict)  # where inference from the column would be wrong
     ordinal: Mapping[Hashable, tuple[str, ...]] = field(default_factory=dict)
     paper_rows: int | None = None  # rows that the paper kept by stratified subsampling
 
 
-# PMLB, and so the paper, orders the unknown prestige after the highest: kept, as one more rank.
+# PMLB, and therefore the paper, puts the unknown prestige above the highest. Kept as one more rank.
 _PRESTIGE = (*map(str, sources.IRISH_SCORES), "?")
 
 DESCRIPTIONS: dict[str, Description] = {
@@ -68,7 +68,7 @@ DESCRIPTIONS: dict[str, Description] = {
 
 
 def load_task(name: str, data_dir: Path | None = None, *, target: int = 1, paper_sizes: bool = False) -> Task:
-    """Return a dataset as a Task; `target=0` asks the other way round."""
+    """Return a dataset as a Task; with `target=0` the undesired label is to be reached."""
     if name not in DESCRIPTIONS:
         raise ParameterError(f"dataset must be one of {', '.join(DESCRIPTIONS)}, got {name!r}.")
     source = sources.locate(name, data_dir)

@@ -1,9 +1,9 @@
-"""What a counterfactual is worth: arrays in, one number per counterfactual out.
+"""The metrics: arrays in, one number per counterfactual out.
 
     factuals, counterfactuals (encoded, line by line), blocks  ->  L0 .. redundancy, yNN, distance to data
 
 Definitions are CARLA's (Pawelczyk et al., 2021) with the two corrections that the paper's tables imply: a
-changed category counts once, not once per encoded column, and redundancy asks for whole features. CARLA's own
+changed category counts once, not once per encoded column, and redundancy is counted over whole features. CARLA's own
 redundancy is kept as `redundancy_columns`. Success rate and time belong to a whole run: see results.py.
 """
 
@@ -18,12 +18,12 @@ from onbmacf.bench.protocol import Labels, Matrix
 Blocks = Sequence[slice]
 LabelOf = Callable[[Matrix], Labels]
 
-CHANGED = 1e-5  # of a feature's range: below it a feature counts as unchanged
+CHANGED = 1e-5  # share of a feature's range up to which it counts as unchanged
 NEIGHBOURS = 5
 
 
 def feature_differences(factuals: Matrix, counterfactuals: Matrix, blocks: Blocks) -> Matrix:
-    """Return how far each feature moved: its range is 1, and so is another category."""
+    """Return how far each feature moved, as a share of its range; another category counts 1."""
     difference = np.abs(counterfactuals - factuals)
     return np.maximum.reduceat(difference, [block.start for block in blocks], axis=1)
 
@@ -59,7 +59,7 @@ def violations(differences: Matrix, is_immutable: NDArray[np.bool_]) -> Matrix:
 
 
 def redundancy(factuals: Matrix, counterfactuals: Matrix, blocks: Blocks, label_of: LabelOf, target: int) -> Matrix:
-    """Return how many changed features can each be put back alone without losing the target label."""
+    """Return how many changed features can be reverted one at a time without losing the target label."""
     changed = changed_features(factuals, counterfactuals, blocks)
     return _reversible(factuals, counterfactuals, changed, blocks, label_of, target)
 
@@ -83,7 +83,7 @@ def ynn(counterfactuals: Matrix, index: NearestNeighbors, labels: Labels, target
 def distance_to_rows(counterfactuals: Matrix, rows: Matrix, blocks: Blocks) -> Matrix:
     """Return the Manhattan distance to the nearest of the rows, a changed category counting 1.
 
-    With the rows that the model gives the target label this says how far a counterfactual is from the data.
+    With the rows to which the model gives the target label, this is the distance of a counterfactual to the data.
     """
     weights = np.concatenate([_column_weights(block) for block in blocks])
     index = NearestNeighbors(n_neighbors=1, metric="manhattan").fit(rows * weights)
@@ -114,10 +114,10 @@ def n_ways(
     label_of: LabelOf,
     target: int,
 ) -> float:
-    """Return how many different sets of features have to change, of counterfactuals that change nothing immutable.
+    """Return the number of distinct sets of features that must change, among counterfactuals that keep the immutables.
 
-    A change that is not needed makes no other way: features are first put back, smallest change first, as long as the
-    target label stays. NaN for fewer than two counterfactuals.
+    Unnecessary changes do not count: features are first reverted, smallest change first, as long as the target label
+    stays. NaN for fewer than two counterfactuals.
     """
     if len(counterfactuals) < 2:
         return float("nan")
@@ -135,7 +135,7 @@ def n_ways(
 
 
 def _column_weights(block: slice) -> Matrix:
-    """Another level moves two columns of its block by 1: half each makes 1."""
+    """Return weights that make another level cost 1: it moves two columns of its block by 1, so each counts half."""
     width = block.stop - block.start
     return np.full(width, 1.0 if width == 1 else 0.5)
 
@@ -148,7 +148,7 @@ def _reversible(
     label_of: LabelOf,
     target: int,
 ) -> Matrix:
-    """Put each changed block back alone, ask the model once for all, count per counterfactual."""
+    """Revert each changed block on its own, call the model once for all of them, and count per counterfactual."""
     lines, positions = np.nonzero(changed)
     reverted = counterfactuals[lines].copy()
     for position, block in enumerate(blocks):

@@ -1,9 +1,9 @@
-"""The classifier every method explains: two hidden ReLU layers of 32 and 16, trained once per dataset.
+"""The classifier that every method explains: two hidden ReLU layers of 32 and 16 units, trained once per dataset.
 
     Task  ->  trained_network  ->  Network (a Model with gradients), cached as a safetensors file
 
-Training is seeded and single-threaded on 75 % of the rows, so the same task gives the same network. The file's
-name holds a digest of all that decides it.
+Training is seeded and single-threaded on 75 % of the rows, so the same task gives the same network. The name of
+the file holds a digest of everything it depends on.
 """
 
 import hashlib
@@ -22,7 +22,7 @@ HIDDEN = (32, 16)
 LEARNING_RATE = 0.002
 BATCH = 128
 MOST_STEPS = 6000
-MOST_EPOCHS = 200  # small tables: more only memorises them
+MOST_EPOCHS = 200  # for small tables, where more epochs only memorise the rows
 TRAINING_SHARE = 0.75
 
 
@@ -33,7 +33,7 @@ class Network:
     module: nn.Sequential
 
     def label_of(self, Z: Matrix) -> Labels:
-        """Return 1 where its score is the higher; a tie is 0."""
+        """Return 1 where its score is higher; a tie gives 0."""
         scores = self.scores(Z)
         return (scores[:, 1] > scores[:, 0]).astype(np.intp)
 
@@ -49,7 +49,7 @@ class Network:
 
 
 def trained_network(task: Task, seed: int, folder: Path | None = None) -> Network:
-    """Return the network of a task: from the folder if it is there, else trained (and put there)."""
+    """Return the network of a task: read from the folder if it is there, otherwise trained and saved there."""
     network = Network(forward_net([task.Z.shape[1], *HIDDEN, 2]))
     path = None if folder is None else folder / f"{task.name}-{_fingerprint(task, seed)}.safetensors"
     if path is not None and path.exists():
@@ -62,7 +62,7 @@ def trained_network(task: Task, seed: int, folder: Path | None = None) -> Networ
 
 
 def train(task: Task, seed: int) -> Network:
-    """Train on the training rows with Adam and cross-entropy; a fixed number of steps."""
+    """Train on the training rows with Adam and cross-entropy for a fixed number of steps."""
     rows = training_rows(len(task.y), seed)
     steps = min(MOST_STEPS, MOST_EPOCHS * -(-len(rows) // BATCH))
     Z, y = torch.tensor(task.Z[rows]), torch.tensor(task.y[rows].astype(np.int64))
@@ -80,13 +80,13 @@ def train(task: Task, seed: int) -> Network:
 
 
 def training_rows(count: int, seed: int) -> NDArray[np.intp]:
-    """Return the rows that the network may learn from, in file order."""
+    """Return the rows that the network is trained on, in file order."""
     shuffled = np.random.default_rng(seed).permutation(count)
     return np.sort(shuffled[: int(TRAINING_SHARE * count)])
 
 
 def accuracy(network: Network, task: Task, seed: int) -> tuple[float, float]:
-    """Return the share of right labels on the training rows and on the others."""
+    """Return the share of correct labels on the training rows and on the other rows."""
     right = network.label_of(task.Z) == task.y
     trained = np.zeros(len(right), dtype=bool)
     trained[training_rows(len(right), seed)] = True
@@ -94,10 +94,10 @@ def accuracy(network: Network, task: Task, seed: int) -> tuple[float, float]:
 
 
 def _fingerprint(task: Task, seed: int) -> str:
-    decided_by = [task.digest, len(task.y), task.Z.shape[1], seed, HIDDEN, LEARNING_RATE, BATCH]
-    decided_by += [MOST_STEPS, MOST_EPOCHS, TRAINING_SHARE, torch.__version__]
+    inputs = [task.digest, len(task.y), task.Z.shape[1], seed, HIDDEN, LEARNING_RATE, BATCH]
+    inputs += [MOST_STEPS, MOST_EPOCHS, TRAINING_SHARE, torch.__version__]
     rows = hashlib.sha256(task.Z.tobytes() + task.y.astype(np.int8).tobytes()).hexdigest()
-    return hashlib.sha256(json.dumps([*decided_by, rows]).encode()).hexdigest()[:16]
+    return hashlib.sha256(json.dumps([*inputs, rows]).encode()).hexdigest()[:16]
 
 
 def _save(network: Network, path: Path) -> None:

@@ -1,9 +1,9 @@
-"""What a dataset, a model and a method are to the benchmark.
+"""The interfaces of the benchmark: a dataset (Task), a Model and a Method.
 
-    Task: rows and what is asked     Model: encoded rows -> labels     Method: fit, then explain
+    Task: rows and the label to reach     Model: encoded rows -> labels     Method: fit, then explain
 
 A method sees encoded rows (numbers scaled to 0..1, one column per level of a categorical feature, 1.0 where it
-is active) and answers in them. "Found nothing" is None. Methods hold no metric code.
+is active) and returns encoded rows, or None where it found nothing. Methods contain no metric code.
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ Found = Matrix | None  # one factual's counterfactuals, best first: (columns,) o
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """One dataset, and the question what would make the model say `target`.
+    """One dataset, and the label `target` that counterfactuals must reach.
 
     Labels are 1 for the desired class and 0 for the other, whatever the file calls them.
     """
@@ -61,9 +61,9 @@ class Task:
         return np.array([feature.kind in ("binary", "categorical") for feature in self.schema.features])
 
     def to_rows(self, Z: Matrix) -> Matrix:
-        """Return points as valid rows: numbers within the data's range, one level per category.
+        """Return points as valid rows: numbers within the range of the data, one level per category.
 
-        Integers and ordinals stay where they are: the compared methods know numbers and categories only.
+        Integers and ordinals are not rounded: the compared methods know only numbers and categories.
         """
         rows = np.clip(Z, 0.0, 1.0)
         for block, levelled in zip(self.blocks, self.has_levels, strict=True):
@@ -91,11 +91,11 @@ class Method(Protocol):
     needs_gradient: ClassVar[bool]
 
     def fit(self, task: Task, model: Model, seed: int) -> Any:
-        """Prepare for the task: not counted in the time per explanation."""
+        """Prepare for the task; this is not part of the time per explanation."""
         ...
 
     def explain(self, Z: Matrix, n: int = 1) -> Sequence[Found]:
-        """Return up to n counterfactuals per factual, or None. The same call gives the same answer."""
+        """Return up to n counterfactuals per factual, or None. The same call returns the same result."""
         ...
 
 

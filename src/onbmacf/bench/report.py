@@ -44,12 +44,12 @@ def _tables(lines: pd.DataFrame, result: pd.DataFrame) -> dict[str, tuple[str, p
         "average_results": ("Scaled results, averaged over datasets", average),
         "times": ("Seconds: preparation, all explanations, one explanation", times),
         "average_time": ("Scaled time, averaged over datasets", tables.average_time(times)),
-        "more_metrics": ("What the paper could not measure", result[KEYS + EXTRA]),
+        "more_metrics": ("Further metrics, not in the paper", result[KEYS + EXTRA]),
         "feature_changes": ("Counterfactuals that change a feature", tables.feature_changes(lines, features)),
         "feature_pairs": ("Features most often changed together", tables.feature_pairs(lines)),
         "single_changes": ("Features most often changed alone", tables.single_changes(lines)),
-        "comparison": ("This run beside the paper", _compare(raw, "raw_results", KEYS)),
-        "average_comparison": ("Averages beside the paper's", _compare(average, "average_results", ["method"])),
+        "comparison": ("This run compared with the paper", _compare(raw, "raw_results", KEYS)),
+        "average_comparison": ("Averages compared with the paper", _compare(average, "average_results", ["method"])),
         "problems": ("Cells without a result", problems),
     }
 

@@ -2,7 +2,7 @@
 
     factuals, found  ->  evaluate  ->  lines (one per factual)      cell files  ->  collect  ->  all lines, all cells
 
-A counterfactual counts only if the model, asked again, gives it the target label.
+A counterfactual counts only if the model gives it the target label when it is asked again.
 """
 
 import hashlib
@@ -39,7 +39,7 @@ CELL_COLUMNS = ["dataset", "method", "status", "error", "n_factuals", "features"
 
 
 def evaluate(task: Task, model: Model, rows: NDArray[np.intp], found: Sequence[Found]) -> pd.DataFrame:
-    """Return one line per factual: whether a counterfactual was found, and its metrics (NaN without)."""
+    """Return one line per factual: whether a counterfactual was found, and its metrics (NaN if not)."""
     Z = task.Z[rows]
     valid = [_valid(answer, task, model) for answer in found]
     lines = pd.DataFrame({"row": rows, "n_found": [len(answers) for answers in valid]})
@@ -63,7 +63,7 @@ def evaluate(task: Task, model: Model, rows: NDArray[np.intp], found: Sequence[F
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
-    """Return what the last run in a folder consisted of."""
+    """Return the manifest of the last run in a folder."""
     path = folder / MANIFEST
     if not path.is_file():
         raise StoreError(f"no benchmark run in {folder}: {MANIFEST} is missing. Start one with: onbmacf bench run.")
@@ -93,13 +93,13 @@ def summary(lines: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFrame:
 
 
 def digest(lines: pd.DataFrame, cells: pd.DataFrame) -> str:
-    """Return a SHA-256 of everything a run found, times aside."""
+    """Return a SHA-256 of everything that a run found, without the times."""
     text = lines.to_csv(index=False) + cells[["dataset", "method", "status", "error", "n_factuals"]].to_csv(index=False)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _valid(answer: Found, task: Task, model: Model) -> Matrix:
-    """Return an answer's counterfactuals that have the target label; none for None."""
+    """Return the counterfactuals of an answer that have the target label; an empty matrix for None."""
     width = task.Z.shape[1]
     if answer is None:
         return np.empty((0, width))

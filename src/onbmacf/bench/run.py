@@ -1,9 +1,9 @@
-"""Run cells side by side, each in a process of its own; go on where the last run stopped.
+"""Run cells in parallel, each in its own process; resume where the last run stopped.
 
-    settings  ->  cells  ->  one file per cell (written whole or not at all)  +  manifest.json
+    settings  ->  cells  ->  one file per cell (written atomically)  +  manifest.json
 
-A file that is there is not computed again, so a run that was killed is resumed by starting it again. A cell that
-fails, crashes or exceeds its time is kept with its error; `retry` computes those again.
+A cell whose file exists is not computed again, so starting a killed run again resumes it. A cell that fails, crashes
+or exceeds its time limit is kept with its error; `retry` computes such cells again.
 """
 
 import json
@@ -36,7 +36,7 @@ PRELOADED = [
 
 @dataclass(frozen=True)
 class Plan:
-    """The cells of a run and where each one's file is."""
+    """The cells of a run and the file of each."""
 
     folder: Path
     data_dir: Path | None
@@ -44,7 +44,7 @@ class Plan:
 
     @classmethod
     def of(cls, cells: Iterable[Cell], folder: Path, data_dir: Path | None) -> "Plan":
-        """Name each cell's file after what decides it, and write the manifest."""
+        """Name each cell's file after the hash of its inputs, and write the manifest."""
         files = {cell: folder / "cells" / _file_name(cell, data_dir) for cell in cells}
         entries = [{**asdict(cell), "file": str(path.relative_to(folder))} for cell, path in files.items()]
         manifest = {"cells": entries, "versions": cells_module.versions()}
@@ -70,7 +70,7 @@ def run(
     check_count("jobs", jobs)
     plan = Plan.of(cells, folder, data_dir)
     waiting = plan.open_cells(retry)
-    say(f"{len(plan.files)} cells, {len(plan.files) - len(waiting)} already there, {jobs} at a time.")
+    say(f"{len(plan.files)} cells, {len(plan.files) - len(waiting)} already computed, {jobs} at a time.")
     progress = Progress(len(waiting), say)
     running: dict[BaseProcess, tuple[Cell, float]] = {}
     try:
@@ -89,13 +89,13 @@ def run(
 
 
 class Progress:
-    """Says each ended cell and the time left."""
+    """Reports each finished cell and the time left."""
 
     def __init__(self, total: int, say: Callable[[str], None]) -> None:
         self.total, self.say, self.done, self.started = total, say, 0, time.monotonic()
 
     def ended(self, cell: Cell, document: dict[str, Any], seconds: float) -> None:
-        """Count a cell and say how it went."""
+        """Count a cell and report its outcome."""
         self.done += 1
         left = (time.monotonic() - self.started) / self.done * (self.total - self.done)
         how = _success(document) if document["status"] == "done" else f"{document['status']}: {document['error']}"
@@ -128,7 +128,7 @@ def _start(plan: Plan, cell: Cell) -> BaseProcess:
 
 
 def _context() -> Any:
-    """Fork from a clean process that has imported the heavy libraries once; spawn where there is no fork."""
+    """Fork from a clean process that has imported the heavy libraries once; use spawn where fork is not available."""
     if "forkserver" not in multiprocessing.get_all_start_methods():
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
@@ -155,7 +155,7 @@ def _is_over(process: BaseProcess, started: float, time_limit: float) -> bool:
 
 
 def _outcome(path: Path, process: BaseProcess, cell: Cell, time_limit: float) -> dict[str, Any]:
-    """Return the cell's document; write one for a cell that ended without."""
+    """Return the cell's document; write one if the process ended without writing it."""
     late = process.is_alive()
     process.kill()
     process.join()

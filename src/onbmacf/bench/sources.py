@@ -1,4 +1,4 @@
-"""Where the eight files come from: the caller's folder, the cache, or a download that is checked.
+"""Finds the eight files: in the caller's folder, in the cache, or by a checked download.
 
     name  ->  locate  ->  path and SHA-256 of the (unzipped) content
 
@@ -39,7 +39,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Published:
-    """A file as its publisher has it, and how to turn it into the benchmark's CSV."""
+    """A published file, and how to turn it into the benchmark's CSV."""
 
     digest: str  # SHA-256 of the CSV, unzipped
     url: str | None = None
@@ -48,7 +48,7 @@ class Published:
 
 
 def locate(name: str, data_dir: Path | None = None) -> Source:
-    """Return a dataset's file, fetching it if need be."""
+    """Return the file of a dataset, downloading it if necessary."""
     folders = [folder for folder in (data_dir, _environment_folder(), cache_dir()) if folder is not None]
     for folder in folders:
         for path in (folder / f"{name}.csv", folder / f"{name}.csv.gz"):
@@ -60,7 +60,7 @@ def locate(name: str, data_dir: Path | None = None) -> Source:
 
 
 def cache_dir() -> Path:
-    """Return the folder for fetched files."""
+    """Return the folder for downloaded files."""
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(base) / "onbmacf" / "datasets"
 
@@ -76,7 +76,7 @@ def _checked(name: str, path: Path) -> Source:
     if digest != PUBLISHED[name].digest:
         warnings.warn(
             f"{path} differs from the published {name} (SHA-256 {digest[:12]}..., expected "
-            f"{PUBLISHED[name].digest[:12]}...): results do not compare with the published ones.",
+            f"{PUBLISHED[name].digest[:12]}...): results are not comparable with the published ones.",
             OnbmacfWarning,
             stacklevel=3,
         )
@@ -86,16 +86,16 @@ def _checked(name: str, path: Path) -> Source:
 def _fetch(name: str, path: Path) -> Source:
     published = PUBLISHED[name]
     if published.url is None:
-        raise _missing(name, "it cannot be fetched")
+        raise _missing(name, "it cannot be downloaded")
     try:
         content = published.rebuild(_download(published.url))
     except ImportError:
         raise
     except Exception as error:
-        raise _missing(name, f"fetching it failed ({type(error).__name__}: {error})") from error
+        raise _missing(name, f"downloading it failed ({type(error).__name__}: {error})") from error
     digest = _digest(content)
     if digest != published.digest:
-        raise _missing(name, f"what {published.url} sends now has SHA-256 {digest}, not {published.digest}")
+        raise _missing(name, f"the file at {published.url} now has SHA-256 {digest}, not {published.digest}")
     write_atomically(path, content)
     return Source(path, digest)
 
@@ -104,7 +104,7 @@ def _download(url: str) -> bytes:
     try:
         import pooch
     except ImportError as error:
-        raise ImportError("fetching a dataset needs pooch: pip install 'onbmacf[bench]'.") from error
+        raise ImportError("downloading a dataset needs pooch: pip install 'onbmacf[bench]'.") from error
     downloaded = pooch.retrieve(url, known_hash=None, path=cache_dir() / "downloads", progressbar=False)
     return Path(downloaded).read_bytes()
 
@@ -112,7 +112,7 @@ def _download(url: str) -> bytes:
 def _missing(name: str, why: str) -> StoreError:
     hint = PUBLISHED[name].hint
     return StoreError(
-        f"no {name}.csv or {name}.csv.gz: {why}. Put the file into a folder and give it with --data-dir or "
+        f"no {name}.csv or {name}.csv.gz: {why}. Put the file into a folder and name the folder with --data-dir or "
         f"{ENVIRONMENT}.{' ' + hint if hint else ''}"
     )
 

@@ -3,9 +3,9 @@
     raw (dataset, method, eight metrics)  ->  scaled  ->  average_results        times  ->  average_time
     lines (one per factual)               ->  feature_changes, feature_pairs
 
-The paper scales each metric within a dataset by the largest value any method reached: 1 - value / largest where
-less is better, value / largest where more is; all 1 where the largest is 0. A method's score is its mean over
-the datasets where it has a value: "Na" is left out, not counted as 0.
+The paper scales each metric within a dataset by the largest value of any method: 1 - value / largest where less is
+better, value / largest where more is better, and 1 for every method where the largest is 0. A method's score is its
+mean over the datasets where it has a value: "Na" is left out, not counted as 0.
 """
 
 from collections.abc import Callable, Iterable
@@ -27,7 +27,7 @@ LESS_IS_BETTER = {
 }
 METRICS = list(LESS_IS_BETTER)
 
-Events = Callable[[list[str]], Iterable[str]]  # what one counterfactual adds to a count
+Events = Callable[[list[str]], Iterable[str]]  # what one counterfactual adds to the counts
 
 
 def paper_table(name: str) -> pd.DataFrame:
@@ -80,7 +80,7 @@ def feature_pairs(lines: pd.DataFrame, most: int = 10) -> pd.DataFrame:
 
 
 def single_changes(lines: pd.DataFrame, most: int = 10) -> pd.DataFrame:
-    """Return the features that most often are a counterfactual's only change."""
+    """Return the features that are most often the only change of a counterfactual."""
     return _most_frequent(lines, lambda changed: changed if len(changed) == 1 else (), most)
 
 

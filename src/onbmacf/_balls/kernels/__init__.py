@@ -4,7 +4,7 @@
     Z, reach of one class  ->  greedy_cover_fast  ->  centers, owner
     Z, points  ->  NearestRows  ->  the nearest rows of each point
 
-`sums` says what is compared, `grid` makes most comparisons cheap, `leaves` avoids most of them.
+`sums` defines what is compared, `grid` makes most comparisons cheap, `leaves` avoids most of them.
 """
 
 from onbmacf._balls.kernels.enemies import nearest_enemy_fast

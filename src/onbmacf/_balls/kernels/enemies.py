@@ -2,7 +2,7 @@
 
     Z, labels  ->  nearest_enemy_fast  ->  reach
 
-Distances only, never a row number: whichever of two equally near enemies is met first changes nothing.
+The result holds distances only, no row numbers, so it does not matter which of two equally near enemies comes first.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def nearest_enemy_fast(
 ) -> NDArray[np.float64]:
     """Return, per row, the distance to the nearest row of another label (inf if there is none).
 
-    With a Dask client the leaves are shared out among its workers, and each gets all rows to look at.
+    With a Dask client, the leaves are divided among its workers, and each worker gets all rows to compare with.
     """
     grid = to_grid(Z, metric)
     sizes = np.unique(labels, return_counts=True)[1]
@@ -63,7 +63,7 @@ def _nearest_of(grid: Grid, leaves: Leaves, ends: Any, span: slice) -> NDArray[n
 def _nearest(grid: Grid, leaves: Leaves, ends: Any, start: int, stop: int, best: Any) -> None:
     """Line 9 for the rows of leaves `start` to `stop`. Class k has the leaves `ends[k - 1]` to `ends[k]`.
 
-    The enemy of the row before, a neighbour, is a good first guess.
+    The nearest enemy of the previous row, a neighbour, is a good first guess.
     """
     near, far = np.empty(len(leaves.rows), np.int16), np.empty(len(leaves.rows), np.int16)
     sums = np.empty(LEAF, np.int16)
@@ -78,9 +78,9 @@ def _nearest(grid: Grid, leaves: Leaves, ends: Any, start: int, stop: int, best:
 
 @kernel
 def _nearest_to(grid: Grid, leaves: Leaves, row: int, guess: int, near: Any, sums: Any) -> Any:
-    """Line 9: the smallest sum between `row` and the leaves' rows, and whose it is (-1: none).
+    """Line 9: the smallest sum between `row` and the rows of the leaves, and the row that has it (-1: none).
 
-    The nearest box comes first; the better the sum so far, the fewer boxes can hold a smaller one.
+    The nearest box comes first: the smaller the sum so far, the fewer boxes can hold a smaller one.
     """
     metric, z = grid.ruler.metric, grid.Z[row]
     best = exact_sum(z, grid.Z[guess], metric) if guess >= 0 else np.inf

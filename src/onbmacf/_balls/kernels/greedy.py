@@ -2,8 +2,8 @@
 
     Z, reach of one class  ->  greedy_cover_fast  ->  centers, owner
 
-A ball's gain only falls while rows get covered, so a gain counted earlier is an upper bound. The heap holds
-one bound per row; the top row is counted afresh, and wins if no other bound beats it.
+A ball's gain can only shrink as rows get covered, so a gain counted earlier is an upper bound. The heap holds
+one bound per row. The gain of the top row is counted again, and the row wins if no other bound exceeds it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from onbmacf._base.executor import run_all, shares
 from onbmacf._base.jit import kernel, map_chunks
 
 CHUNK = 4  # leaves per task
-TURNS = 2000  # looks at the heap per call, so that Ctrl-C is heard
+TURNS = 2000  # steps of the heap per call, so that Ctrl-C is noticed between calls
 
 
 def greedy_cover_fast(
@@ -34,7 +34,7 @@ def greedy_cover_fast(
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Cover the rows of one class; return the centers in the order chosen, and per row its first ball.
 
-    With a Dask client its workers bound the gains; the choice, one ball after the other, is made here.
+    With a Dask client, its workers compute the bounds; balls are then chosen one by one in this process.
     """
     grid, limits = to_grid(Z, metric), to_limits(reach, metric)
     leaves = build_leaves(grid, np.arange(len(Z)))
@@ -51,7 +51,7 @@ def greedy_cover_fast(
 
 
 def _keys(gains: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return one number per row that is lowest for the largest gain, then for the lowest row."""
+    """Return one number per row, ordered by largest gain first, then by lowest row."""
     return (len(gains) - gains) * len(gains) + np.arange(len(gains))
 
 
@@ -82,7 +82,7 @@ def _bound_of(grid: Grid, limits: NDArray[np.float64], leaves: Leaves, span: sli
 
 @kernel
 def _bound(grid: Grid, limits: Any, leaves: Leaves, start: int, stop: int, gains: Any) -> None:
-    """Line 10 for the rows of leaves `start` to `stop`, off the grid alone: no fewer than the ball covers."""
+    """Line 10 for the rows of leaves `start` to `stop`, from the grid alone: at least as many as the ball covers."""
     near, far = np.empty(len(leaves.rows), np.int16), np.empty(len(leaves.rows), np.int16)
     sums, metric = np.empty(LEAF, np.int16), grid.ruler.metric
     for own in range(start, stop):
@@ -140,7 +140,7 @@ def _take(grid: Grid, limit: Any, leaves: Leaves, row: int, near: Any, sums: Any
 
 @kernel
 def _sift(heap: Any, size: int) -> None:
-    """Let the top of the heap sink to its place."""
+    """Move the top of the heap down to its place."""
     at, key = 0, heap[0]
     while 2 * at + 1 < size:
         least = 2 * at + 1
@@ -166,9 +166,9 @@ def _advance(
     balls: int,
     goal: int,
 ) -> Any:
-    """Lines 6-19 for TURNS looks at the top of the heap, or until only `goal` rows are uncovered.
+    """Lines 6-19 for TURNS steps of the heap, or until at most `goal` rows are uncovered.
 
-    Line 11 asks for strictly more, so a tie goes to the lower row number: it has the lower key.
+    Line 11 requires strictly more, so a tie goes to the lower row number, which has the lower key.
     """
     near, far = np.empty(len(leaves.rows), np.int16), np.empty(len(leaves.rows), np.int16)
     sums, total, left = np.empty(LEAF, np.int16), len(limits), leaves.live.sum()
@@ -184,7 +184,7 @@ def _advance(
             heap[0] = heap[size]
         elif (size < 2 or heap[0] < heap[1]) and (size < 3 or heap[0] < heap[2]):  # line 11
             if _take(grid, limits[row], leaves, row, near, sums, owner, balls) != gain:
-                raise RuntimeError("A ball took other rows than were counted: the grid's bracket is wrong.")
+                raise RuntimeError("A ball covered other rows than were counted: the bracket of the grid is wrong.")
             centers[balls], left = row, left - gain
             balls += 1
         _sift(heap, size)

@@ -1,14 +1,15 @@
-"""The table on a grid of 16-bit integers: four times the lanes of float64, and a certified bracket per limit.
+"""The table on a grid of 16-bit integers: four times as many SIMD lanes as float64, and a proven bracket per limit.
 
     Z  ->  to_grid  ->  Grid          limit  ->  bracket  ->  (sure, maybe)
 
-A coarse sum is the sum of the integer gaps between two grid points. For two tame rows
+A coarse sum is the sum of the integer gaps between two grid points. A row is tame if each of its coordinates lies in
+the window of its column. For two tame rows
 
     coarse sum <= sure   implies  sum <= limit            coarse sum > maybe   implies  sum > limit
 
-so only the thin band between is summed in float64. A row with a coordinate outside its column's window (a
-gross outlier) is put on the window's edge and is not tame: that only shortens its gaps, so `maybe` holds for
-it and `sure` does not. Squared gaps keep their upper 16 bits, which loses less than one unit per column.
+so only the narrow band between the two is summed in float64. Any other row (an extreme outlier) is moved to the edge of
+the window: this only shortens its gaps, so `maybe` is valid for it and `sure` is not. Squared gaps keep their upper 16
+bits, which loses less than one unit per column.
 """
 
 from __future__ import annotations
@@ -23,18 +24,18 @@ from onbmacf._base.jit import inlined
 
 TOP = 16383  # the largest coarse sum
 UNIT = 65536.0  # squared steps in one unit of a euclidean coarse sum
-SLACK = 0.01  # steps: far above the rounding errors of all arithmetic on sums up to TOP steps
+SLACK = 0.01  # in steps: far above the rounding error of any arithmetic on sums of up to TOP steps
 TAILS = (0.0, 0.001, 0.01, 0.05)  # shares of a column's values that its window may leave out at either end
-GROSS = 8.0  # leave out more only if it makes the windows this much narrower
-BULK = 0.8  # and if this share of the rows stays inside them
-SAMPLE = 20_000  # rows that the windows are read off
+GROSS = 8.0  # leave out more only if it makes the windows this many times narrower
+BULK = 0.8  # and only if this share of the rows stays inside them
+SAMPLE = 20_000  # rows from which the windows are computed
 
 
 class Ruler(NamedTuple):
-    """What turns a limit into its bracket."""
+    """The values that turn a limit into its bracket."""
 
     step: float  # the length of one grid step
-    error: float  # steps: how far the coarse distance of two tame rows may be from their distance
+    error: float  # in steps: how far the coarse distance of two tame rows can be from their true distance
     columns: int
     metric: int
 
@@ -43,13 +44,13 @@ class Grid(NamedTuple):
     """The rows and their grid points."""
 
     Z: NDArray[np.float64]
-    points: NDArray[np.int16]  # as Z
-    tame: NDArray[np.bool_]  # per row: inside every column's window
+    points: NDArray[np.int16]  # the same shape as Z
+    tame: NDArray[np.bool_]  # per row: whether it lies inside every column's window
     ruler: Ruler
 
 
 def to_grid(Z: NDArray[np.float64], metric: str) -> Grid:
-    """Put the rows on the finest grid whose coarse sums stay within TOP."""
+    """Place the rows on the finest grid whose coarse sums stay within TOP."""
     Z, code = np.require(Z, np.float64, ["C", "W"]), _code(metric)
     points, tame, worst = np.empty(Z.shape, np.int16), np.ones(len(Z), bool), np.zeros(Z.shape[1])
     with np.errstate(over="ignore", invalid="ignore"):
@@ -66,7 +67,7 @@ def to_grid(Z: NDArray[np.float64], metric: str) -> Grid:
 
 
 def grid_window(Z: NDArray[np.float64], metric: str) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
-    """Return where the grid of these rows begins and ends in each column, and its step."""
+    """Return where the grid of these rows starts and ends in each column, and its step."""
     with np.errstate(over="ignore", invalid="ignore"):
         low, high = _windows(Z, _code(metric))
         return low, high, _step(high - low, _code(metric))
@@ -79,7 +80,7 @@ def _code(metric: str) -> int:
 
 
 def _windows(Z: NDArray[np.float64], metric: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return each column's window: its range, or the bulk of it where gross outliers stretch the range."""
+    """Return each column's window: its range, or most of it where extreme outliers stretch the range."""
     lowest, highest = Z.min(axis=0), Z.max(axis=0)
     low, high = lowest, highest
     sample = Z[:: -(-len(Z) // SAMPLE)]
@@ -101,7 +102,7 @@ def _length(gaps: NDArray[np.float64], metric: int) -> float:
 
 
 def _step(widths: NDArray[np.float64], metric: int) -> float:
-    """Return the smallest step that keeps coarse sums within TOP, made one over a whole number below 1.
+    """Return the smallest step that keeps coarse sums within TOP; a step below 1 is made one over a whole number.
 
     The values 0 and 1 of binary columns then lie on the grid and add no error.
     """

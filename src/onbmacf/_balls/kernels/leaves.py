@@ -1,9 +1,9 @@
-"""Rows in leaves of neighbours, each leaf in a box: boxes are skipped or counted whole, the rest is scanned.
+"""Rows grouped into leaves of neighbours, each in a box: boxes are skipped or counted as a whole, the rest is scanned.
 
     Grid, rows  ->  build_leaves  ->  Leaves
 
 A leaf holds the grid points of up to 128 rows column by column, so that one instruction works on many rows.
-Box tests are exact: integer gaps to the nearest (farthest) corner are never above (below) a row's inside.
+Box tests are exact: integer gaps to the nearest (farthest) corner are never above (below) those to a row inside.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from onbmacf._balls.kernels.grid import TOP, Grid, plus
 from onbmacf._base.jit import inlined
 
 LEAF = 128  # rows in a leaf
-GONE = TOP + 1  # coarse sums start here for rows that are covered, and for the empty places of the last leaf
+GONE = TOP + 1  # start value of the coarse sums of covered rows, and of the empty places of the last leaf
 
 
 class Leaves(NamedTuple):
@@ -26,8 +26,8 @@ class Leaves(NamedTuple):
     rows: NDArray[np.int64]  # (leaves, LEAF): row numbers, -1 in empty places
     points: NDArray[np.int16]  # (leaves, features, LEAF)
     gone: NDArray[np.int16]  # (leaves, LEAF): 0 or GONE
-    live: NDArray[np.int64]  # per leaf: rows not gone
-    tame: NDArray[np.bool_]  # per leaf: all rows are
+    live: NDArray[np.int64]  # per leaf: number of rows that are not gone
+    tame: NDArray[np.bool_]  # per leaf: whether all its rows are tame
     low: NDArray[np.int16]  # (features, leaves): the box
     high: NDArray[np.int16]
 

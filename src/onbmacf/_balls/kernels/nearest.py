@@ -1,4 +1,4 @@
-"""The k nearest rows of new points, by the same grid and leaves as the cover: exact, ties to the lower row.
+"""The k nearest rows of new points, with the same grid and leaves as the cover: exact, ties go to the lower row.
 
 Z  ->  NearestRows  ->  rows of the k nearest, nearest first, per point
 """
@@ -24,7 +24,7 @@ class NearestRows:
     def __init__(self, Z: NDArray[np.float64]) -> None:
         grid = to_grid(Z, "euclidean")
         self._low, self._high, self._step = grid_window(grid.Z, "euclidean")
-        # A new point may lie half a step off the grid in every column, and so may a row.
+        # A new point can be half a step off the grid in every column, and so can a row.
         error = float(np.sqrt(Z.shape[1])) + SLACK
         self._grid = grid._replace(ruler=Ruler(grid.ruler.step, error, Z.shape[1], grid.ruler.metric))
         self._leaves = build_leaves(grid, np.arange(len(Z)))
@@ -54,7 +54,7 @@ def _nearest_rows(grid: Grid, leaves: Leaves, points: Any, coarse: Any, start: i
 
 @kernel
 def _nearest_of(grid: Grid, leaves: Leaves, z: Any, point: Any, near: Any, sums: Any, totals: Any, rows: Any) -> None:
-    """Keep the smallest sums met so far in order; boxes and rows that cannot be below the last are skipped."""
+    """Keep the smallest sums so far in order; skip boxes and rows that cannot be below the last one."""
     totals[:] = np.inf
     maybe, last = np.int16(TOP), len(totals) - 1
     closest = near.argmin()
@@ -76,7 +76,7 @@ def _nearest_of(grid: Grid, leaves: Leaves, z: Any, point: Any, near: Any, sums:
 
 @kernel
 def _insert(totals: Any, rows: Any, total: float, row: int) -> None:
-    """Put a sum and its row where they belong, dropping the last."""
+    """Insert a sum and its row in order, dropping the last."""
     at = len(totals) - 1
     while at > 0 and (total < totals[at - 1] or (total == totals[at - 1] and row < rows[at - 1])):
         totals[at], rows[at] = totals[at - 1], rows[at - 1]

@@ -1,8 +1,8 @@
-"""Distances as the kernels compare them: the running sum (or maximum) before any root is taken.
+"""Distances as the kernels compare them: the running sum (or maximum), before any square root.
 
     manhattan  sum |a - b|        euclidean  sum (a - b)^2        chebyshev  max |a - b|
 
-Columns are taken left to right, as the plain algorithm does, so each sum has the plain algorithm's bits.
+Columns are added left to right, as in the plain algorithm, so every sum is equal to the plain one bit for bit.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def to_limits(reach: NDArray[np.float64], metric: str) -> NDArray[np.float64]:
     """Return the largest sum inside each ball: a row is covered where `sum <= limit`.
 
     That is `distance < reach`, or `distance == 0` where reach is 0. Roots are correctly rounded and monotone,
-    so the largest square whose root is below `reach` lies within a few steps of its square.
+    so the largest square whose root is below `reach` is within a few floating-point steps of its square.
     """
     below = np.nextafter(reach, 0.0)
     if metric != "euclidean":

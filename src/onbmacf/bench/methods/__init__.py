@@ -1,9 +1,9 @@
-"""The compared methods. REGISTRY is the only list of them: one line adds one.
+"""The compared methods. REGISTRY is the only list of them; a new method adds one line.
 
     name  ->  create  ->  Method (fit, explain)
 
-A method's module is imported when it is first made, so that torch and dice-ml are needed only by those that use
-them.
+The module of a method is imported when the method is created, so torch and dice-ml are needed only by the methods
+that use them.
 """
 
 from collections.abc import Mapping
@@ -17,15 +17,18 @@ from onbmacf.errors import ParameterError
 
 @dataclass(frozen=True)
 class Entry:
-    """Where a method lives, what its constructor is given, and which other code of the package decides it."""
+    """The module and class of a method, its options, and which other code of the package its results depend on."""
 
     module: str
     class_name: str
     options: Mapping[str, Any] = field(default_factory=dict)
-    also: tuple[str, ...] = ()  # files of the package, as patterns
+    also: tuple[str, ...] = ()  # patterns of files of the package
 
 
-OWN_CODE = ("*.py", "_*/**/*.py")  # the method: the public modules and all private packages, kernels included
+OWN_CODE = (
+    "*.py",
+    "_*/**/*.py",
+)  # this package's method: the public modules and all private packages
 REGISTRY: dict[str, Entry] = {
     "CEM": Entry("onbmacf.bench.methods.cem", "CEM"),
     "CEM-VAE": Entry("onbmacf.bench.methods.cem", "CEM", {"autoencoder_weight": 1.0}),

@@ -1,4 +1,4 @@
-"""What the gradient methods share: the best row so far per factual, and training of small auto-encoders."""
+"""Code shared by the gradient methods: the best row so far per factual, and the training of small auto-encoders."""
 
 from collections.abc import Callable, Iterable
 
@@ -14,15 +14,15 @@ Lines = NDArray[np.intp]
 
 
 def torch_module(model: Model) -> nn.Module:
-    """Return the torch module of a network: rows to two scores."""
+    """Return the torch module of a network, from rows to two scores."""
     module = getattr(model, "module", None)
     if module is None:
-        raise ParameterError(f"this method follows gradients: it needs a torch network, got {type(model).__name__}.")
+        raise ParameterError(f"this method uses gradients and needs a torch network, got {type(model).__name__}.")
     return module
 
 
 class BestRows:
-    """Per factual, the cheapest valid row with the target label that a search has passed."""
+    """Per factual, the cheapest valid row with the target label that a search has visited."""
 
     def __init__(self, task: Task, model: Model, Z: Matrix) -> None:
         self.task, self.model, self.Z = task, model, Z
@@ -47,7 +47,7 @@ class BestRows:
         return np.flatnonzero(np.isinf(self.costs))
 
     def found(self) -> list[Found]:
-        """Return the rows, None where nothing flipped."""
+        """Return the rows, or None where no row flipped."""
         return [None if np.isinf(cost) else row for row, cost in zip(self.rows, self.costs, strict=True)]
 
 
@@ -74,7 +74,7 @@ def kl_to_normal(
     center: float | torch.Tensor = 0.0,
     scale: float | torch.Tensor = 1.0,
 ) -> torch.Tensor:
-    """Return the divergence of each Gaussian line from N(center, scale squared)."""
+    """Return the KL divergence of each Gaussian from N(center, scale squared), line by line."""
     scale = torch.as_tensor(scale, dtype=mean.dtype)
     terms = (log_variance.exp() + (mean - center) ** 2) / scale**2 - 1.0 - log_variance + 2 * scale.log()
     return 0.5 * terms.sum(dim=1)

@@ -2,14 +2,14 @@
 
 Minimise c * max(other score - target score, -kappa) + beta * L1 + squared L2 (+ gamma * squared reconstruction
 error of an auto-encoder: the CEM-VAE row of the paper's tables) by FISTA, with a binary search for c per
-factual. Of the flipping rows passed, the one of least beta * L1 + squared L2 counts.
+factual. Of the flipping rows visited, the one with the smallest beta * L1 + squared L2 is returned.
 
-Numbers are CARLA's: kappa 0.1, beta 0.9, 9 values of c from 10, 100 iterations each, step 0.01 falling as a
-square root. Not copied: a soft threshold of beta instead of step * beta, the all-zero answer of a failed search,
-and changes upwards only ("absent" means 0 in the paper's images; in a scaled table 0 is just the minimum).
-Categories are rounded before the network is asked.
+The parameters are CARLA's: kappa 0.1, beta 0.9, 9 values of c starting at 10, 100 iterations each, a step of 0.01 with
+square-root decay. Not copied: a soft threshold of beta instead of step * beta, the all-zero answer of a failed search,
+and upward changes only ("absent" means 0 in the paper's images; in a scaled table 0 is just the minimum).
+Categories are rounded before the network is called.
 
-Immutables: the paper knows none; ignored. Only the auto-encoder's training is random.
+Immutables: not part of the method's paper; ignored. Only the auto-encoder's training is random.
 """
 
 from dataclasses import dataclass, field
@@ -39,7 +39,7 @@ class CEM:
     autoencoder_: nn.Module | None = field(init=False)
 
     def fit(self, task: Task, model: Model, seed: int) -> "CEM":
-        """Train the auto-encoder if it has a weight."""
+        """Train the auto-encoder if its weight is not 0."""
         torch_module(model)
         self.task_, self.model_ = task, model
         self.autoencoder_ = _autoencoder(task, seed) if self.autoencoder_weight else None

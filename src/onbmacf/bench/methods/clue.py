@@ -1,13 +1,13 @@
 """CLUE (Antoran et al., 2021): a nearby row, made by a VAE, that the network is more certain about.
 
-Minimise entropy of the network's answer + 4 / columns * Manhattan distance over the latent code of a
-variational auto-encoder, from the factual's own code. CLUE asks for certainty, not for another label: of the
-rows passed, the nearest that happens to flip counts, as in CARLA. Low success is therefore in its nature.
+Minimise the entropy of the network's prediction + 4 / columns * Manhattan distance over the latent code of a
+variational auto-encoder, starting at the factual's own code. CLUE looks for certainty, not for another label: as in
+CARLA, the nearest visited row that happens to flip is returned. A low success rate is therefore expected.
 
-Numbers are CARLA's: VAE width 10, depth 3, 12 latent dimensions; Adam with step 0.5. All 400 steps are taken, and
-the VAE is trained for a fixed number of steps instead of one epoch (which leaves a small table unlearned).
+The parameters are CARLA's: VAE width 10, depth 3, 12 latent dimensions; Adam with step 0.5. All 400 steps are taken,
+and the VAE is trained for a fixed number of steps instead of one epoch (too little training for a small table).
 
-Immutables: the paper knows none; ignored. Only the VAE's training is random.
+Immutables: not part of the method's paper; ignored. Only the VAE's training is random.
 """
 
 from dataclasses import dataclass, field
@@ -22,7 +22,7 @@ from onbmacf.bench.protocol import Found, Matrix, Model, Task
 WIDTH, DEPTH, LATENT = 10, 3, 12
 TRAINING_STEPS = 4000
 ITERATIONS, LEARNING_RATE = 400, 0.5
-DISTANCE_WEIGHT = 4.0  # per column
+DISTANCE_WEIGHT = 4.0  # divided by the number of columns
 
 
 @dataclass
@@ -42,7 +42,7 @@ class CLUE:
         return self
 
     def explain(self, Z: Matrix, n: int = 1) -> list[Found]:
-        """Return the nearest flipping row that the search has passed."""
+        """Return the nearest flipping row that the search has visited."""
         module, lines = torch_module(self.model_), np.arange(len(Z))
         best, start = BestRows(self.task_, self.model_, Z), torch.tensor(Z)
         code = self.vae_.encode(start)[0].detach().requires_grad_()
@@ -71,7 +71,7 @@ class VAE:
         return mean, log_variance.clamp(-10.0, 10.0)
 
     def decode(self, code: torch.Tensor) -> torch.Tensor:
-        """Return the rows that codes stand for."""
+        """Return the rows that the codes decode to."""
         return self.decoder(code)
 
     def loss(self, rows: torch.Tensor) -> torch.Tensor:

@@ -1,15 +1,15 @@
-"""CRUDS (Downs et al., 2020): move only the part of a row's latent code that tells the label.
+"""CRUDS (Downs et al., 2020): move only the part of a row's latent code that determines the label.
 
-A conditional-subspace VAE (Klys et al., 2018) splits a row's code into z, from which an adversary cannot tell
+A conditional-subspace VAE (Klys et al., 2018) splits a row's code into z, from which an adversary cannot predict
 the label, and w, whose prior depends on it. The search moves w alone, by gradient, until the decoded row has the
-target label: cross-entropy + 0.001 * Manhattan distance. The cheapest flipping row passed counts.
+target label: cross-entropy + 0.001 * Manhattan distance. The cheapest flipping row visited is returned.
 
-Numbers are CARLA's: layers 16 and 8, w of size 2, loss weights 40 (reconstruction), 0.2 and 1 (divergence of z and
-w), 110 (entropy) and 100 (adversary); RMSprop, step 0.008, 2,000 iterations. Differences: trained for a fixed number of
-steps rather than 5 epochs, on the model's labels (what is explained is the model) rather than the true ones.
+The parameters are CARLA's: layers 16 and 8, w of size 2, loss weights 40 (reconstruction), 0.2 and 1 (divergence of z
+and w), 110 (entropy) and 100 (adversary); RMSprop, step 0.008, 2,000 iterations. Differences: trained for a fixed
+number of steps rather than 5 epochs, on the model's labels (the model is what is explained) rather than the true ones.
 
-Immutables: kept. The VAE knows the mutable columns only; the factual's immutable ones go beside its output.
-Only the VAE's training is random.
+Immutables: kept. The VAE is trained on the mutable columns only; the factual's immutable columns are added to its
+output. Only the VAE's training is random.
 """
 
 from dataclasses import dataclass, field
@@ -49,7 +49,7 @@ class CRUDS:
         return self
 
     def explain(self, Z: Matrix, n: int = 1) -> list[Found]:
-        """Return the cheapest flipping row that the search has passed."""
+        """Return the cheapest flipping row that the search has visited."""
         best, start = BestRows(self.task_, self.model_, Z), torch.tensor(Z)
         labels = torch.full((len(Z),), 1 - self.task_.target)
         (code, _), (subspace, _) = self.vae_.encode(start[:, self.mutable_], labels)
@@ -91,7 +91,7 @@ class CSVAE:
         )
 
     def decode(self, code: torch.Tensor, subspace: torch.Tensor) -> torch.Tensor:
-        """Return the rows that codes stand for."""
+        """Return the rows that the codes decode to."""
         return self.decoder(torch.cat([code, subspace], dim=1))
 
     def train(self, rows: torch.Tensor, labels: torch.Tensor) -> None:

@@ -1,11 +1,11 @@
-"""DiCE (Mothilal, Sharma, Tan, 2020) by its own package, dice-ml: the random method.
+"""DiCE (Mothilal, Sharma, Tan, 2020) from its own package, dice-ml: the random method.
 
 It draws new values for one feature, then two, ... until enough rows flip, and then pulls each number back towards
-the factual (`posthoc_sparsity_algorithm="binary"`: the linear one may hang). It works on raw rows; ordinals and
-binaries are categories to it. Its rounding may leave the data's range by the last decimal: clipped.
+the factual (`posthoc_sparsity_algorithm="binary"`: the linear one may hang). It works on raw rows and treats ordinal
+and binary features as categories. Its rounding can exceed the data's range in the last decimal; these are clipped.
 
 Immutables: all features may vary, as in CARLA's benchmark. dice-ml draws from the global generators of Python
-and NumPy: they are seeded per factual and put back afterwards.
+and NumPy: they are seeded per factual and restored afterwards.
 """
 
 import contextlib
@@ -33,7 +33,7 @@ class DiCE:
     seed_: int = field(init=False)
 
     def fit(self, task: Task, model: Model, seed: int) -> "DiCE":
-        """Hand the table and the model over to dice-ml."""
+        """Pass the table and the model to dice-ml."""
         dice_ml = _dice_ml()
         self.task_, self.seed_ = task, seed
         names = [str(name) for name in task.table.columns]
@@ -73,7 +73,7 @@ class DiCE:
 
 
 class RawModel:
-    """The benchmark's model as dice-ml wants it: raw frames in, two probabilities out."""
+    """The benchmark's model in the form that dice-ml needs: raw frames in, two probabilities out."""
 
     def __init__(self, task: Task, model: Model) -> None:
         self.task, self.model = task, model
@@ -89,7 +89,7 @@ class RawModel:
 
 
 def _encode(task: Task, rows: pd.DataFrame) -> Matrix:
-    """Return rows as dice-ml writes them (numbers and levels sometimes as text or objects) encoded."""
+    """Encode rows as dice-ml returns them: numbers and levels are sometimes text or objects."""
     table = pd.DataFrame(index=range(len(rows)))
     for feature in task.schema.features:
         values = rows[str(feature.name)].to_numpy()
@@ -122,7 +122,7 @@ def _global_seed(seed: int) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """dice-ml prints progress bars, notes and pandas warnings."""
+    """Suppress the progress bars, messages and pandas warnings of dice-ml."""
     import warnings
 
     with (

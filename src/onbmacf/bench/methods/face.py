@@ -1,12 +1,12 @@
 """FACE (Poyiadzi et al., 2020): the nearest target row along paths through the data.
 
 Rows are nodes; an edge joins close rows (`epsilon`: within a radius; `knn`: among the k nearest) and costs its
-length. The counterfactual is the row labelled as the target with the cheapest path from the factual. The radii
+length. The counterfactual is the row with the target label that has the cheapest path from the factual. The radii
 and ks are CARLA's, tried in turn until one reaches a target row; two wider radii follow them, because with
-one-hot columns no edge shorter than 1.41 reaches another category. Dense regions are favoured by the edges
-being short: the paper's extra density weight, whose form it leaves to the user, is 1.
+one-hot columns no edge shorter than 1.41 reaches another category. Dense regions are favoured because their
+edges are short; the paper's additional density weight, whose form it leaves to the user, is 1.
 
-Immutables: the paper's condition on edges: only rows with the factual's own immutable values are nodes. CARLA
+Immutables: kept by the paper's condition on edges: only rows with the factual's immutable values are nodes. CARLA
 keeps 15 % of the rows and one immutable; neither is needed. Nothing is random.
 """
 
@@ -34,7 +34,7 @@ class FACE:
     labels_: Labels = field(init=False)
 
     def fit(self, task: Task, model: Model, seed: int) -> "FACE":
-        """Label the rows; graphs are made per group of equal immutables, when asked for."""
+        """Label the rows. Graphs are built later, one per group of equal immutables."""
         self.task_, self.labels_ = task, model.label_of(task.Z)
         return self
 
@@ -73,7 +73,7 @@ class FACE:
 
 
 def _no_zeros(edges: Any) -> Any:
-    """Duplicates are joined at no cost, which the path search would read as not joined."""
+    """Replace the zero length of edges between duplicates, which the path search would read as no edge."""
     edges.data = np.maximum(edges.data, 1e-12)
     return edges
 
@@ -89,7 +89,7 @@ def _nearest_target(edges: Any, is_target: NDArray[np.bool_], sources: list[int]
 
 
 def _groups(values: Matrix) -> list[NDArray[np.intp]]:
-    """Return the lines that share their values, group by group."""
+    """Return the groups of lines that have the same values."""
     if values.shape[1] == 0:
         return [np.arange(len(values))] if len(values) else []
     group = np.unique(values, axis=0, return_inverse=True)[1].ravel()

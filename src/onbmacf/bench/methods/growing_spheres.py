@@ -1,12 +1,12 @@
-"""Growing Spheres (Laugel et al., 2018): the nearest enemy among points drawn in ever wider shells.
+"""Growing Spheres (Laugel et al., 2018): the nearest enemy among points drawn in growing shells.
 
 Draw points uniformly in a ball around the factual; while some are enemies (labelled as the target), halve the
-ball. Then draw in shells of that width, outwards, until an enemy appears; take the nearest. Last, the paper's
-feature selection: put back the smallest remaining difference as long as the label stays the target.
+ball. Then draw in shells of that width, outwards, until an enemy appears; take the nearest. Finally, the paper's
+feature selection: revert the smallest remaining difference as long as the label stays the target.
 
-The paper knows only numbers. Here another category is a difference of 1: a point of radius r may hold at most
-r * r of them, and its numbers share the rest of the radius. CARLA instead flips categories by a coin at any
-radius and leaves out the feature selection; its shell width of 0.2 and 1,000 points per shell are kept.
+The paper covers only numbers. Here another category is a difference of 1: a point of radius r may hold at most
+r * r of them, and its numbers share the rest of the radius. CARLA instead flips categories at random at any
+radius and omits the feature selection; its shell width of 0.2 and 1,000 points per shell are kept.
 
 Immutables: kept, as in CARLA. Points are clipped to the data's range.
 """
@@ -40,7 +40,7 @@ class GrowingSpheres:
         return self
 
     def explain(self, Z: Matrix, n: int = 1) -> list[Found]:
-        """Return one counterfactual per factual, or None when the shells have passed every corner."""
+        """Return one counterfactual per factual, or None when the shells have gone beyond every corner."""
         return [self._explain_one(z, np.random.default_rng([self.seed_, row])) for row, z in enumerate(Z)]
 
     def _explain_one(self, z: Matrix, random: np.random.Generator) -> Found:
@@ -70,7 +70,7 @@ class GrowingSpheres:
         return nearest
 
     def _sparse(self, z: Matrix, enemy: Matrix) -> Matrix:
-        """Put features back, smallest difference first, until that would lose the label."""
+        """Revert features, smallest difference first, until that would lose the label."""
         blocks = self.task_.blocks
         differences = feature_differences(z[np.newaxis], enemy[np.newaxis], blocks)[0]
         for position in np.argsort(differences, kind="stable"):

@@ -1,10 +1,10 @@
 """NICE (Brughmans, Leyman, Martens, 2023): nearest instance counterfactual explanations, for sparsity.
 
-Take the nearest row (HEOM: numbers by range, categories 0 or 1) that the model gives the target label and
+Take the nearest row (HEOM: numbers by range, categories 0 or 1) to which the model gives the target label and
 whose true label it is. From the factual, copy that row's features one at a time, each time the one that
 raises the target's probability most, until the label flips. Ties go to the lower row and the earlier feature.
 
-Immutables: the paper knows none; ignored. Nothing is random.
+Immutables: not part of the method's paper; ignored. Nothing is random.
 """
 
 from dataclasses import dataclass, field

@@ -1,6 +1,6 @@
-"""ONB-MACF as a user of the package would call it: raw rows, the schema, and a model that is a black box.
+"""ONB-MACF as a user of the package would call it: raw rows, the schema, and the model as a black box.
 
-Immutables: kept, unless the method reports that it had to release them; `remarks_` says so per factual.
+Immutables: kept unless the method reports that they were released; `remarks_` records this per factual.
 Nothing is random.
 """
 

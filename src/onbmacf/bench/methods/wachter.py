@@ -1,12 +1,12 @@
-"""Wachter, Mittelstadt and Russell (2017): the nearest point that the network gives the target label.
+"""Wachter, Mittelstadt and Russell (2017): the nearest point to which the network gives the target label.
 
 Minimise cross-entropy to the target + weight * Manhattan distance by Adam, first with a large weight and, for
-the factuals that did not flip, with ever smaller ones: the paper's "find the largest weight on distance that
+the factuals that did not flip, with smaller and smaller ones: the paper's "find the largest weight on distance that
 still flips". The step and the 1,000 iterations per weight are CARLA's; its weight goes negative and its
 clamp to the data's range has no effect: neither is copied. As there, categories are rounded before the network is
-asked; the gradient passes straight through the rounding.
+called; the gradient passes straight through the rounding.
 
-Immutables: the paper knows none; ignored. Nothing is random.
+Immutables: not part of the method's paper; ignored. Nothing is random.
 """
 
 from dataclasses import dataclass, field
@@ -36,7 +36,7 @@ class Wachter:
         return self
 
     def explain(self, Z: Matrix, n: int = 1) -> list[Found]:
-        """Return the nearest flipping row passed at the largest weight that flips."""
+        """Return the nearest flipping row visited at the largest weight that flips."""
         best = BestRows(self.task_, self.model_, Z)
         for weight in WEIGHTS:
             open_ = best.is_open()
