@@ -59,7 +59,7 @@ def markdown(results):
         f"{about(results['machine'])}\n",
         "Made by `make speed`; what was measured and how to read it is in [README.md](README.md).\n",
         "## Ratios and limits\n",
-        table(["what", "measured", "aim"], [[r["what"], shown(r["value"], 1), r["aim"]] for r in results["ratios"]]),
+        table(["what", "measured", "target"], [[r["what"], shown(r["value"], 1), r["aim"]] for r in results["ratios"]]),
         "## The cover\n",
         cover_table(results["cover"]),
         "## Complete datasets, with the network\n",
