@@ -95,7 +95,11 @@ def _features(answers: Explanations, schema: Schema) -> list[str]:
     counted = counted[counted["count"] > 0].head(MOST_NAMED)
     if not len(counted):
         return []
-    parts = [f"{line.feature} ({_percent(line.share)} of counterfactuals{_way(line)})" for line in counted.itertuples()]
+    of_what = [" of counterfactuals", *[""] * (len(counted) - 1)]  # once is enough
+    parts = [
+        f"{line.feature} (in {_percent(line.share)}{of}{_way(line)})"
+        for line, of in zip(counted.itertuples(), of_what, strict=True)
+    ]
     text = (
         f"The most changed features are {_listed(parts)}."
         if len(parts) > 1
