@@ -1,6 +1,6 @@
-"""Summaries of many explanations: which features change decisions, and which groups carry the burden.
+"""What many explanations say together: which features change decisions, and who bears the burden.
 
-    Explanations  ->  one plain frame per table  ->  sentences
+    Explanations  ->  one plain frame per question  ->  sentences
 
 >>> from onbmacf import ONBMACF, Schema, audit
 >>> from onbmacf.datasets import load_heart
@@ -11,7 +11,7 @@
 >>> audit.changes_by_feature(answers, schema)["feature"].head(2).tolist()
 ['tobacco', 'ldl']
 
-Counts are over counterfactuals. Burden and releases are over rows and use each row's first counterfactual.
+Counts are over counterfactuals; burden and releases are over rows, by each row's first counterfactual.
 """
 
 from onbmacf.audit.changes import changes_by_feature, pair_matrix, pairs, semifactual_distances, single_changes

@@ -1,10 +1,10 @@
-"""Plots of a cover, of single explanations, of an audit and of methods (extra `plot`: matplotlib).
+"""Pictures of a cover, of single explanations, of an audit and of methods (extra `plot`: matplotlib).
 
-    results already computed  ->  one function per plot  ->  Axes
+    numbers already computed  ->  one function per picture  ->  Axes
 
-Every function takes `ax=None` and returns the Axes; none shows or saves the plot. The colours are Okabe and Ito's:
-most colour-blind readers can distinguish them, and each is paired with a hatch, a marker or a line style, so that
-prints in grey are readable too. Names and labels come from tables: they are drawn as text, never as formulas.
+Every function takes `ax=None` and returns the Axes; none shows or saves. Colours are Okabe and Ito's, told apart by
+most colour-blind readers, and each is paired with a hatch, a marker or a line style, so that grey prints read as well.
+Names and labels come from tables: they are drawn as text, never as formulas.
 """
 
 from onbmacf.plots._audit import AXIS_NAMES, burden, change_frequencies, pair_heatmap

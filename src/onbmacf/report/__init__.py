@@ -1,8 +1,8 @@
-"""One document about a model: the frames and plots of an audit as HTML or Markdown (extra `report`).
+"""One document about a model: an audit's frames and pictures as HTML or Markdown (extra `report`).
 
     explainer, answers  ->  audit_report  ->  Report (one dict)  ->  templates  ->  one self-contained file
 
-The HTML file needs no network and runs no scripts; every value of the table is treated as data and shown as text.
+The HTML file needs no network and runs no scripts; every value of the table is data and is shown as text.
 """
 
 from onbmacf.report.content import About, audit_report
