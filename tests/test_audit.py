@@ -1,6 +1,5 @@
 """The audit's frames against counting by hand over the single explanations."""
 
-from dataclasses import fields as fields_of
 from dataclasses import replace
 from itertools import combinations
 
@@ -41,14 +40,13 @@ def made_of(changed, relaxations=None, factual=None, groups=None):
         "distance": np.arange(1.0, n + 1),
         "semifactual_distance": np.full(n, np.nan),
     }
-    for field in fields_of(batch):  # whatever else a batch holds, one entry per line
-        held = getattr(batch, field.name)
-        fields.setdefault(field.name, None if held is None else np.repeat(np.asarray(held)[:1], n, axis=0))
+    for name, held in batch._asdict().items():  # whatever else a batch holds, one entry per line
+        fields.setdefault(name, None if held is None else np.repeat(np.asarray(held)[:1], n, axis=0))
     fields["semifactual_values"] = fields["values"]
     statuses = np.full(len(rows), "found", dtype=object)
     return replace(
         answers, rows=rows, labels=np.zeros(len(rows)), statuses=statuses, reasons=np.full(len(rows), ""),
-        batch=replace(batch, **fields),
+        batch=batch._replace(**fields),
     )  # fmt: skip
 
 
@@ -144,6 +142,8 @@ def test_the_findings_say_which_immutable_features_were_released_or_that_all_are
         "For 1 of 2 rows (50 %), counterfactuals were found only after the immutable features (c) were" in text
         for text in audit.findings(answers, schema)
     )
+    rules = audit.findings(made_of([[0, 0, 1]], ["rules"]), schema)
+    assert not any("immutable" in text for text in rules)  # the rules were released, and c with them
     kept = made_of([[1, 0, 0]])
     assert "Every row with a counterfactual has one that keeps the immutable features (c)." in audit.findings(
         kept, schema

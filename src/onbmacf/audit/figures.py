@@ -110,6 +110,13 @@ def is_released(answers: Explanations) -> Flags:
     return np.asarray(released_lines[first], dtype=bool)
 
 
+def keeps_immutables(answers: Explanations, schema: Schema) -> bool:
+    """Return whether no row's first counterfactual changes an immutable feature, for whatever reason."""
+    first = first_lines(answers)
+    is_immutable = np.isin(np.array(answers.rows.columns, dtype=object), list(schema.immutable))
+    return not answers.batch.changed[first[first >= 0]][:, is_immutable].any()
+
+
 def _check_same(answers: Explanations, schema: Schema) -> None:
     if set(schema.names) != set(answers.rows.columns):
         raise ParameterError("the schema does not describe the columns of these explanations.")

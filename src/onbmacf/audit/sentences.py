@@ -10,7 +10,7 @@ import pandas as pd
 
 from onbmacf._text.wording import quoted, shown
 from onbmacf.audit.changes import changes_by_feature, pairs, semifactual_distances, single_changes
-from onbmacf.audit.figures import overview, released
+from onbmacf.audit.figures import keeps_immutables, overview, released
 from onbmacf.explanation import Explanations
 from onbmacf.schema import Schema
 
@@ -58,7 +58,7 @@ def _released(answers: Explanations, schema: Schema) -> list[str]:
     n_asked, n_released = int(figures["asked"]), int(figures["released"])
     if not n_released:
         kept = f"Every row with a counterfactual has one that keeps the immutable features ({names})."
-        return [kept] if figures["found"] else []
+        return [kept] if figures["found"] and keeps_immutables(answers, schema) else []
     counts = [f"{line.feature} for {line.n_rows:,}" for line in released(answers, schema).itertuples() if line.n_rows]
     changed = f"; they change {_listed(counts)}" if counts else ""
     return [
