@@ -10,9 +10,9 @@ import pandas as pd
 
 from onbmacf._base.checks import listed
 from onbmacf._text.formats import as_csv, as_markdown
-from onbmacf._text.wording import quoted, shown, visible
+from onbmacf._text.wording import COLUMNS, lines, shown, visible
 from onbmacf.errors import ParameterError
-from onbmacf.explanation import Counterfactual, Explanation, Explanations, Semifactual
+from onbmacf.explanation import Counterfactual, Explanation, Explanations
 
 SUFFIXES = {".csv": "csv", ".json": "json", ".txt": "sentences", ".md": "markdown"}
 
@@ -74,8 +74,7 @@ def _sentences(answers: Explanations) -> str:
 
 
 def _markdown(answers: Explanations) -> str:
-    frame = pd.DataFrame(_lines(answers), columns=["row", "from", "to", "changes", "distance", "even if"])
-    return as_markdown(frame)
+    return as_markdown(pd.DataFrame(_lines(answers), columns=list(COLUMNS)))
 
 
 def _table(answers: Explanations, width: int | None) -> str:
@@ -85,7 +84,7 @@ def _table(answers: Explanations, width: int | None) -> str:
 
     console = Console(width=width)
     table = Table()
-    for name in ("row", "from", "to", "changes", "distance", "even if"):
+    for name in COLUMNS:
         table.add_column(name, justify="right" if name in ("row", "distance") else "left", overflow="fold")
     for line in _lines(answers):
         table.add_row(*(Text(visible(cell)) for cell in line))
@@ -95,21 +94,7 @@ def _table(answers: Explanations, width: int | None) -> str:
 
 
 def _lines(answers: Explanations) -> list[list[str]]:
-    lines = []
-    for answer in answers:
-        name = shown(answer.factual.name)
-        if not answer.counterfactuals:
-            lines.append([name, quoted(answer.label), "", f"{answer.status}: {answer.reason}", "", ""])
-        for found in answer.counterfactuals:
-            even_if = "" if found.semifactual is None else _arrows(found.semifactual)
-            lines.append(
-                [name, quoted(answer.label), quoted(found.label), _arrows(found), f"{found.distance:.3g}", even_if]
-            )
-    return lines
-
-
-def _arrows(found: Counterfactual | Semifactual) -> str:
-    return "; ".join(f"{n}: {shown(found.factual[n])} \u2192 {shown(found.values[n])}" for n in found.changed)
+    return [line for answer in answers for line in lines(answer)]
 
 
 def _record(answer: Explanation) -> dict[str, Any]:
