@@ -35,8 +35,6 @@ def run(
 
     Example: onbmacf bench run --data-dir data --datasets irish,saheart --methods NICE,ONB-MACF --jobs 2
     """
-    from onbmacf.bench.run import run as run_cells
-
     cells = _cells(
         _chosen("datasets", datasets),
         _chosen("methods", methods),
@@ -46,12 +44,7 @@ def run(
         target=0 if reverse else 1,
         paper_sizes=paper_sizes,
     )
-    say = lambda line: typer.echo(line, err=True)  # noqa: E731
-    try:
-        run_cells(cells, folder, data_dir=data_dir, jobs=jobs, time_limit=time_limit, retry=retry, say=say)
-    except KeyboardInterrupt:
-        typer.echo("Stopped; what is done is kept. The same command goes on.", err=True)
-        raise typer.Exit(130) from None
+    _run(cells, folder, data_dir=data_dir, jobs=jobs, time_limit=time_limit, retry=retry)
     if not _conclude(folder) and strict:
         raise typer.Exit(1)
 
@@ -90,6 +83,17 @@ def _cells(datasets: list[str], methods: list[str], **settings: Any) -> "list[Ce
     from onbmacf.bench.cells import Cell
 
     return [Cell(dataset, method, **settings) for dataset in datasets for method in methods]
+
+
+def _run(cells: "list[Cell]", folder: Path, **settings: Any) -> None:
+    """Run cells, with progress on stderr; Ctrl-C is one line and exit code 130."""
+    from onbmacf.bench.run import run as run_cells
+
+    try:
+        run_cells(cells, folder, say=lambda line: typer.echo(line, err=True), **settings)
+    except KeyboardInterrupt:
+        typer.echo("Stopped. Finished cells are kept; the same command continues from there.", err=True)
+        raise typer.Exit(130) from None
 
 
 def _conclude(folder: Path) -> bool:
