@@ -1,4 +1,4 @@
-"""Bad input is one line that says what and how to mend it, and exit code 2."""
+"""Bad input is one line that says what is wrong and how to fix it, and exit code 2."""
 
 import os
 import sys
@@ -37,8 +37,8 @@ BAD = {
     "format of a file": (["explain", "--out", "a.xyz"], "a.xyz does not say which"),
     "unknown command": (["explan"], "No such command 'explan'"),
     "unknown option": (["explain", "--nonsense"], "--nonsense"),
-    "model file": (["explain", "people.csv", "--model", "gone.onnx"], "gone.onnx: there is no such file"),
-    "model kind": (["explain", "people.csv", "--model", "people.csv"], "give module:callable or a file ending in"),
+    "model file": (["explain", "people.csv", "--model", "gone.onnx"], "there is no model file gone.onnx"),
+    "model kind": (["explain", "people.csv", "--model", "people.csv"], "people.csv is not a model: give module:name or a file ending in"),
     "model module": (["explain", "people.csv", "--model", "nowhere:f"], "cannot import 'nowhere'"),
     "model name": (["explain", "people.csv", "--model", "json:dmps"], "'json' has no 'dmps'.*'dumps'"),
     "pickle": (["explain", "people.csv", "--model", "m.pkl"], "is a pickle.*--trust-pickle"),

@@ -15,6 +15,7 @@ except ImportError as error:  # pragma: no cover - depends on the installation
 from onbmacf import __version__
 from onbmacf.bench.cli import app as bench_app
 from onbmacf.cli import audit, explain, maps
+from onbmacf.cli.options import in_options
 from onbmacf.cli.terminal import plain_warnings, say, show, survive_any_text
 from onbmacf.errors import OnbmacfError
 
@@ -57,13 +58,13 @@ def demo(
 
     Example: onbmacf demo --people 3 --n 2
     """
-    from onbmacf.demo import demo_text, run_demo
+    from onbmacf.cli.demo import demo_text, run_demo
 
     show(demo_text(run_demo(people, n)))
 
 
 def main() -> None:
-    """Run the command line; an error that is the caller's to mend becomes one line and exit code 2."""
+    """Run the command line; an error that the caller can fix becomes one line and exit code 2."""
     survive_any_text()
     plain_warnings()
     debug = "--debug" in sys.argv
@@ -86,7 +87,7 @@ def _told(error: Exception) -> int:
     if isinstance(error, _UsageError):
         words = error.format_message() or "a command is missing: see --help."
     elif isinstance(error, OnbmacfError | ImportError | OSError):
-        words = str(error)
+        words = in_options(str(error))
     else:
         say(f"onbmacf: unexpected {type(error).__name__}: {error} (--debug shows where)")
         return 1

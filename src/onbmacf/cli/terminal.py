@@ -6,6 +6,7 @@ import warnings
 from typing import Any
 
 from onbmacf._text.wording import visible
+from onbmacf.cli.options import in_options
 
 EVERY = 2.0  # seconds between two lines of progress
 
@@ -64,4 +65,4 @@ def _ours() -> Any:
 
 
 def _as_line(message: Any, *_: Any, **__: Any) -> None:
-    say(f"note: {message}")
+    say(f"note: {in_options(str(message))}")
