@@ -1,6 +1,6 @@
 """The command line: words and files in, one library call, text and files out. No heavy import until a command runs.
 
-main  ->  explain | audit | map | bench | demo  ->  exit code: 0, 2 (said in one line), 130 (Ctrl-C), 1 (a bug)
+main  ->  explain | audit | map | bench | demo  ->  exit code: 0, 2 (an error in one line), 130 (Ctrl-C), 1 (a bug)
 """
 
 import os
@@ -32,15 +32,13 @@ _UsageError: Any = next(kind for kind in typer.BadParameter.__mro__ if kind.__na
 @app.callback(invoke_without_command=True)
 def about(
     version_: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
-    debug: Annotated[
-        bool, typer.Option("--debug", help="Show the traceback of an error (anywhere in the line).")
-    ] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error; may stand anywhere.")] = False,
 ) -> None:
     """Counterfactuals and semifactuals for any classifier, from a ball cover of the training rows (ONB-MACF).
 
     \b
     onbmacf explain                                                  the embedded heart data
-    onbmacf explain people.csv --target-column income --rows 3,17    a model is trained and said so
+    onbmacf explain people.csv --target-column income --rows 3,17    trains a network and says so
     onbmacf audit people.csv --target-column income --out report.html
     onbmacf COMMAND --help                                           options and more examples
     """
@@ -71,7 +69,7 @@ def main() -> None:
     arguments = [word for word in sys.argv[1:] if word != "--debug"]
     try:
         sys.exit(app(args=arguments, prog_name="onbmacf", standalone_mode=False) or 0)
-    except BrokenPipeError:  # the reader of our output has had enough
+    except BrokenPipeError:  # the reader of our output has closed it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
     except Exception as error:
@@ -81,7 +79,7 @@ def main() -> None:
 
 
 def _told(error: Exception) -> int:
-    """Say an error in one line and return the exit code."""
+    """Print an error as one line and return the exit code."""
     if type(error).__name__ == "Abort":
         return 130
     if isinstance(error, _UsageError):

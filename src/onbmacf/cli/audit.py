@@ -18,9 +18,9 @@ OutOption = Annotated[Path, typer.Option(help="Report to write: .html or .md.")]
 ByOption = Annotated[
     tuple[str, ...], typer.Option(help="Columns whose groups are compared; by default the immutable ones.")
 ]
-MostOption = Annotated[int, typer.Option(min=1, help="Rows to explain at most, drawn by chance.")]
-SeedOption = Annotated[int, typer.Option(min=0, help="Of the draw and of the intervals.")]
-CasesOption = Annotated[int, typer.Option(min=0, help="Single rows shown in the report.")]
+MostOption = Annotated[int, typer.Option(min=1, help="Largest number of rows to explain, drawn at random.")]
+SeedOption = Annotated[int, typer.Option(min=0, help="Seed of the random draw and of the intervals.")]
+CasesOption = Annotated[int, typer.Option(min=0, help="Number of single rows shown in the report.")]
 TitleOption = Annotated[str, typer.Option(help="Title of the report.")]
 ROWS = ("rows", "rows_file", "predicted")
 REPORT = ("most", "seed", "n", "cases", "title")
@@ -36,14 +36,15 @@ def audit(
     cases: CasesOption = 6,
     title: TitleOption = "",
 ) -> None:
-    """Write a report: which features decide, who bears the burden, whether immutable features are what it takes.
+    """Write a report: which features decide, how the burden differs by group, whether immutable features must change.
 
     \b
     onbmacf audit
     onbmacf audit people.csv --target-column income --out report.html
     onbmacf audit people.csv --model income.skops --target-column income --immutable sex,age --target high
 
-    Without --rows, rows that the model does not give the target label are explained: all, or --most drawn by chance.
+    Without --rows, the rows that the model does not give the target label are explained: all, or --most of them drawn
+    at random.
     """
     _check_out(out)
     from onbmacf.cli.job import prepare
@@ -88,7 +89,7 @@ def _line(sentence: str) -> str:
 
 
 def _check_out(out: Path) -> None:
-    """Say before any work that a report cannot be written like this."""
+    """Raise before any work where the report could not be written."""
     from onbmacf._base.checks import listed
     from onbmacf.errors import ParameterError
     from onbmacf.report.render import SUFFIXES

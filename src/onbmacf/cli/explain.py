@@ -13,15 +13,15 @@ if TYPE_CHECKING:
     from onbmacf.explanation import Explanations
 
 FormatOption = Annotated[
-    str, typer.Option("--format", help="table, csv, json, sentences or markdown; a file's name says which.")
+    str, typer.Option(help="table, csv, json, sentences or markdown; by default as --out ends, or a table.")
 ]
-OutOption = Annotated[Path | None, typer.Option(help="File to write; work that is stopped goes on from there.")]
+OutOption = Annotated[Path | None, typer.Option(help="File to write; a stopped command continues from there.")]
 ROWS = ("rows", "ids", "rows_file", "predicted")
 
 
 @offers(*SOURCE, *ROWS, "target", "n", "immutable", "rules", "format", "out", *READING, *SEARCH, "map", *ASKING, "jobs")
 def explain(request: Request, format: FormatOption = "", out: OutOption = None) -> None:
-    """Say which change of a row would make the model decide otherwise.
+    """Show which changes to a row would make the model decide otherwise.
 
     \b
     onbmacf explain
@@ -29,8 +29,9 @@ def explain(request: Request, format: FormatOption = "", out: OutOption = None) 
     onbmacf explain people.csv --model income.skops --target-column income --immutable age,sex --out answers.csv
     onbmacf explain people.csv --model mymodule:predict --predicted refused --n 3 --format sentences
 
-    Rows are numbered from 0. Without --rows, --ids or --rows-file, the first 10 rows are explained that the model does
-    not give the target label. Ctrl-C keeps what is done; with --out the same command goes on.
+    Rows are numbered from 0. Without --rows, --ids or --rows-file, the first 10 rows that the model does not give the
+    target label are explained. Ctrl-C prints the answers so far; with --out it keeps them, and the same command
+    continues from there.
     """
     from onbmacf.cli.job import prepare
     from onbmacf.cli.outputs import kind_of, summary
@@ -46,7 +47,8 @@ def explain(request: Request, format: FormatOption = "", out: OutOption = None) 
     except StoppedError as stopped:
         if out is None and stopped.answers:
             _deliver(Explanations.concat(stopped.answers), kind, None)
-        say(f"{str(stopped).capitalize()}.{' To go on: ' + command_line() if out else ' With --out it could go on.'}")
+        more = f"To go on: {command_line()}" if out else "With --out FILE, the same command could go on."
+        say(f"{str(stopped).capitalize()}. {more}")
         raise typer.Exit(130) from None
     _deliver(answers, kind, out)
     say(summary(answers) + (f" Written to {out}." if out else ""))

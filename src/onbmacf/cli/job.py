@@ -55,15 +55,16 @@ def prepare(request: Request) -> Job:
 
 def _heart(request: Request) -> Job:
     table, labels = labelled_heart()
+    age_stays = not request.immutable and request.map is None
     request = replace(
-        request,
-        immutable=request.immutable or (() if request.map else ("age",)),
-        target=request.target or ("healthy",),
+        request, immutable=("age",) if age_stays else request.immutable, target=request.target or ("healthy",)
     )
     model, notes = _model(table, labels, request) if request.model else (heart_network().fit(table, labels), ())
-    say("The embedded heart data: 462 men, a 32-16 network that predicts who is at risk; age must stay.")
+    name = request.model or "a 32-16 network"
+    age = " Age must stay as it is." if age_stays else ""
+    say(f"Using the embedded heart data: {len(table)} men; {name} predicts who is at risk.{age}")
     explainer, target = _fitted(table, model, request)
-    return Job(table, explainer, target, "the embedded heart data", request.model or "a 32-16 network", {}, notes)
+    return Job(table, explainer, target, "the embedded heart data", name, _digests(request), notes)
 
 
 def _fitted(table: pd.DataFrame, model: Any, request: Request) -> tuple[ONBMACF, Any]:
@@ -75,15 +76,20 @@ def _fitted(table: pd.DataFrame, model: Any, request: Request) -> tuple[ONBMACF,
 
 def _loaded(path: Path, model: Any, request: Request) -> ONBMACF:
     if request.immutable or request.rules:
-        say("note: --immutable and --rules are those that the map was built with; given again, they are not used.")
-    return ONBMACF.load(path, model).set_params(n_counterfactuals=request.n, n_jobs=request.jobs)
+        say("note: --immutable and --rules are ignored: a map keeps those it was built with.")
+    return ONBMACF.load(path, model).set_params(**_options(request))
 
 
 def _fresh(table: pd.DataFrame, model: Any, request: Request) -> ONBMACF:
-    given = {"strategy": request.strategy or None, "plausibility": request.plausibility}
-    options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-    explainer = ONBMACF(request.n, n_jobs=request.jobs, **options)
+    explainer = ONBMACF(**_options(request))
     return explainer.fit(table, model, schema=_schema(table, request), output=request.output)
+
+
+def _options(request: Request) -> dict[str, Any]:
+    """Return the options of the explainer that were given; the others stay as they are, also those of a map."""
+    given = {"strategy": request.strategy or None, "plausibility": request.plausibility}
+    given = {name: value for name, value in given.items() if value is not None}
+    return {"n_counterfactuals": request.n, "n_jobs": request.jobs, **given}
 
 
 def _schema(table: pd.DataFrame, request: Request) -> Schema:
@@ -130,7 +136,7 @@ def _complete(table: pd.DataFrame, drop_missing: bool) -> "tuple[pd.DataFrame, p
         return table, None
     if not drop_missing:
         lacking = ", ".join(str(name) for name in table.columns if table[name].isna().any())
-        raise TableError(f"{n_missing:,} rows have missing values, in {lacking}: fill them, or say --drop-missing.")
+        raise TableError(f"{n_missing:,} rows have missing values, in {lacking}: fill them, or pass --drop-missing.")
     say(f"Left out {n_missing:,} rows with missing values; {len(table) - n_missing:,} remain.")
     return table[~missing], table.index[~missing]
 

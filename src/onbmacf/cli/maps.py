@@ -1,4 +1,4 @@
-"""`onbmacf map build` and `onbmacf map info`: save a cover once, and look into it."""
+"""`onbmacf map build` and `onbmacf map info`: save a fitted map, and show what is in it."""
 
 from pathlib import Path
 from typing import Annotated
@@ -10,7 +10,7 @@ from onbmacf.cli.request import Request
 from onbmacf.cli.terminal import say, show
 
 app = typer.Typer(
-    no_args_is_help=True, help="Save a map of a table and a model, and inspect it.", rich_markup_mode=None
+    no_args_is_help=True, help="Save a map of a table and a model, or show what is in one.", rich_markup_mode=None
 )
 
 OutOption = Annotated[Path, typer.Option(help="Map to write.")]
@@ -19,7 +19,7 @@ OutOption = Annotated[Path, typer.Option(help="Map to write.")]
 @app.command()
 @offers(*SOURCE, "out", "immutable", "rules", *READING, *SEARCH, *ASKING)
 def build(request: Request, out: OutOption = Path("map.onb")) -> None:
-    """Cover a table as a model labels it, and save the map; the model is not in it.
+    """Fit a map of a table and a model, and save it; the file does not hold the model.
 
     \b
     onbmacf map build people.csv --target-column income --immutable sex --out people.onb
@@ -34,7 +34,7 @@ def build(request: Request, out: OutOption = Path("map.onb")) -> None:
 
 @app.command()
 def info(path: Annotated[Path, typer.Argument(help="Map written by `onbmacf map build`.")]) -> None:
-    """Say what is in a map: rows, columns, labels, balls, options.
+    """Show what is in a map: rows, columns, labels, balls, options.
 
     Example: onbmacf map info people.onb
     """

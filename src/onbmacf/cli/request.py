@@ -28,29 +28,33 @@ class Request:
     table: Annotated[Path | None, typer.Argument(help=TABLE_HELP, show_default=False)] = None
     model: Annotated[str, typer.Option(help=MODEL_HELP)] = ""
     target_column: Annotated[str, typer.Option(help="The column to predict; not a feature.")] = ""
-    output: Annotated[str, typer.Option(help="What the model returns where it is not plain: label or probability.")] = (
-        "auto"
+    output: Annotated[
+        str, typer.Option(help="What the model returns, where it is not clear: label or probability.")
+    ] = "auto"
+    trust_pickle: Annotated[bool, typer.Option("--trust-pickle", help="Load pickles too: they can run any code.")] = (
+        False
     )
-    trust_pickle: Annotated[
-        bool, typer.Option("--trust-pickle", help="Load pickled models: they can run any code.")
-    ] = False
     target: Annotated[tuple[str, ...], typer.Option(help="Label to reach; any other label by default.")] = ()
     immutable: Annotated[
-        tuple[str, ...], typer.Option(help="Columns that must keep their value: a,b or given twice.")
+        tuple[str, ...], typer.Option(help="Columns that must keep their value: a,b or the option given twice.")
     ] = ()
-    rules: Annotated[Path | None, typer.Option(help="TOML file of rules: directions, ranges, costs ...")] = None
+    rules: Annotated[Path | None, typer.Option(help="TOML file of rules: directions, ranges, costs and more.")] = None
     drop: Annotated[tuple[str, ...], typer.Option(help="Columns to leave out.")] = ()
     id_column: Annotated[str, typer.Option(help="Column that names the rows; not a feature.")] = ""
     drop_missing: Annotated[bool, typer.Option("--drop-missing", help="Leave out rows with missing values.")] = False
-    header: Annotated[bool | None, typer.Option(help="Whether the first line names the columns; guessed.")] = None
-    encoding: Annotated[str, typer.Option(help="Of the CSV files.")] = "utf-8"
+    header: Annotated[
+        bool | None, typer.Option(help="Whether the first line names the columns; guessed by default.")
+    ] = None
+    encoding: Annotated[str, typer.Option(help="Encoding of the CSV files.")] = "utf-8"
     rows: Annotated[str, typer.Option(help="Row numbers from 0: 3,17 or 20-29, or 'all'.")] = ""
     rows_file: Annotated[Path | None, typer.Option(help="CSV file of rows to explain.")] = None
     ids: Annotated[tuple[str, ...], typer.Option(help="Rows by their value in --id-column.")] = ()
     predicted: Annotated[str, typer.Option(help="Only rows that the model gives this label.")] = ""
     n: Annotated[int, typer.Option(min=1, help="Counterfactuals per row.")] = 1
-    map: Annotated[Path | None, typer.Option(help="Map written by `onbmacf map build`: skips the fit.")] = None
-    jobs: Annotated[int, typer.Option(min=1, help="Processes that explain; the answers are the same.")] = 1
+    map: Annotated[Path | None, typer.Option(help="Map written by `onbmacf map build`, used instead of a new fit.")] = (
+        None
+    )
+    jobs: Annotated[int, typer.Option(min=1, help="Number of processes; the answers do not depend on it.")] = 1
     strategy: Annotated[str, typer.Option(help="refined (default), or paper: Algorithm 3 as printed.")] = ""
     plausibility: Annotated[
         float | None, typer.Option(help="From 0 (nearest) to 1 (well inside the wanted class).")

@@ -74,7 +74,7 @@ def named(words: Iterable[str], names: Iterable[Any]) -> list[int]:
     chosen: list[int] = []
     for word in split(",".join(words)):
         if word not in places:
-            raise RowsError(f"--ids names {word!r}, which no row is called.{did_you_mean(word, places)}")
+            raise RowsError(f"--ids names {word!r}, but no row has that name.{did_you_mean(word, places)}")
         chosen += places[word]
     return chosen
 

@@ -29,6 +29,7 @@ def load_heart() -> "tuple[pd.DataFrame, pd.Series[Any]]":
     >>> table, chd = load_heart()
     >>> table.shape, int(chd.sum())
     ((462, 9), 160)
+
     """
     with (files("onbmacf.datasets") / "heart.csv").open(encoding="utf-8") as file:
         table = pd.read_csv(file)
@@ -50,6 +51,7 @@ def heart_network() -> Any:
     >>> model = heart_network().fit(table, chd)
     >>> model.predict(table.head(3)).tolist()
     [1, 0, 0]
+
     """
     from sklearn.compose import make_column_transformer
     from sklearn.neural_network import MLPClassifier

@@ -67,6 +67,7 @@ def load_model(
     ...     model = load_model(path, table, trust_pickle=True)
     >>> model.predict(table.head(3)).tolist()
     [1, 0, 0]
+
     """
     path = Path(source)
     if not path.exists() and ":" in str(source):

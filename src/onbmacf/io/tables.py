@@ -62,6 +62,7 @@ def read_table(path: str | os.PathLike[str], *, encoding: str = "utf-8", header:
     >>> table = read_table(files("onbmacf.datasets") / "heart.csv")
     >>> table.shape
     (462, 10)
+
     """
     path = Path(path)
     if not path.is_file():

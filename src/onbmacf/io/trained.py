@@ -23,6 +23,7 @@ class TrainedNetwork(NamedTuple):
         Numbers of rows it was trained on and tested on.
     accuracy : float
         Share of the tested rows, from 0 to 1, to which it gives the right label; NaN without tested rows.
+
     """
 
     model: Any
@@ -63,6 +64,7 @@ def train_network(table: pd.DataFrame, y: "pd.Series[Any]") -> TrainedNetwork:
     (346, 116)
     >>> trained.accuracy > 0.6
     True
+
     """
     _check_classes(y)
     shuffled = np.random.default_rng(0).permutation(len(table))
