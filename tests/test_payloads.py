@@ -144,7 +144,7 @@ def run_cli(tmp_path, monkeypatch, capsys):
 
 
 def test_json_brings_every_string_back(run_cli):
-    document = json.loads(run_cli("--format", "json")[0])
+    document = json.loads(run_cli("--format", "json")[0])["answers"]
     assert {entry["label"] for entry in document} <= set(TEXTS)
     names = {
         change["feature"] for entry in document for found in entry["counterfactuals"] for change in found["changes"]

@@ -1,4 +1,4 @@
-"""Bad input is one line that says what and how to mend it, and exit code 2."""
+"""Bad input is one line that says what is wrong and how to fix it, and exit code 2."""
 
 import os
 import sys
@@ -12,10 +12,18 @@ from onbmacf import cli
 BAD = {
     "no such file": (["explain", "nowhere.csv", "--target-column", "x"], "nowhere.csv does not exist"),
     "a folder": (["explain", ".", "--target-column", "x"], "is a folder"),
-    "no header": (["explain", "bare.csv", "--target-column", "x"], "no header: its first line holds '1.5'"),
+    "no header": (
+        ["explain", "bare.csv", "--target-column", "x"],
+        "no header: its first line holds '1.5'.*or pass --no-header .*, or --header if",
+    ),
+    "unknown encoding": (["explain", "people.csv", "--encoding", "x", "--target-column", "x"], ": --encoding must be"),
+    "rows backwards": (["explain", "people.csv", "--target-column", "income", "--rows", "9-3"], "--rows takes numbers"),
+    "plausibility": (["explain", "--plausibility", "7"], "onbmacf: --plausibility must be in .0, 1., got 7"),
+    "strategy": (["explain", "--strategy", "x"], "onbmacf: --strategy must be one of .*'paper'.*, got 'x'"),
+    "output": (["explain", "--output", "x"], "onbmacf: --output must be one of .*, got 'x'"),
     "empty": (["explain", "empty.csv", "--target-column", "x"], "empty.csv is empty"),
     "repeated names": (["explain", "twice.csv", "--target-column", "a"], "column names repeat: 'a'"),
-    "not utf-8": (["explain", "latin.csv", "--target-column", "a"], "is not utf-8.*--encoding"),
+    "not utf-8": (["explain", "latin.csv", "--target-column", "a"], "not utf-8 text.*e.g. --encoding latin-1"),
     "neither model nor target": (["explain", "people.csv"], "give a model .--model., or a column"),
     "unknown target column": (
         ["explain", "people.csv", "--target-column", "incom"],
@@ -37,11 +45,11 @@ BAD = {
     "format of a file": (["explain", "--out", "a.xyz"], "a.xyz does not say which"),
     "unknown command": (["explan"], "No such command 'explan'"),
     "unknown option": (["explain", "--nonsense"], "--nonsense"),
-    "model file": (["explain", "people.csv", "--model", "gone.onnx"], "gone.onnx: there is no such file"),
-    "model kind": (["explain", "people.csv", "--model", "people.csv"], "give module:callable or a file ending in"),
+    "model file": (["explain", "people.csv", "--model", "gone.onnx"], "there is no model file gone.onnx"),
+    "model kind": (["explain", "people.csv", "--model", "people.csv"], "give module:name or a file ending in"),
     "model module": (["explain", "people.csv", "--model", "nowhere:f"], "cannot import 'nowhere'"),
     "model name": (["explain", "people.csv", "--model", "json:dmps"], "'json' has no 'dmps'.*'dumps'"),
-    "pickle": (["explain", "people.csv", "--model", "m.pkl"], "is a pickle.*--trust-pickle"),
+    "pickle": (["explain", "people.csv", "--model", "m.pkl"], "is a pickle.*Pass --trust-pickle if you trust"),
     "broken model": (["explain", "people.csv", "--model", "m.skops"], "m.skops cannot be loaded as a model"),
     "many classes": (["explain", "people.csv", "--target-column", "pay"], "'pay' has .* different values"),
     "rules": (["explain", "people.csv", "--target-column", "income", "--rules", "m.pkl"], "rules file m.pkl"),

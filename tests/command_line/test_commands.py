@@ -9,17 +9,33 @@ import pandas as pd
 
 from commands import one_line
 from onbmacf.datasets import load_heart
+from onbmacf.io import read_table
 
 
 def test_without_arguments_the_embedded_data_are_explained(run):
     code, out, err = run("explain", "--format", "sentences")
     assert code == 0
-    assert "462 men" in err
-    assert "the first 10 of" in err
+    said = err.splitlines()
+    assert said[0] == (
+        "Using the embedded heart data: 462 men; a 32-16 network predicts who is at risk. Age must stay as it is."
+    )
+    assert said[1] == "Explaining the first 10 of 127 rows; choose others with --rows 3,17 or --rows all."
     assert out.count("the model would say 'healthy' instead of 'at risk'") == 10
 
 
-def test_a_model_is_trained_and_said_so(run, people):
+def test_a_model_and_immutables_of_ones_own_for_the_embedded_data(run, people):
+    Path("rule_of_ldl.py").write_text(
+        "import numpy as np\ndef predict(rows):\n    return np.where(rows['ldl'] > 5, 'at risk', 'healthy')\n",
+        encoding="utf-8",
+    )
+    words = ("--model", "rule_of_ldl:predict", "--immutable", "sbp", "--rows", "0", "--format", "sentences")
+    code, out, err = run("explain", *words)
+    assert code == 0
+    assert err.startswith("Using the embedded heart data: 462 men; rule_of_ldl:predict predicts who is at risk.\n")
+    assert out.startswith("Row 0: If ldl were ")
+
+
+def test_a_model_is_trained_and_the_output_says_so(run, people):
     code, out, err = run("explain", people, "--target-column", "income", "--rows", "3,17", "--format", "sentences")
     assert code == 0
     assert "No model was given: a network (32-16) was trained on 'income' with 120 of 160 rows" in err
@@ -29,8 +45,9 @@ def test_a_model_is_trained_and_said_so(run, people):
 
 def test_each_format_says_the_same(run, people, tmp_path):
     base = ("explain", people, "--target-column", "income", "--rows", "0-9", "--n", "2")
-    frame = pd.read_csv(pd.io.common.StringIO(run(*base, "--format", "csv")[1]), float_precision="round_trip")
-    document = json.loads(run(*base, "--format", "json")[1])
+    assert run(*base, "--out", tmp_path / "answers.csv")[0] == 0
+    frame = read_table(tmp_path / "answers.csv")
+    document = json.loads(run(*base, "--format", "json")[1])["answers"]
     sentences = run(*base, "--format", "sentences")[1].splitlines()
     table = run(*base, "--format", "table")[1]
     markdown = run(*base, "--format", "markdown")[1]
@@ -50,12 +67,12 @@ def test_rows_by_number_by_name_by_file_and_by_prediction(run, people):
     table.to_csv("named.csv", index=False)
     table.iloc[[5, 9]].to_csv("some.csv", index=False)
     base = ("explain", "named.csv", "--target-column", "income", "--id-column", "id", "--format", "json")
-    rows = lambda *words: [entry["row"] for entry in json.loads(run(*base, *words)[1])]  # noqa: E731
+    rows = lambda *words: [entry["row"] for entry in json.loads(run(*base, *words)[1])["answers"]]  # noqa: E731
     assert rows("--rows", "5,9") == ["P5", "P9"]
     assert rows("--ids", "P5,P9") == ["P5", "P9"]
     assert rows("--ids", "P5", "--ids", "P9") == ["P5", "P9"]
     assert rows("--rows-file", "some.csv") == ["P5", "P9"]
-    every = json.loads(run(*base, "--rows", "all")[1])
+    every = json.loads(run(*base, "--rows", "all")[1])["answers"]
     high = [entry["row"] for entry in every if entry["label"] == "high"]
     assert rows("--predicted", "high") == high
     assert rows("--target", "high") == [entry["row"] for entry in every if entry["label"] == "low"][:10]
@@ -67,10 +84,10 @@ def test_rows_keep_their_number_in_the_file_when_others_are_left_out(run, people
     table.to_csv("gaps.csv", index=False)
     base = ("explain", "gaps.csv", "--target-column", "income", "--format", "json")
     code, _, err = run(*base)
-    one_line(code, err, "2 rows have missing values, in pay: fill them, or say --drop-missing")
+    one_line(code, err, "2 rows have missing values, in pay: fill them, or pass --drop-missing")
     code, out, err = run(*base, "--drop-missing", "--rows", "3-6")
     assert "Left out 2 rows" in err
-    assert [entry["row"] for entry in json.loads(out)] == [3, 5, 6]
+    assert [entry["row"] for entry in json.loads(out)["answers"]] == [3, 5, 6]
     code, out, err = run(*base, "--drop-missing", "--rows", "4")
     one_line(code, err, "names 4, which was left out")
 
@@ -79,7 +96,7 @@ def test_immutables_rules_and_targets_reach_the_explainer(run, people):
     Path("rules.toml").write_text('max_changes = 1\n[features.pay]\ndirection = "up"\n', encoding="utf-8")
     words = ("--target", "high", "--immutable", "age,sex", "--rules", "rules.toml", "--rows", "all", "--format", "json")
     _, out, _ = run("explain", people, "--target-column", "income", *words)
-    document = json.loads(out)
+    document = json.loads(out)["answers"]
     assert {entry["status"] for entry in document} <= {"found", "already", "infeasible"}
     for entry in document:
         for found in entry["counterfactuals"]:
@@ -99,6 +116,10 @@ def test_map_build_info_and_explain_with_it(run, people):
     fresh = run("explain", *base, "--immutable", "sex", "--rows", "0-9", "--format", "json")[1]
     loaded = run("explain", *base, "--map", "people.onb", "--rows", "0-9", "--format", "json")[1]
     assert loaded == fresh
+    near = ("--plausibility", "0", "--rows", "0-9", "--format", "json")
+    code, out, err = run("explain", *base, "--map", "people.onb", "--immutable", "age", *near)
+    assert "note: --immutable and --rules are ignored: a map keeps those it was built with.\n" in err
+    assert out == run("explain", *base, "--immutable", "sex", *near)[1] != fresh
 
 
 def test_audit_writes_a_report_and_says_its_findings(run, people):

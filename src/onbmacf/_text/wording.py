@@ -62,40 +62,39 @@ def sentence(label: Any, found: Any) -> str:
     return text
 
 
-def html_table(explanations: Sequence[Any], n_more: int = 0) -> str:
-    """Return an HTML table of the answers, every cell escaped."""
-    lines = [line for explanation in explanations for line in _html_lines(explanation)]
-    head = "".join(f"<th>{name}</th>" for name in ("row", "from", "to", "changes", "distance", "even if"))
-    more = f"<p>... and {n_more} more rows.</p>" if n_more else ""
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody></table>{more}"
+# What every view of answers shows: the HTML of a notebook, the terminal's table, Markdown.
+COLUMNS = ("row", "from", "to", "changes", "distance", "even if")
 
 
-def _html_lines(explanation: Any) -> list[str]:
-    name, label = explanation.factual.name, quoted(explanation.label)
+def lines(explanation: Any) -> list[list[str]]:
+    """Return the cells of COLUMNS as text, one line per counterfactual; a row without one says why on one line."""
+    name, label = shown(explanation.factual.name), quoted(explanation.label)
     if not explanation.counterfactuals:
-        return [_html_row([name, label, "", f"{explanation.status}: {explanation.reason}", "", ""])]
-    return [
-        _html_row(
-            [
-                name,
-                label,
-                quoted(found.label),
-                _arrows(found),
-                f"{found.distance:.4g}",
-                "" if found.semifactual is None else _arrows(found.semifactual),
-            ]
-        )
-        for found in explanation.counterfactuals
-    ]
+        return [[name, label, "", f"{explanation.status}: {explanation.reason}", "", ""]]
+    return [[name, label, *_cells(found)] for found in explanation.counterfactuals]
 
 
-def _html_row(cells: list[Any]) -> str:
-    return "<tr>" + "".join(f"<td>{html.escape(visible(cell))}</td>" for cell in cells) + "</tr>"
+def _cells(found: Any) -> list[str]:
+    even_if = "" if found.semifactual is None else arrows(found.semifactual)
+    return [quoted(found.label), arrows(found), shown(found.distance), even_if]
 
 
-def _arrows(found: _Changed) -> str:
+def arrows(found: _Changed) -> str:
+    """Return the changes as text: 'tobacco: 7.5 \u2192 1.2; age: 54 \u2192 31'."""
     changes = ((name, *_pair(found.factual[name], found.values[name])) for name in found.changed)
     return "; ".join(f"{name}: {before} \u2192 {after}" for name, before, after in changes)
+
+
+def html_table(explanations: Sequence[Any], n_more: int = 0) -> str:
+    """Return an HTML table of the answers, every cell escaped."""
+    rows = [_html_row(cells) for explanation in explanations for cells in lines(explanation)]
+    head = "".join(f"<th>{name}</th>" for name in COLUMNS)
+    more = f"<p>... and {n_more} more rows.</p>" if n_more else ""
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>{more}"
+
+
+def _html_row(cells: list[str]) -> str:
+    return "<tr>" + "".join(f"<td>{html.escape(visible(cell))}</td>" for cell in cells) + "</tr>"
 
 
 def _change(name: Any, before: Any, after: Any) -> str:

@@ -1,4 +1,4 @@
-"""`onbmacf bench run` and `onbmacf bench report`: words in, one library call, files out."""
+"""`onbmacf bench run` and `onbmacf bench report`: options in, one library call, files out."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,27 +16,27 @@ DEFAULT_FOLDER = Path("bench-run")
 @app.command()
 def run(
     folder: Path = typer.Option(
-        DEFAULT_FOLDER, "--folder", help="Where cells and networks are kept; run again to go on."
+        DEFAULT_FOLDER, "--folder", help="Where results and networks are kept; a stopped run continues from there."
     ),
     data_dir: Path | None = typer.Option(None, "--data-dir", help="Folder of the CSV files (or set ONBMACF_DATA)."),
     datasets: str = typer.Option("", "--datasets", help="Comma-separated; all eight by default."),
     methods: str = typer.Option("", "--methods", help="Comma-separated; all by default."),
     factuals: int = typer.Option(200, "--factuals", min=1, help="Rows to explain per dataset."),
     counterfactuals: int = typer.Option(1, "--counterfactuals", min=1, help="Counterfactuals asked for per row."),
-    seed: int = typer.Option(0, "--seed", min=0),
-    reverse: bool = typer.Option(False, "--reverse", help="Explain the desired class instead of the other."),
+    seed: int = typer.Option(0, "--seed", min=0, help="Seed of the network and of the methods."),
+    reverse: bool = typer.Option(False, "--reverse", help="Explain rows of the desired class instead of the other."),
     paper_sizes: bool = typer.Option(False, "--paper-sizes", help="Subsample adult and credit as the paper did."),
-    jobs: int = typer.Option(1, "--jobs", min=1, help="Cells at a time."),
+    jobs: int = typer.Option(1, "--jobs", min=1, help="Number of cells computed at the same time."),
     time_limit: float = typer.Option(1800.0, "--time-limit", min=1, help="Seconds per cell."),
     retry: bool = typer.Option(False, "--retry", help="Compute failed cells again."),
     strict: bool = typer.Option(False, "--strict", help="Exit with 1 if a cell failed or a method never succeeded."),
 ) -> None:
-    """Run methods on datasets; cells that are already there are kept.
+    """Run methods on datasets; results that are already there are kept.
+
+    A cell is one method on one dataset.
 
     Example: onbmacf bench run --data-dir data --datasets irish,saheart --methods NICE,ONB-MACF --jobs 2
     """
-    from onbmacf.bench.run import run as run_cells
-
     cells = _cells(
         _chosen("datasets", datasets),
         _chosen("methods", methods),
@@ -46,12 +46,7 @@ def run(
         target=0 if reverse else 1,
         paper_sizes=paper_sizes,
     )
-    say = lambda line: typer.echo(line, err=True)  # noqa: E731
-    try:
-        run_cells(cells, folder, data_dir=data_dir, jobs=jobs, time_limit=time_limit, retry=retry, say=say)
-    except KeyboardInterrupt:
-        typer.echo("Stopped; what is done is kept. The same command goes on.", err=True)
-        raise typer.Exit(130) from None
+    _run(cells, folder, data_dir=data_dir, jobs=jobs, time_limit=time_limit, retry=retry)
     if not _conclude(folder) and strict:
         raise typer.Exit(1)
 
@@ -82,7 +77,7 @@ def _chosen(what: str, words: str) -> list[str]:
     names = [word.strip() for word in words.split(",") if word.strip()]
     unknown = [name for name in names if name not in known]
     if unknown:
-        raise ParameterError(f"{what} must be among {', '.join(known)}, got {', '.join(unknown)}.")
+        raise ParameterError(f"--{what} must be among {', '.join(known)}, got {', '.join(unknown)}.")
     return names or known
 
 
@@ -92,8 +87,19 @@ def _cells(datasets: list[str], methods: list[str], **settings: Any) -> "list[Ce
     return [Cell(dataset, method, **settings) for dataset in datasets for method in methods]
 
 
+def _run(cells: "list[Cell]", folder: Path, **settings: Any) -> None:
+    """Run cells, with progress on stderr; Ctrl-C is one line and exit code 130."""
+    from onbmacf.bench.run import run as run_cells
+
+    try:
+        run_cells(cells, folder, say=lambda line: typer.echo(line, err=True), **settings)
+    except KeyboardInterrupt:
+        typer.echo("Stopped. Finished cells are kept; the same command continues from there.", err=True)
+        raise typer.Exit(130) from None
+
+
 def _conclude(folder: Path) -> bool:
-    """Say how a run ended; return whether every cell is done and every method has a success."""
+    """Print how a run ended; return whether every cell is done and every method has a success."""
     from onbmacf.bench.results import collect, digest
 
     lines, cells = collect(folder)
@@ -102,6 +108,6 @@ def _conclude(folder: Path) -> bool:
     barren = [method for method in cells["method"].drop_duplicates() if not successes.get(method, 0)]
     typer.echo(", ".join(f"{count} {status}" for status, count in counts.items()))
     if barren:
-        typer.echo(f"no success at all: {', '.join(barren)}")
+        typer.echo(f"methods without any success: {', '.join(barren)}")
     typer.echo(f"digest {digest(lines, cells)}")
     return not barren and bool((cells["status"] == "done").all())

@@ -1,6 +1,6 @@
 """The command line: words and files in, one library call, text and files out. No heavy import until a command runs.
 
-main  ->  explain | audit | map | bench | demo  ->  exit code: 0, 2 (said in one line), 130 (Ctrl-C), 1 (a bug)
+main  ->  explain | audit | map | bench | demo  ->  exit code: 0, 2 (an error in one line), 130 (Ctrl-C), 1 (a bug)
 """
 
 import os
@@ -15,6 +15,7 @@ except ImportError as error:  # pragma: no cover - depends on the installation
 from onbmacf import __version__
 from onbmacf.bench.cli import app as bench_app
 from onbmacf.cli import audit, explain, maps
+from onbmacf.cli.options import in_options
 from onbmacf.cli.terminal import plain_warnings, say, show, survive_any_text
 from onbmacf.errors import OnbmacfError
 
@@ -31,15 +32,13 @@ _UsageError: Any = next(kind for kind in typer.BadParameter.__mro__ if kind.__na
 @app.callback(invoke_without_command=True)
 def about(
     version_: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
-    debug: Annotated[
-        bool, typer.Option("--debug", help="Show the traceback of an error (anywhere in the line).")
-    ] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error; may stand anywhere.")] = False,
 ) -> None:
     """Counterfactuals and semifactuals for any classifier, from a ball cover of the training rows (ONB-MACF).
 
     \b
     onbmacf explain                                                  the embedded heart data
-    onbmacf explain people.csv --target-column income --rows 3,17    a model is trained and said so
+    onbmacf explain people.csv --target-column income --rows 3,17    trains a network and says so
     onbmacf audit people.csv --target-column income --out report.html
     onbmacf COMMAND --help                                           options and more examples
     """
@@ -57,20 +56,20 @@ def demo(
 
     Example: onbmacf demo --people 3 --n 2
     """
-    from onbmacf.demo import demo_text, run_demo
+    from onbmacf.cli.demo import demo_text, run_demo
 
     show(demo_text(run_demo(people, n)))
 
 
 def main() -> None:
-    """Run the command line; an error that is the caller's to mend becomes one line and exit code 2."""
+    """Run the command line; an error that the caller can fix becomes one line and exit code 2."""
     survive_any_text()
     plain_warnings()
     debug = "--debug" in sys.argv
     arguments = [word for word in sys.argv[1:] if word != "--debug"]
     try:
         sys.exit(app(args=arguments, prog_name="onbmacf", standalone_mode=False) or 0)
-    except BrokenPipeError:  # the reader of our output has had enough
+    except BrokenPipeError:  # the reader of our output has closed it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
     except Exception as error:
@@ -80,13 +79,13 @@ def main() -> None:
 
 
 def _told(error: Exception) -> int:
-    """Say an error in one line and return the exit code."""
+    """Print an error as one line and return the exit code."""
     if type(error).__name__ == "Abort":
         return 130
     if isinstance(error, _UsageError):
         words = error.format_message() or "a command is missing: see --help."
     elif isinstance(error, OnbmacfError | ImportError | OSError):
-        words = str(error)
+        words = in_options(str(error))
     else:
         say(f"onbmacf: unexpected {type(error).__name__}: {error} (--debug shows where)")
         return 1

@@ -1,82 +1,60 @@
 """`onbmacf audit`: a table and a model in, one report out."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from onbmacf.cli import request as words
+from onbmacf.cli.options import ASKING, READING, SEARCH, SOURCE, offers
 from onbmacf.cli.request import Request, command_line
 from onbmacf.cli.terminal import say, show
 
-OutOption = Annotated[Path, typer.Option("--out", help="Report to write: .html or .md.")]
+if TYPE_CHECKING:
+    from onbmacf.cli.job import Job
+    from onbmacf.explanation import Explanations
+    from onbmacf.report import About
+
+OutOption = Annotated[Path, typer.Option(help="Report to write: .html or .md.")]
 ByOption = Annotated[
-    list[str], typer.Option("--by", help="Columns whose groups are compared; by default the immutable ones.")
+    tuple[str, ...], typer.Option(help="Columns whose groups are compared; by default the immutable ones.")
 ]
-MostOption = Annotated[int, typer.Option("--most", min=1, help="Rows to explain at most, drawn by chance.")]
-SeedOption = Annotated[int, typer.Option("--seed", min=0, help="Of the draw and of the intervals.")]
-CasesOption = Annotated[int, typer.Option("--cases", min=0, help="Single rows shown in the report.")]
-TitleOption = Annotated[str, typer.Option("--title", help="Title of the report.")]
+MostOption = Annotated[int, typer.Option(min=1, help="Largest number of rows to explain, drawn at random.")]
+SeedOption = Annotated[int, typer.Option(min=0, help="Seed of the random draw and of the intervals.")]
+CasesOption = Annotated[int, typer.Option(min=0, help="Number of single rows shown in the report.")]
+TitleOption = Annotated[str, typer.Option(help="Title of the report.")]
+ROWS = ("rows", "rows_file", "predicted")
+REPORT = ("most", "seed", "n", "cases", "title")
 
 
+@offers(*SOURCE, "out", "by", "target", "immutable", "rules", *ROWS, *REPORT, *READING, *SEARCH, "map", *ASKING, "jobs")
 def audit(
-    table: words.TableArgument = None,
-    model: words.ModelOption = "",
-    target_column: words.TargetColumnOption = "",
+    request: Request,
     out: OutOption = Path("report.html"),
-    by: ByOption = [],  # noqa: B006 - typer's way
-    target: words.TargetOption = [],  # noqa: B006
-    immutable: words.ImmutableOption = [],  # noqa: B006
-    rules: words.RulesOption = None,
-    rows: words.RowsOption = "",
-    rows_file: words.RowsFileOption = None,
-    predicted: words.PredictedOption = "",
+    by: ByOption = (),
     most: MostOption = 1000,
     seed: SeedOption = 0,
-    n: words.NOption = 1,
     cases: CasesOption = 6,
     title: TitleOption = "",
-    id_column: words.IdOption = "",
-    drop: words.DropOption = [],  # noqa: B006
-    drop_missing: words.MissingOption = False,
-    header: words.HeaderOption = None,
-    encoding: words.EncodingOption = "utf-8",
-    strategy: words.StrategyOption = "",
-    plausibility: words.PlausibilityOption = None,
-    map_: words.MapOption = None,
-    output: words.OutputOption = "auto",
-    trust_pickle: words.TrustOption = False,
-    jobs: words.JobsOption = 1,
 ) -> None:
-    """Write a report: which features decide, who bears the burden, whether immutable features are what it takes.
+    """Write a report: which features decide, how the burden differs by group, whether immutable features must change.
 
     \b
     onbmacf audit
     onbmacf audit people.csv --target-column income --out report.html
     onbmacf audit people.csv --model income.skops --target-column income --immutable sex,age --target high
 
-    Without --rows, rows that the model does not give the target label are explained: all, or --most drawn by chance.
+    Without --rows, the rows that the model does not give the target label are explained: all, or --most of them drawn
+    at random.
     """
-    request = Request.of(locals())
     _check_out(out)
-    _run(request, out, tuple(by), most, seed, cases, title)
-
-
-def _run(request: Request, out: Path, by: tuple[str, ...], most: int, seed: int, cases: int, title: str) -> None:
-    from onbmacf.cli.job import chosen_rows, prepare
+    from onbmacf.cli.job import prepare
     from onbmacf.cli.outputs import summary
-    from onbmacf.cli.parts import StoppedError, explain_in_parts, parts_beside
-    from onbmacf.io.tables import columns_of
+    from onbmacf.cli.words import columns_of
     from onbmacf.report import audit_report
 
     job = prepare(request)
     groups: list[Any] = columns_of(by, list(job.table.columns), "--by") or [*job.explainer.schema_.immutable]
-    rows = chosen_rows(job, request, most, seed)
-    try:
-        answers = explain_in_parts(job.explainer, rows, job.target, parts_beside(out, job.explainer, job.target))
-    except StoppedError as stopped:
-        say(f"{str(stopped).capitalize()}. To go on: {command_line()}")
-        raise typer.Exit(130) from None
+    answers = _answers(job, request, out, most, seed)
     about = _about(job, title)
     report = audit_report(job.explainer, answers, target=job.target, by=groups, n_cases=cases, seed=seed, about=about)
     report.save(out)
@@ -85,7 +63,19 @@ def _run(request: Request, out: Path, by: tuple[str, ...], most: int, seed: int,
     say(summary(answers) + f" Report: {out}")
 
 
-def _about(job: Any, title: str) -> Any:
+def _answers(job: "Job", request: Request, out: Path, most: int, seed: int) -> "Explanations":
+    from onbmacf.cli.parts import StoppedError, explain_in_parts, parts_beside
+    from onbmacf.cli.rows import chosen_rows
+
+    rows = chosen_rows(job, request, most, seed)
+    try:
+        return explain_in_parts(job.explainer, rows, job.target, parts_beside(out, job.explainer, job.target))
+    except StoppedError as stopped:
+        say(f"{str(stopped).capitalize()}. To go on: {command_line()}")
+        raise typer.Exit(130) from None
+
+
+def _about(job: "Job", title: str) -> "About":
     from onbmacf.report import About
 
     title = title or f"Audit of {Path(job.source).name}"
@@ -99,7 +89,7 @@ def _line(sentence: str) -> str:
 
 
 def _check_out(out: Path) -> None:
-    """Say before any work that a report cannot be written like this."""
+    """Raise before any work where the report could not be written."""
     from onbmacf._base.checks import listed
     from onbmacf.errors import ParameterError
     from onbmacf.report.render import SUFFIXES

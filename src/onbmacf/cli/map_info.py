@@ -1,4 +1,4 @@
-"""A map in words: what it covers and how. The model is not needed, and not in it."""
+"""A map as text: what it covers and how. The model is not in the file and is not needed."""
 
 from pathlib import Path
 
@@ -9,21 +9,24 @@ from onbmacf._text.wording import quoted, shown, visible
 
 
 def map_info(path: Path) -> str:
-    """Return the description of a map, one fact a line."""
+    """Return the description of a map, one fact per line."""
     fitted = read_map(path)
     cover, features = fitted.cover, fitted.space.schema.features
     facts = [
         ("file", f"{path} ({path.stat().st_size:,} bytes)"),
         ("rows", f"{len(fitted.Z):,}"),
-        ("balls", f"{len(cover):,}, {int(cover.is_degenerate.sum()):,} of them of radius 0"),
-        ("radius", " / ".join(shown(q) for q in np.quantile(cover.radii, [0, 0.5, 1])) + " (least, median, largest)"),
+        ("balls", f"{len(cover):,}, {int(cover.is_degenerate.sum()):,} of them with radius 0"),
+        (
+            "radius",
+            " / ".join(shown(q) for q in np.quantile(cover.radii, [0, 0.5, 1])) + " (smallest, median, largest)",
+        ),
         *((f"label {quoted(label)}", _of_label(fitted, code)) for code, label in enumerate(fitted.classes)),
         *((f"column {f.name}", f.kind + (", immutable" if f.immutable else "")) for f in features),
         *((name, repr(value)) for name, value in fitted.options.items()),
         *(("warning", message) for message in fitted.warnings),
     ]
     width = min(28, max(len(visible(name)) for name, _ in facts))
-    return "".join(f"{visible(name):<{width}}  {visible(said)}\n" for name, said in facts)
+    return "".join(f"{visible(name):<{width}}  {visible(text)}\n" for name, text in facts)
 
 
 def _of_label(fitted: SavedMap, code: int) -> str:

@@ -1,44 +1,30 @@
-"""`onbmacf map build` and `onbmacf map info`: save a cover once, and look into it."""
+"""`onbmacf map build` and `onbmacf map info`: save a fitted map, and show what is in it."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from onbmacf.cli import request as words
+from onbmacf.cli.options import ASKING, READING, SEARCH, SOURCE, offers
 from onbmacf.cli.request import Request
 from onbmacf.cli.terminal import say, show
 
 app = typer.Typer(
-    no_args_is_help=True, help="Save a map of a table and a model, and inspect it.", rich_markup_mode=None
+    no_args_is_help=True, help="Save a map of a table and a model, or show what is in one.", rich_markup_mode=None
 )
+
+OutOption = Annotated[Path, typer.Option(help="Map to write.")]
 
 
 @app.command()
-def build(
-    table: words.TableArgument = None,
-    model: words.ModelOption = "",
-    target_column: words.TargetColumnOption = "",
-    out: Annotated[Path, typer.Option("--out", help="Map to write.")] = Path("map.onb"),
-    immutable: words.ImmutableOption = [],  # noqa: B006 - typer's way
-    rules: words.RulesOption = None,
-    id_column: words.IdOption = "",
-    drop: words.DropOption = [],  # noqa: B006
-    drop_missing: words.MissingOption = False,
-    header: words.HeaderOption = None,
-    encoding: words.EncodingOption = "utf-8",
-    strategy: words.StrategyOption = "",
-    plausibility: words.PlausibilityOption = None,
-    output: words.OutputOption = "auto",
-    trust_pickle: words.TrustOption = False,
-) -> None:
-    """Cover a table as a model labels it, and save the map; the model is not in it.
+@offers(*SOURCE, "out", "immutable", "rules", *READING, *SEARCH, *ASKING)
+def build(request: Request, out: OutOption = Path("map.onb")) -> None:
+    """Fit a map of a table and a model, and save it; the file does not hold the model.
 
     \b
     onbmacf map build people.csv --target-column income --immutable sex --out people.onb
     onbmacf explain people.csv --target-column income --map people.onb --rows 3,17
     """
-    request = Request.of(locals())
     from onbmacf.cli.job import prepare
 
     job = prepare(request)
@@ -48,7 +34,7 @@ def build(
 
 @app.command()
 def info(path: Annotated[Path, typer.Argument(help="Map written by `onbmacf map build`.")]) -> None:
-    """Say what is in a map: rows, columns, labels, balls, options.
+    """Show what is in a map: rows, columns, labels, balls, options.
 
     Example: onbmacf map info people.onb
     """

@@ -1,6 +1,5 @@
 """Answers to text: a table for people, CSV for spreadsheets, JSON for programs, sentences for letters."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,10 +9,11 @@ import pandas as pd
 
 from onbmacf._base.checks import listed
 from onbmacf._text.formats import as_csv, as_markdown
-from onbmacf._text.wording import quoted, shown, visible
+from onbmacf._text.wording import COLUMNS, lines, shown, visible
 from onbmacf.errors import ParameterError
-from onbmacf.explanation import Counterfactual, Explanation, Explanations, Semifactual
+from onbmacf.explanation import Explanations
 
+FROM = 1  # column of to_frame: the label of the row
 SUFFIXES = {".csv": "csv", ".json": "json", ".txt": "sentences", ".md": "markdown"}
 
 
@@ -32,37 +32,37 @@ def written(answers: Explanations, kind: str, width: int | None = None) -> str:
 
 
 def summary(answers: Explanations) -> str:
-    """Return one line: how many rows, and what became of them."""
+    """Return one line: how many rows, their statuses, and how much was asked of the model."""
     counts = pd.Series(answers.statuses, dtype=object).value_counts()
-    said = ", ".join(f"{count:,} {status}" for status, count in counts.items())
-    found, asked = len(answers.batch.factual), answers.n_questions
-    return f"{len(answers):,} rows: {said or 'none'}; {found:,} counterfactuals, {asked:,} rows asked of the model."
+    statuses = ", ".join(f"{count:,} {status}" for status, count in counts.items())
+    return (
+        f"{len(answers):,} rows: {statuses or 'none'}; {len(answers.batch.factual):,} counterfactuals; "
+        f"{answers.n_questions:,} questions to the model in {answers.n_calls:,} calls "
+        f"({answers.n_model_rows:,} rows with padding)."
+    )
 
 
 def tidy(answers: Explanations) -> pd.DataFrame:
-    """Return one line per counterfactual, and one for each row without any, named by the row."""
-    found = answers.to_frame().astype(object)
-    status = answers.status_frame()
-    found.insert(0, "status", status["status"].to_numpy()[answers.batch.factual])
-    found.insert(1, "reason", status["reason"].to_numpy()[answers.batch.factual])
+    """Return one line per counterfactual, and one for each row without any: row, status, reason, then to_frame."""
+    n_found = len(answers.batch.factual)
     without = np.setdiff1d(np.arange(len(answers)), answers.batch.factual)
-    empty = pd.DataFrame(None, index=answers.rows.index[without], columns=found.columns, dtype=object)
-    empty.iloc[:, 0], empty.iloc[:, 1] = status["status"].to_numpy()[without], status["reason"].to_numpy()[without]
-    empty[found.columns[3]] = answers.labels[without]
-    frame = pd.concat([found, empty])
-    frame = frame.iloc[np.argsort(np.concatenate([answers.batch.factual, without]), kind="stable")]
-    name = answers.rows.index.name or "row"
-    frame.insert(0, name if name not in frame.columns else f"{name}_", list(frame.index))
-    return frame.reset_index(drop=True)
+    place = np.concatenate([answers.batch.factual, without])
+    found = answers.to_frame().astype(object).reset_index(drop=True).reindex(range(len(place)))
+    found.iloc[n_found:, FROM] = answers.labels[without]
+    ours = {"reason": answers.reasons, "status": answers.statuses, answers.rows.index.name or "row": answers.rows.index}
+    for name, values in ours.items():
+        found.insert(0, _free(name, found.columns), list(values[place]))
+    return found.iloc[np.argsort(place, kind="stable")].reset_index(drop=True)
+
+
+def _free(name: Any, taken: Any) -> Any:
+    while name in taken:
+        name = f"{name}_"
+    return name
 
 
 def _csv(answers: Explanations) -> str:
     return as_csv(tidy(answers), None)
-
-
-def _json(answers: Explanations) -> str:
-    document = [_record(answer) for answer in answers]
-    return json.dumps(document, indent=1, ensure_ascii=True, default=_plain, allow_nan=False) + "\n"
 
 
 def _sentences(answers: Explanations) -> str:
@@ -74,8 +74,7 @@ def _sentences(answers: Explanations) -> str:
 
 
 def _markdown(answers: Explanations) -> str:
-    frame = pd.DataFrame(_lines(answers), columns=["row", "from", "to", "changes", "distance", "even if"])
-    return as_markdown(frame)
+    return as_markdown(pd.DataFrame(_lines(answers), columns=list(COLUMNS)))
 
 
 def _table(answers: Explanations, width: int | None) -> str:
@@ -85,7 +84,7 @@ def _table(answers: Explanations, width: int | None) -> str:
 
     console = Console(width=width)
     table = Table()
-    for name in ("row", "from", "to", "changes", "distance", "even if"):
+    for name in COLUMNS:
         table.add_column(name, justify="right" if name in ("row", "distance") else "left", overflow="fold")
     for line in _lines(answers):
         table.add_row(*(Text(visible(cell)) for cell in line))
@@ -95,55 +94,13 @@ def _table(answers: Explanations, width: int | None) -> str:
 
 
 def _lines(answers: Explanations) -> list[list[str]]:
-    lines = []
-    for answer in answers:
-        name = shown(answer.factual.name)
-        if not answer.counterfactuals:
-            lines.append([name, quoted(answer.label), "", f"{answer.status}: {answer.reason}", "", ""])
-        for found in answer.counterfactuals:
-            even_if = "" if found.semifactual is None else _arrows(found.semifactual)
-            lines.append(
-                [name, quoted(answer.label), quoted(found.label), _arrows(found), f"{found.distance:.3g}", even_if]
-            )
-    return lines
-
-
-def _arrows(found: Counterfactual | Semifactual) -> str:
-    return "; ".join(f"{n}: {shown(found.factual[n])} \u2192 {shown(found.values[n])}" for n in found.changed)
-
-
-def _record(answer: Explanation) -> dict[str, Any]:
-    return {
-        "row": answer.factual.name,
-        "label": answer.label,
-        "status": str(answer.status),
-        "reason": answer.reason,
-        "counterfactuals": [_found(found) for found in answer.counterfactuals],
-    }
-
-
-def _found(found: Counterfactual) -> dict[str, Any]:
-    kept = found.semifactual
-    return {
-        "label": found.label,
-        "distance": found.distance,
-        "relaxation": str(found.relaxation),
-        "changes": found.changes().to_dict("records"),
-        "values": {str(name): value for name, value in found.values.items()},
-        "semifactual": None
-        if kept is None
-        else {"distance": kept.distance, "changes": kept.changes().to_dict("records")},
-    }
-
-
-def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else str(value)
+    return [line for answer in answers for line in lines(answer)]
 
 
 WRITERS: dict[str, Callable[[Explanations], str]] = {
     "table": lambda answers: _table(answers, None),
     "csv": _csv,
-    "json": _json,
+    "json": Explanations.to_json,
     "sentences": _sentences,
     "markdown": _markdown,
 }

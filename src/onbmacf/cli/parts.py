@@ -1,11 +1,12 @@
-"""Long work in parts that are kept on disk: after Ctrl-C or a crash the same command goes on where it stopped.
+"""Long work in parts that are kept on disk: after Ctrl-C or a crash the same command continues where it stopped.
 
     rows  ->  chunks  ->  explain  ->  one file per chunk (whole or not there)  ->  joined answers
 
-A part's name holds a digest of all that decides it, so a part of another question is never taken.
+A part's name holds a digest of all that decides it, so a part of another question is never used.
 """
 
 import json
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
@@ -16,7 +17,9 @@ import numpy as np
 import pandas as pd
 
 from onbmacf import __version__
+from onbmacf._base.arrays import objects
 from onbmacf._disk import store
+from onbmacf._rows.form import TableForm
 from onbmacf.cli.terminal import Progress
 from onbmacf.errors import StoreError
 from onbmacf.explainer import ONBMACF
@@ -24,10 +27,14 @@ from onbmacf.explanation import Batch, Explanations
 from onbmacf.report.fingerprint import model_digest, table_digest
 
 CHUNK = 100  # rows per part
+FRAMES = ("values", "semifactual_values")  # columns of a batch that are frames
+OF_ROWS = ("labels", "statuses", "reasons")
+COUNTS = ("n_calls", "n_questions", "n_model_rows")
+LAYOUT = (*Batch._fields, *OF_ROWS, *COUNTS)  # of a part: part of its name, so that another layout is never read
 
 
 class StoppedError(Exception):
-    """Ctrl-C: holds what is done."""
+    """Ctrl-C: holds the answers so far."""
 
     def __init__(self, answers: list[Explanations], n_rows: int) -> None:
         super().__init__(f"stopped after {sum(map(len, answers)):,} of {n_rows:,} rows")
@@ -65,12 +72,13 @@ def parts_beside(out: Path | None, explainer: ONBMACF, target: Any) -> Parts:
         return Parts(None)
     options = [(name, value) for name, value in explainer.get_params().items() if name != "n_jobs"]
     schema = repr(explainer.schema_)
-    question = repr([__version__, options, schema, target, table_digest(explainer), model_digest(explainer)])
+    digests = (table_digest(explainer), model_digest(explainer))
+    question = repr([__version__, LAYOUT, options, schema, target, *digests])
     return Parts(out.with_name(out.name + ".parts"), question)
 
 
 def explain_in_parts(explainer: ONBMACF, rows: pd.DataFrame, target: Any, parts: Parts) -> Explanations:
-    """Explain rows chunk by chunk, taking over parts that are there; Ctrl-C is a StoppedError with what is done."""
+    """Explain rows chunk by chunk, reading parts that are there; Ctrl-C is a StoppedError with the answers so far."""
     chunk = CHUNK * explainer.n_jobs
     starts = range(0, max(len(rows), 1), chunk)
     chunks = [rows.iloc[start : start + chunk] for start in starts]
@@ -97,19 +105,10 @@ def _write(path: Path | None, answers: Explanations, explainer: ONBMACF) -> None
     if path is None:
         return
     path.parent.mkdir(parents=True, exist_ok=True)
-    arrays: dict[str, Any] = {"chunk": np.arange(len(answers))}
-    words: dict[str, Any] = {}
-    for name in Batch._fields:
-        column = getattr(answers.batch, name)
-        if isinstance(column, pd.DataFrame):
-            arrays[name] = explainer.fitted_.space.form.numbers(column)
-        elif column is None or column.dtype == object:
-            words[name] = None if column is None else [_plain(value) for value in column]
-        else:
-            arrays[name] = column
-    per_row = {name: [_plain(v) for v in getattr(answers, name)] for name in ("labels", "statuses", "reasons")}
-    counts = {name: getattr(answers, name) for name in ("n_calls", "n_questions", "n_model_rows")}
-    store.write(path, arrays, {"words": words, "warnings": list(answers.warnings), **per_row, **counts})
+    arrays, words = _split(answers.batch, explainer.fitted_.space.form)
+    of_rows = {name: [_plain(value) for value in getattr(answers, name)] for name in OF_ROWS}
+    counts = {name: getattr(answers, name) for name in COUNTS}
+    store.write(path, arrays, {"words": words, "warnings": list(answers.warnings), **of_rows, **counts})
 
 
 def _read(path: Path, rows: pd.DataFrame, explainer: ONBMACF) -> Explanations | None:
@@ -121,26 +120,34 @@ def _read(path: Path, rows: pd.DataFrame, explainer: ONBMACF) -> Explanations | 
     except StoreError:
         return None
     form = explainer.fitted_.space.form
-    columns: dict[str, Any] = {}
-    for name in Batch._fields:
-        if name in manifest["words"]:
-            held = manifest["words"][name]
-            columns[name] = None if held is None else _objects(held)
-        elif name in ("values", "semifactual_values"):
-            columns[name] = form.frame(np.array(arrays[name]))
+    of_rows = [objects(manifest[name]) for name in OF_ROWS]
+    counts = {name: manifest[name] for name in COUNTS}
+    batch = _joined(arrays, manifest["words"], form)
+    return Explanations(form.arrange(rows)[0], *of_rows, batch, tuple(manifest["warnings"]), **counts)
+
+
+def _split(batch: Batch, form: TableForm) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the columns of a batch that are numbers, frames among them, and those that are words or None."""
+    columns = batch._asdict() | {name: form.numbers(getattr(batch, name)) for name in FRAMES}
+    arrays: dict[str, Any] = {}
+    words: dict[str, Any] = {}
+    for name, column in columns.items():
+        if column is None or column.dtype == object:
+            words[name] = None if column is None else [_plain(value) for value in column]
         else:
-            columns[name] = np.array(arrays[name])
-    labels, statuses, reasons = (_objects(manifest[name]) for name in ("labels", "statuses", "reasons"))
-    counts = (manifest["n_calls"], manifest["n_questions"], manifest["n_model_rows"])
-    kept = form.arrange(rows)[0]
-    return Explanations(kept, labels, statuses, reasons, Batch(**columns), tuple(manifest["warnings"]), *counts)
+            arrays[name] = column
+    return arrays, words
 
 
-def _objects(values: list[Any]) -> Any:
-    return np.array([*values, None], dtype=object)[:-1]
+def _joined(arrays: Mapping[str, Any], words: Mapping[str, Any], form: TableForm) -> Batch:
+    """Return the batch that `_split` took apart."""
+    numbers = {name: np.array(column) for name, column in arrays.items()}
+    frames = {name: form.frame(numbers[name]) for name in FRAMES}
+    texts = {name: None if column is None else objects(column) for name, column in words.items()}
+    return Batch(**numbers | frames | texts)
 
 
 def _plain(value: Any) -> Any:
     value = value.item() if isinstance(value, np.generic) else value
-    json.dumps(value)  # a label that JSON cannot hold is told now
+    json.dumps(value)  # a label that JSON cannot hold is an error now, not when the part is read
     return value

@@ -1,84 +1,64 @@
-"""What was asked on the command line, as one value, and the options that several commands share."""
+"""What was asked on the command line, as one value. A shared option is declared once: a field of Request.
+
+An option is called like its field: `target_column` is `--target-column`.
+"""
 
 import shlex
 import sys
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
+from onbmacf.io.models import LOADERS, described
+
 TABLE_HELP = "A CSV file with a header (also .tsv, .csv.gz, .parquet); without it, the embedded heart data."
 MODEL_HELP = (
-    "module:callable, or a file: .onnx, .skops, xgboost (.ubj, .json), lightgbm (.txt), catboost (.cbm), or with "
-    "--trust-pickle .joblib and .pkl. Without it one is trained on the target column."
+    f"module:name, or a file: {described(loader for loader in LOADERS if not loader.is_pickle)}; with --trust-pickle "
+    f"also {described(loader for loader in LOADERS if loader.is_pickle)}. Without it, a network is trained on the "
+    "target column."
 )
-
-TableArgument = Annotated[Path | None, typer.Argument(help=TABLE_HELP, show_default=False)]
-ModelOption = Annotated[str, typer.Option("--model", help=MODEL_HELP)]
-TargetColumnOption = Annotated[str, typer.Option("--target-column", help="The column to predict; not a feature.")]
-OutputOption = Annotated[
-    str, typer.Option("--output", help="What the model returns where it is not plain: label or probability.")
-]
-TrustOption = Annotated[bool, typer.Option("--trust-pickle", help="Load pickled models: they can run any code.")]
-TargetOption = Annotated[list[str], typer.Option("--target", help="Label to reach; any other label by default.")]
-ImmutableOption = Annotated[
-    list[str], typer.Option("--immutable", help="Columns that must keep their value: a,b or given twice.")
-]
-RulesOption = Annotated[Path | None, typer.Option("--rules", help="TOML file of rules: directions, ranges, costs ...")]
-DropOption = Annotated[list[str], typer.Option("--drop", help="Columns to leave out.")]
-IdOption = Annotated[str, typer.Option("--id-column", help="Column that names the rows; not a feature.")]
-MissingOption = Annotated[bool, typer.Option("--drop-missing", help="Leave out rows with missing values.")]
-HeaderOption = Annotated[
-    bool | None, typer.Option("--header/--no-header", help="Whether the first line names the columns; guessed.")
-]
-EncodingOption = Annotated[str, typer.Option("--encoding", help="Of the CSV files.")]
-RowsOption = Annotated[str, typer.Option("--rows", help="Row numbers from 0: 3,17 or 20-29, or 'all'.")]
-RowsFileOption = Annotated[Path | None, typer.Option("--rows-file", help="CSV file of rows to explain.")]
-IdsOption = Annotated[list[str], typer.Option("--ids", help="Rows by their value in --id-column.")]
-PredictedOption = Annotated[str, typer.Option("--predicted", help="Only rows that the model gives this label.")]
-NOption = Annotated[int, typer.Option("--n", min=1, help="Counterfactuals per row.")]
-MapOption = Annotated[Path | None, typer.Option("--map", help="Map written by `onbmacf map build`: skips the fit.")]
-JobsOption = Annotated[int, typer.Option("--jobs", min=1, help="Processes that explain; the answers are the same.")]
-StrategyOption = Annotated[str, typer.Option("--strategy", help="refined (default), or paper: Algorithm 3 as printed.")]
-PlausibilityOption = Annotated[
-    float | None, typer.Option("--plausibility", help="From 0 (nearest) to 1 (well inside the wanted class).")
-]
 
 
 @dataclass(frozen=True)
 class Request:
-    """The words of one command. Empty means: not said."""
+    """The options of one command. Empty means: not given."""
 
-    table: Path | None = None
-    model: str = ""
-    target_column: str = ""
-    output: str = "auto"
-    trust_pickle: bool = False
-    target: tuple[str, ...] = ()
-    immutable: tuple[str, ...] = ()
-    rules: Path | None = None
-    drop: tuple[str, ...] = ()
-    id_column: str = ""
-    drop_missing: bool = False
-    header: bool | None = None
-    encoding: str = "utf-8"
-    rows: str = ""
-    rows_file: Path | None = None
-    ids: tuple[str, ...] = ()
-    predicted: str = ""
-    n: int = 1
-    map: Path | None = None
-    jobs: int = 1
-    strategy: str = ""
-    plausibility: float | None = None
-
-    @classmethod
-    def of(cls, words: dict[str, Any]) -> "Request":
-        """Pick a command's arguments that are part of a request; a trailing underscore is not part of a name."""
-        said = {name.rstrip("_"): tuple(word) if isinstance(word, list) else word for name, word in words.items()}
-        picked: dict[str, Any] = {entry.name: said[entry.name] for entry in fields(cls) if entry.name in said}
-        return cls(**picked)
+    table: Annotated[Path | None, typer.Argument(help=TABLE_HELP, show_default=False)] = None
+    model: Annotated[str, typer.Option(help=MODEL_HELP)] = ""
+    target_column: Annotated[str, typer.Option(help="The column to predict; not a feature.")] = ""
+    output: Annotated[
+        str, typer.Option(help="What the model returns, where it is not clear: label or probability.")
+    ] = "auto"
+    trust_pickle: Annotated[bool, typer.Option("--trust-pickle", help="Load pickles too: they can run any code.")] = (
+        False
+    )
+    target: Annotated[tuple[str, ...], typer.Option(help="Label to reach; any other label by default.")] = ()
+    immutable: Annotated[
+        tuple[str, ...], typer.Option(help="Columns that must keep their value: a,b or the option given twice.")
+    ] = ()
+    rules: Annotated[Path | None, typer.Option(help="TOML file of rules: directions, ranges, costs and more.")] = None
+    drop: Annotated[tuple[str, ...], typer.Option(help="Columns to leave out.")] = ()
+    id_column: Annotated[str, typer.Option(help="Column that names the rows; not a feature.")] = ""
+    drop_missing: Annotated[bool, typer.Option("--drop-missing", help="Leave out rows with missing values.")] = False
+    header: Annotated[
+        bool | None, typer.Option(help="Whether the first line names the columns; guessed by default.")
+    ] = None
+    encoding: Annotated[str, typer.Option(help="Encoding of the CSV files.")] = "utf-8"
+    rows: Annotated[str, typer.Option(help="Row numbers from 0: 3,17 or 20-29, or 'all'.")] = ""
+    rows_file: Annotated[Path | None, typer.Option(help="CSV file of rows to explain.")] = None
+    ids: Annotated[tuple[str, ...], typer.Option(help="Rows by their value in --id-column.")] = ()
+    predicted: Annotated[str, typer.Option(help="Only rows that the model gives this label.")] = ""
+    n: Annotated[int, typer.Option(min=1, help="Counterfactuals per row.")] = 1
+    map: Annotated[Path | None, typer.Option(help="Map written by `onbmacf map build`, used instead of a new fit.")] = (
+        None
+    )
+    jobs: Annotated[int, typer.Option(min=1, help="Number of processes; the answers do not depend on it.")] = 1
+    strategy: Annotated[str, typer.Option(help="refined (default), or paper: Algorithm 3 as printed.")] = ""
+    plausibility: Annotated[
+        float | None, typer.Option(help="From 0 (nearest) to 1 (well inside the wanted class).")
+    ] = None
 
 
 def command_line() -> str:

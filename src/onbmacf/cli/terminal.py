@@ -1,4 +1,4 @@
-"""What is said on the terminal beside the result: notes, progress, warnings. All goes to stderr, as plain text."""
+"""What the terminal shows beside the result: notes, progress, warnings. All of it goes to stderr, as plain text."""
 
 import sys
 import time
@@ -6,6 +6,7 @@ import warnings
 from typing import Any
 
 from onbmacf._text.wording import visible
+from onbmacf.cli.options import in_options
 
 EVERY = 2.0  # seconds between two lines of progress
 
@@ -22,33 +23,33 @@ def show(text: str) -> None:
 
 
 def survive_any_text() -> None:
-    """Write out what the terminal's encoding does not have, rather than fail."""
+    """Escape characters that the terminal's encoding lacks, rather than fail."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
 
 
 def plain_warnings() -> None:
-    """Say our warnings as one line; leave other libraries' to --debug and their own means."""
+    """Print our warnings as one line each, and those of other libraries not at all."""
     warnings.showwarning = _as_line
     warnings.simplefilter("ignore")
     warnings.filterwarnings("always", category=_ours())
 
 
 def minutes(seconds: float) -> str:
-    """Return a time as a person would say it."""
+    """Return a time as text: seconds, or minutes where there are many."""
     return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"
 
 
 class Progress:
-    """Says how many rows are done and the time left: a line now and then, also where there is no terminal."""
+    """Prints how many rows are done and the time left: a line every few seconds, also where there is no terminal."""
 
     def __init__(self, total: int, done: int = 0) -> None:
         self.total, self.before, self.done = total, done, done
         self.started = self.last = time.monotonic()
 
     def advance(self, n_rows: int) -> None:
-        """Count rows as done, and say so if the last word was some time ago."""
+        """Count rows as done; print a line if the last one was some seconds ago."""
         self.done += n_rows
         now = time.monotonic()
         if now - self.last >= EVERY and self.done < self.total:
@@ -64,4 +65,4 @@ def _ours() -> Any:
 
 
 def _as_line(message: Any, *_: Any, **__: Any) -> None:
-    say(f"note: {message}")
+    say(f"note: {in_options(str(message))}")

@@ -1,1 +1,35 @@
-"""Files to tables and models: what the command line, a service and notebooks share."""
+"""Tables and models from files: what notebooks, services and the command line share.
+
+    read_table(path)           ->  a DataFrame
+    load_model(source, table)  ->  a model for ONBMACF.fit
+    train_network(table, y)    ->  a small network, where there is no model yet
+
+Every name is loaded on first use, so importing this package imports nothing heavy.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from onbmacf.io.models import load_model
+    from onbmacf.io.tables import read_table
+    from onbmacf.io.trained import TrainedNetwork, train_network
+
+_HOME = {
+    "TrainedNetwork": "onbmacf.io.trained",
+    "load_model": "onbmacf.io.models",
+    "read_table": "onbmacf.io.tables",
+    "train_network": "onbmacf.io.trained",
+}
+
+__all__ = ["TrainedNetwork", "load_model", "read_table", "train_network"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        return getattr(import_module(_HOME[name]), name)
+    raise AttributeError(f"module 'onbmacf.io' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,92 +1,121 @@
-"""Files and words to models: one function a kind, one line each in LOADERS.
+"""A file or a name to a model. A file format is one function and one line in LOADERS, both in this module.
 
---model  ->  load_model  ->  something with predict, fed with frames
+    source  ->  load_model  ->  something with predict, asked with DataFrames
+
+This module is also read to print the help of the command line, so nothing heavy is imported until a model is loaded.
 """
 
 import importlib
-import sys
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-import numpy as np
-import pandas as pd
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from onbmacf._base.checks import did_you_mean, listed
-from onbmacf.errors import ModelError, ParameterError
+from onbmacf.errors import ModelError, OnbmacfError, ParameterError
 
-SHARE_TRAINED = 0.75
-BATCH = 100
-MOST_STEPS = 20_000
+if TYPE_CHECKING:
+    import pandas as pd
+
+TRUST = "Pass trust_pickle=True if you trust where it came from."
 
 
-def load_model(words: str, table: pd.DataFrame, trust_pickle: bool) -> Any:
-    """Return the model that --model names; the table's columns are those it will be asked."""
-    path = Path(words)
-    if not path.exists() and ":" in words:
-        return _imported(words)
-    suffix = path.suffix.lower()
-    if suffix not in LOADERS:
-        raise ParameterError(f"--model {words}: give module:callable or a file ending in {listed(LOADERS)}.")
-    if not path.is_file():
-        raise ParameterError(f"--model {words}: there is no such file.")
-    if suffix in PICKLES and not trust_pickle:
-        raise ParameterError(
-            f"{path} is a pickle, which can run any code when it is loaded. Say --trust-pickle if you trust its origin."
-        )
+def load_model(
+    source: str | os.PathLike[str], table: "pd.DataFrame | None" = None, *, trust_pickle: bool = False
+) -> Any:
+    """Load a model from a file, or import one by name.
+
+    Models of xgboost, lightgbm and catboost get the columns they were trained on, in their own order. Files that are
+    pickles can run any code when they are loaded; they are refused unless `trust_pickle` is True.
+
+    Parameters
+    ----------
+    source : str or path-like
+        A file (ONNX ``.onnx``, skops ``.skops``, xgboost ``.ubj`` or ``.json``, lightgbm ``.txt``, catboost ``.cbm``,
+        joblib ``.joblib``, pickle ``.pkl`` or ``.pickle``), or ``"module:name"`` for a model or a function that can
+        be imported.
+    table : DataFrame, optional
+        The table that the model will be asked about, features only. With it, a model that was trained on other
+        columns is refused at once, and the text columns of xgboost and lightgbm get their categories from it.
+    trust_pickle : bool, default False
+        Whether to load pickles, and skops files with types that skops does not trust.
+
+    Returns
+    -------
+    object
+        A model for ``ONBMACF.fit``: it has ``predict``, or it is the function that was named.
+
+    Raises
+    ------
+    ParameterError
+        There is no such file, module or name, the file's ending is not known, or the file is a pickle and
+        `trust_pickle` is False.
+    ModelError
+        The file is broken, or the model was trained on columns that the table lacks.
+    ImportError
+        The library that reads such files is not installed.
+
+    Examples
+    --------
+    >>> import joblib, tempfile
+    >>> from onbmacf.datasets import heart_network, load_heart
+    >>> from onbmacf.io import load_model
+    >>> table, chd = load_heart()
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = joblib.dump(heart_network().fit(table, chd), f"{folder}/heart.joblib")[0]
+    ...     model = load_model(path, table, trust_pickle=True)
+    >>> model.predict(table.head(3)).tolist()
+    [1, 0, 0]
+
+    """
+    path = Path(source)
+    if not path.exists() and ":" in str(source):
+        return _imported(str(source))
+    loader = _loader_of(path)
+    if loader.is_pickle and not trust_pickle:
+        raise ParameterError(f"{path} is a pickle, which can run any code when it is loaded. {TRUST}")
     try:
-        return LOADERS[suffix](path, table, trust_pickle)
-    except (ImportError, ParameterError, ModelError):
+        return loader.load(path, table, trust_pickle)
+    except (ImportError, OnbmacfError):
         raise
     except Exception as error:
         raise ModelError(f"{path} cannot be loaded as a model: {type(error).__name__}: {error}") from error
 
 
-def trained(table: pd.DataFrame, y: "pd.Series[Any]") -> tuple[Any, str]:
-    """Train a small network on three quarters of the rows; return it and what to say about it."""
-    if y.isna().any() or y.nunique() < 2:
-        raise ModelError(f"column {y.name!r} must have at least two values and none missing to train a model on.")
-    if y.nunique() > max(20, len(y) // 10):
-        raise ModelError(
-            f"column {y.name!r} has {y.nunique()} different values: it must name classes. Cut it into classes first."
-        )
-    shuffled = np.random.default_rng(0).permutation(len(table))
-    rows, others = np.split(shuffled, [max(1, int(SHARE_TRAINED * len(table)))])
-    model = _network(table).fit(table.iloc[rows], y.iloc[rows])
-    right = float((model.predict(table.iloc[others]) == y.iloc[others]).mean()) if len(others) else float("nan")
-    return model, (
-        f"No model was given: a network (32-16) was trained on {y.name!r} with {len(rows):,} of {len(table):,} rows "
-        f"(seed 0); it is right on {right:.1%} of the other {len(others):,}. What follows is about that model."
-    )
+class Loader(NamedTuple):
+    """How the files of one format are loaded."""
+
+    name: str  # of the format, as people know it
+    suffixes: tuple[str, ...]
+    load: "Callable[[Path, pd.DataFrame | None, bool], Any]"  # path, table, whether the file is trusted
+    is_pickle: bool = False
 
 
-def _network(table: pd.DataFrame) -> Any:
-    """Return an untrained pipeline: scaled numbers and one-hot text into hidden layers of 32 and 16."""
-    from sklearn.compose import make_column_transformer
-    from sklearn.neural_network import MLPClassifier
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import MinMaxScaler, OneHotEncoder
-
-    text = [name for name in table.columns if not _is_number(table[name])]
-    encoder = make_column_transformer(
-        (OneHotEncoder(handle_unknown="ignore", sparse_output=False), text), remainder=MinMaxScaler()
-    )
-    epochs = int(np.clip(MOST_STEPS * BATCH / len(table), 20, 1000))
-    return make_pipeline(encoder, MLPClassifier((32, 16), alpha=0.1, batch_size=BATCH, max_iter=epochs, random_state=0))
+def described(loaders: Iterable[Loader]) -> str:
+    """Return the formats as text: 'ONNX (.onnx), xgboost (.ubj, .json)'."""
+    return ", ".join(f"{loader.name} ({', '.join(loader.suffixes)})" for loader in loaders)
 
 
-def _imported(words: str) -> Any:
-    module_name, _, attribute = words.partition(":")
-    if "" not in sys.path:
-        sys.path.insert(0, "")  # modules beside the caller
+def _loader_of(path: Path) -> Loader:
+    by_suffix = {suffix: loader for loader in LOADERS for suffix in loader.suffixes}
+    if path.suffix.lower() not in by_suffix:
+        raise ParameterError(f"{path} is not a model: give module:name or a file ending in {listed(by_suffix)}.")
+    if not path.is_file():
+        raise ParameterError(f"there is no model file {path}.")
+    return by_suffix[path.suffix.lower()]
+
+
+def _imported(source: str) -> Any:
+    module, _, name = source.partition(":")
     try:
-        found = importlib.import_module(module_name)
+        found = importlib.import_module(module)
     except ImportError as error:
-        raise ParameterError(f"--model {words}: cannot import {module_name!r}: {error}.") from error
-    for part in attribute.split("."):
+        raise ParameterError(f"{source} is not a model: cannot import {module!r}: {error}.") from error
+    for part in name.split("."):
         if not hasattr(found, part):
-            raise ParameterError(f"--model {words}: {module_name!r} has no {part!r}.{did_you_mean(part, dir(found))}")
+            hint = did_you_mean(part, dir(found))
+            raise ParameterError(f"{source} is not a model: {module!r} has no {part!r}.{hint}")
         found = getattr(found, part)
     return found
 
@@ -95,63 +124,58 @@ def _need(module: str, what: str) -> Any:
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        raise ImportError(f"{what} need {module}: pip install {module.split('.')[0]}") from error
+        raise ImportError(f"{what} files need {module}: pip install {module.split('.')[0]}") from error
 
 
-def _skops(path: Path, table: pd.DataFrame, trust_pickle: bool) -> Any:
-    io = _need("skops.io", "skops files")
-    unknown = io.get_untrusted_types(file=path)
-    if unknown and not trust_pickle:
-        raise ParameterError(f"{path} holds types that skops does not trust: {listed(unknown)}. Say --trust-pickle.")
-    return io.load(path, trusted=unknown)
+def _onnx(path: Path, table: "pd.DataFrame | None", trusted: bool) -> Any:
+    return Onnx(_need("onnxruntime", "ONNX").InferenceSession(str(path), providers=["CPUExecutionProvider"]))
 
 
-def _joblib(path: Path, table: pd.DataFrame, trust_pickle: bool) -> Any:
-    return _need("joblib", "joblib files").load(path)
+def _skops(path: Path, table: "pd.DataFrame | None", trusted: bool) -> Any:
+    skops = _need("skops.io", "skops")
+    unknown = skops.get_untrusted_types(file=path)
+    if unknown and not trusted:
+        raise ParameterError(f"{path} holds types that skops does not trust: {listed(unknown)}. {TRUST}")
+    return skops.load(path, trusted=unknown)
 
 
-def _pickle(path: Path, table: pd.DataFrame, trust_pickle: bool) -> Any:
+def _xgboost(path: Path, table: "pd.DataFrame | None", trusted: bool) -> Any:
+    model = _need("xgboost", "xgboost").XGBClassifier(enable_categorical=True)
+    model.load_model(path)
+    return Arranged(model, _matched(path, model.get_booster().feature_names, table), _levels(table))
+
+
+def _lightgbm(path: Path, table: "pd.DataFrame | None", trusted: bool) -> Any:
+    booster = _need("lightgbm", "lightgbm").Booster(model_file=str(path))
+    return Arranged(Scores(booster), _matched(path, booster.feature_name(), table), _levels(table))
+
+
+def _catboost(path: Path, table: "pd.DataFrame | None", trusted: bool) -> Any:
+    model = _need("catboost", "catboost").CatBoostClassifier()
+    model.load_model(str(path))
+    return Arranged(model, _matched(path, model.feature_names_, table))
+
+
+def _joblib(path: Path, table: "pd.DataFrame | None", trusted: bool) -> Any:
+    return _need("joblib", "joblib").load(path)
+
+
+def _pickle(path: Path, table: "pd.DataFrame | None", trusted: bool) -> Any:
     import pickle
 
     with path.open("rb") as file:
         return pickle.load(file)
 
 
-def _catboost(path: Path, table: pd.DataFrame, trust_pickle: bool) -> Any:
-    model = _need("catboost", "catboost files").CatBoostClassifier()
-    model.load_model(str(path))
-    return Arranged(model, _matched(path, model.feature_names_, table))
-
-
-def _xgboost(path: Path, table: pd.DataFrame, trust_pickle: bool) -> Any:
-    model = _need("xgboost", "xgboost files").XGBClassifier(enable_categorical=True)
-    model.load_model(path)
-    names = model.get_booster().feature_names or list(table.columns)
-    return Arranged(model, _matched(path, names, table), _levels(table))
-
-
-def _lightgbm(path: Path, table: pd.DataFrame, trust_pickle: bool) -> Any:
-    booster = _need("lightgbm", "lightgbm files").Booster(model_file=str(path))
-    return Arranged(Scores(booster), _matched(path, booster.feature_name(), table), _levels(table))
-
-
-def _onnx(path: Path, table: pd.DataFrame, trust_pickle: bool) -> Any:
-    session = _need("onnxruntime", "ONNX files").InferenceSession(str(path), providers=["CPUExecutionProvider"])
-    return Onnx(session)
-
-
-PICKLES = (".joblib", ".pkl", ".pickle")
-LOADERS: dict[str, Callable[[Path, pd.DataFrame, bool], Any]] = {
-    ".onnx": _onnx,
-    ".skops": _skops,
-    ".ubj": _xgboost,
-    ".json": _xgboost,
-    ".txt": _lightgbm,
-    ".cbm": _catboost,
-    ".joblib": _joblib,
-    ".pkl": _pickle,
-    ".pickle": _pickle,
-}
+LOADERS = (
+    Loader("ONNX", (".onnx",), _onnx),
+    Loader("skops", (".skops",), _skops),
+    Loader("xgboost", (".ubj", ".json"), _xgboost),
+    Loader("lightgbm", (".txt",), _lightgbm),
+    Loader("catboost", (".cbm",), _catboost),
+    Loader("joblib", (".joblib",), _joblib, is_pickle=True),
+    Loader("pickle", (".pkl", ".pickle"), _pickle, is_pickle=True),
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,7 +183,7 @@ class Arranged:
     """A model that gets the columns it was trained on, in its own order; text as categories where it wants them."""
 
     model: Any
-    columns: list[str]
+    columns: list[Any] | None  # None: as they come
     levels: dict[str, list[Any]] | None = None
 
     @property
@@ -167,11 +191,13 @@ class Arranged:
         """The model's labels, where it has them."""
         return getattr(self.model, "classes_", None)
 
-    def predict(self, rows: pd.DataFrame) -> Any:
-        """Ask the model."""
-        rows = rows[self.columns]
+    def predict(self, rows: "pd.DataFrame") -> Any:
+        """Return what the model says of the rows."""
+        import pandas as pd
+
+        rows = rows if self.columns is None else rows[self.columns]
         if self.levels:
-            kinds = {name: pd.CategoricalDtype(levels) for name, levels in self.levels.items() if name in self.columns}
+            kinds = {name: pd.CategoricalDtype(levels) for name, levels in self.levels.items() if name in rows.columns}
             rows = rows.astype(kinds)
         return self.model.predict(rows)
 
@@ -182,8 +208,10 @@ class Scores:
 
     booster: Any
 
-    def predict(self, rows: pd.DataFrame) -> Any:
+    def predict(self, rows: "pd.DataFrame") -> Any:
         """Return class probabilities."""
+        import numpy as np
+
         scores = np.asarray(self.booster.predict(rows))
         return np.column_stack([1 - scores, scores]) if scores.ndim == 1 else scores
 
@@ -194,8 +222,8 @@ class Onnx:
 
     session: Any
 
-    def predict(self, rows: pd.DataFrame) -> Any:
-        """Ask the session."""
+    def predict(self, rows: "pd.DataFrame") -> Any:
+        """Return the session's first output for the rows."""
         inputs = self.session.get_inputs()
         if len(inputs) == 1:
             feeds = {inputs[0].name: rows.to_numpy(dtype=_dtype(inputs[0].type))}
@@ -208,29 +236,32 @@ class Onnx:
 
 
 def _dtype(kind: str) -> Any:
-    known = {"double": np.float64, "int64": np.int64, "int32": np.int32, "string": object, "bool": bool}
-    return known.get(kind.removeprefix("tensor(").rstrip(")"), np.float32)
+    known = {"double": "float64", "int64": "int64", "int32": "int32", "string": "object", "bool": "bool"}
+    return known.get(kind.removeprefix("tensor(").rstrip(")"), "float32")
 
 
-def _matched(path: Path, names: Any, table: pd.DataFrame) -> list[str]:
-    """Return the model's columns; an error where the table lacks one. Nameless models get the table's order."""
-    names = [str(name) for name in names]
-    if len(names) == table.shape[1] and all(_is_default(name, place) for place, name in enumerate(names)):
-        return [str(name) for name in table.columns]
+def _matched(path: Path, names: Any, table: "pd.DataFrame | None") -> list[Any] | None:
+    """Return the columns to hand to a model, from its own names for them; None: as they come.
+
+    A model without names (trained on an array) gets the table's order. An error where the table lacks a column.
+    """
+    names = [str(name) for name in names or ()]
+    nameless = all(name in (str(place), f"f{place}", f"Column_{place}") for place, name in enumerate(names))
+    if table is None:
+        return None if nameless else names
     missing = [name for name in names if name not in table.columns]
+    if nameless and (not names or (missing and len(names) == table.shape[1])):
+        return list(table.columns)
     if missing:
         hint = did_you_mean(missing[0], table.columns)
         raise ModelError(f"{path} was trained on columns that the table lacks: {listed(missing)}.{hint}")
     return names
 
 
-def _is_default(name: str, place: int) -> bool:
-    return name in (str(place), f"f{place}", f"Column_{place}")
+def _levels(table: "pd.DataFrame | None") -> dict[str, list[Any]]:
+    """Return the values of each text column, sorted: the categories a model is given."""
+    import pandas as pd
 
-
-def _levels(table: pd.DataFrame) -> dict[str, list[Any]]:
-    return {str(name): sorted(pd.unique(table[name])) for name in table.columns if not _is_number(table[name])}
-
-
-def _is_number(column: "pd.Series[Any]") -> bool:
-    return pd.api.types.is_numeric_dtype(column.dtype) or pd.api.types.is_bool_dtype(column.dtype)
+    columns = {} if table is None else {str(name): table[name] for name in table.columns}
+    text = {name: column for name, column in columns.items() if not pd.api.types.is_numeric_dtype(column.dtype)}
+    return {name: sorted(pd.unique(column)) for name, column in text.items()}

@@ -1,113 +1,104 @@
-"""Files to frames: a table with a header, and the rows of it that are to be explained."""
+"""A file to a DataFrame. Every fault is one sentence that says what was found and what to do.
+
+path  ->  separator and first line  ->  header or not  ->  pandas
+"""
 
 import csv
 import gzip
-from collections.abc import Iterable, Sequence
+import os
 from io import StringIO
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
-from onbmacf._base.checks import did_you_mean, listed
-from onbmacf.errors import ParameterError, RowsError, TableError
+from onbmacf._base.checks import listed
+from onbmacf.errors import ParameterError, TableError
 
+PARQUET = (".parquet", ".pq")
 SEPARATORS = (",", ";", "\t", "|")
-# Numbers as they are written: the default of older pandas may differ in the last digit.
-EXACT: dict[str, Any] = {"low_memory": False, "float_precision": "round_trip"}
+FIRST_PART = 1 << 20  # characters read to find the separator and the first line
+# Numbers exactly as they are written: before pandas 3.1 the default may differ in the last digit.
+EXACT: dict[str, Any] = {"low_memory": False}
+if tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1):  # pragma: no cover - depends on the installation
+    EXACT["float_precision"] = "round_trip"
 
 
-def read_table(path: Path, encoding: str = "utf-8", header: bool | None = None) -> pd.DataFrame:
-    """Return the table in a file; every fault is one line that says how to mend it."""
+def read_table(path: str | os.PathLike[str], *, encoding: str = "utf-8", header: bool | None = None) -> pd.DataFrame:
+    """Read a table from a file.
+
+    The separator of a CSV file may be a comma, a semicolon, a tab or a vertical bar; it is found in the first line.
+    Numbers are read exactly as they are written.
+
+    Parameters
+    ----------
+    path : str or path-like
+        A CSV file, also compressed (``.csv``, ``.tsv``, ``.csv.gz``), or a Parquet file (``.parquet``, ``.pq``).
+    encoding : str, default "utf-8"
+        Encoding of a CSV file.
+    header : bool, optional
+        Whether the first line of a CSV file names the columns. By default it does, and a first line with a number in
+        it is an error. With False the columns are named x0, x1, ...
+
+    Returns
+    -------
+    DataFrame
+        One line per row of the file, numbered from 0.
+
+    Raises
+    ------
+    TableError
+        The file does not exist, is empty, is not text in this encoding, is no table, has no header, or has two
+        columns of the same name.
+    ParameterError
+        Python does not know the encoding.
+    ImportError
+        A Parquet file needs pyarrow, which is not installed.
+
+    Examples
+    --------
+    >>> from importlib.resources import files
+    >>> from onbmacf.io import read_table
+    >>> table = read_table(files("onbmacf.datasets") / "heart.csv")
+    >>> table.shape
+    (462, 10)
+
+    """
+    path = Path(path)
     if not path.is_file():
-        what = "is a folder" if path.is_dir() else "does not exist"
-        raise TableError(f"{path} {what}: give a CSV file with a header line.")
-    if path.suffix.lower() in (".parquet", ".pq"):
-        return pd.read_parquet(path)
+        found = "is a folder" if path.is_dir() else "does not exist"
+        raise TableError(f"{path} {found}: give a CSV file with a header line.")
+    if path.suffix.lower() in PARQUET:
+        return _read_parquet(path)
     separator, names = _first_record(path, encoding)
     has_header = _looks_like_header(path, names) if header is None else header
     if has_header:
         _check_distinct(path, names)
-    try:
-        frame = pd.read_csv(path, sep=separator, encoding=encoding, header=0 if has_header else None, **EXACT)
-    except (ValueError, pd.errors.ParserError) as error:
-        raise TableError(f"{path} is not a table: {error}") from error
+    frame = _read_csv(path, separator, encoding, has_header)
     return frame if has_header else frame.set_axis([f"x{place}" for place in range(frame.shape[1])], axis=1)
 
 
-def columns_of(words: Iterable[str], columns: Sequence[Any], option: str) -> list[str]:
-    """Return column names from words that may join several with commas; unknown ones are an error."""
-    names: list[str] = []
-    for word in words:
-        names += [word] if word in columns else [part.strip() for part in word.split(",") if part.strip()]
-    for name in names:
-        if name not in columns:
-            hint = did_you_mean(name, columns)
-            raise ParameterError(f"{option} names {name!r}, which is not a column.{hint} Columns: {listed(columns)}.")
-    return names
+def _read_parquet(path: Path) -> pd.DataFrame:
+    try:
+        return pd.read_parquet(path)
+    except ImportError as error:
+        raise ImportError("Parquet files need pyarrow: pip install pyarrow") from error
+    except Exception as error:  # whatever the engine makes of a broken file
+        raise TableError(f"{path} cannot be read as a Parquet file: {error}") from error
 
 
-def numbered(words: str, n_rows: int, numbers: "pd.Index[Any] | None" = None) -> list[int]:
-    """Return positions of rows from words such as 3,17,20-29 or all; `numbers` are the rows' own where some are gone.
-
-    >>> numbered("3,5-7", 10)
-    [3, 5, 6, 7]
-    """
-    if words.strip() == "all":
-        return list(range(n_rows))
-    place_of = {int(number): place for place, number in enumerate(range(n_rows) if numbers is None else numbers)}
-    chosen: list[int] = []
-    for word in words.split(","):
-        low, dash, high = word.strip().partition("-")
-        if not low.isdecimal() or (dash and not high.isdecimal()):
-            raise ParameterError(f"--rows takes numbers such as 3,17 or 20-29, or 'all', got {words!r}.")
-        last, found = int(high or low), [place_of[n] for n in range(int(low), int(high or low) + 1) if n in place_of]
-        if last > max(place_of, default=-1) or not found:
-            gone = "was left out" if last in range(max(place_of, default=0)) else "is not there"
-            raise RowsError(f"--rows names {last}, which {gone}: rows are 0 to {max(place_of, default=-1)}.")
-        chosen += found
-    return chosen
-
-
-def named(ids: Iterable[str], index: "pd.Index[Any]") -> list[int]:
-    """Return the positions of rows by their name, as it is written in the file."""
-    places: dict[str, list[int]] = {}
-    for place, value in enumerate(index):
-        places.setdefault(str(value), []).append(place)
-    chosen: list[int] = []
-    for word in (part.strip() for words in ids for part in words.split(",")):
-        if word not in places:
-            raise RowsError(f"--ids names {word!r}, which no row is called.{did_you_mean(word, places)}")
-        chosen += places[word]
-    return chosen
-
-
-def as_label(word: str, classes: Iterable[Any], option: str) -> Any:
-    """Return the model's own label that is written like this."""
-    written = {str(label): label for label in classes}
-    if word not in written:
-        raise ParameterError(f"{option} must be among the model's labels {listed(written)}, got {word!r}.")
-    return written[word]
-
-
-def sampled(places: list[int], most: int, seed: int) -> list[int]:
-    """Return the places, or so many of them drawn by chance with a seed, in order."""
-    if len(places) <= most:
-        return places
-    return sorted(np.random.default_rng(seed).choice(places, size=most, replace=False).tolist())
+def _read_csv(path: Path, separator: str, encoding: str, has_header: bool) -> pd.DataFrame:
+    try:
+        return pd.read_csv(path, sep=separator, encoding=encoding, header=0 if has_header else None, **EXACT)
+    except UnicodeDecodeError as error:
+        raise _other_encoding(path, encoding, error) from error
+    except (ValueError, OSError, EOFError) as error:
+        raise TableError(f"{path} cannot be read as a table: {error}") from error
 
 
 def _first_record(path: Path, encoding: str) -> tuple[str, list[str]]:
     """Return the separator and the first record, which may hold line breaks in quotes."""
-    opened: Any = gzip.open if path.suffix.lower() == ".gz" else open
-    try:
-        with opened(path, "rt", encoding=encoding, newline="") as file:
-            start = str(file.read(1 << 20)).lstrip("\ufeff")
-    except (UnicodeDecodeError, LookupError) as error:
-        raise TableError(f"{path} is not {encoding}: {error}. Say --encoding, e.g. latin-1.") from error
-    except (OSError, EOFError) as error:
-        raise TableError(f"{path} cannot be read: {error}") from error
+    start = _start_of(path, encoding).lstrip("\ufeff")
     line = start.splitlines()[0] if start else ""
     if not line.strip():
         raise TableError(f"{path} is empty or starts with an empty line: give a CSV file with a header line.")
@@ -115,12 +106,29 @@ def _first_record(path: Path, encoding: str) -> tuple[str, list[str]]:
     return separator, next(csv.reader(StringIO(start), delimiter=separator), [])
 
 
+def _start_of(path: Path, encoding: str) -> str:
+    opened: Any = gzip.open if path.suffix.lower() == ".gz" else open
+    try:
+        with opened(path, "rt", encoding=encoding, newline="") as file:
+            return str(file.read(FIRST_PART))
+    except UnicodeDecodeError as error:
+        raise _other_encoding(path, encoding, error) from error
+    except LookupError as error:
+        raise ParameterError(f"encoding must be one that Python knows, e.g. 'latin-1', got {encoding!r}.") from error
+    except (OSError, EOFError) as error:
+        raise TableError(f"{path} cannot be read: {error}") from error
+
+
+def _other_encoding(path: Path, encoding: str, error: UnicodeDecodeError) -> TableError:
+    return TableError(f'{path} is not {encoding} text: {error}. Pass its encoding, e.g. encoding="latin-1".')
+
+
 def _looks_like_header(path: Path, names: list[str]) -> bool:
     numbers = [name for name in names if _is_number(name)]
     if numbers:
         raise TableError(
-            f"{path} seems to have no header: its first line holds {numbers[0]!r}. Add a line of column names, or say "
-            "--no-header (columns are called x0, x1, ...) or --header if it is one."
+            f"{path} seems to have no header: its first line holds {numbers[0]!r}. Add a line of column names, or pass "
+            "header=False (the columns are then named x0, x1, ...), or header=True if that line is the header."
         )
     return True
 

@@ -1,44 +1,40 @@
-"""The main job on the embedded table: who is at risk of heart disease, and which change would say otherwise.
+"""`onbmacf demo`: who is at risk of heart disease, and which change would make the model say otherwise.
 
 load_heart  ->  a 32-16 network  ->  ONBMACF (age immutable)  ->  tables and sentences
 """
 
 from typing import Any, NamedTuple
 
+import pandas as pd
+
 from onbmacf._text.wording import shown
-from onbmacf.datasets import load_heart
+from onbmacf.datasets import heart_network, load_heart
 from onbmacf.explainer import ONBMACF
 from onbmacf.explanation import Explanation, Explanations
 from onbmacf.schema import Schema
 
 
 class Demo(NamedTuple):
-    """What the demo made."""
+    """A fitted explainer of the heart table, and its answers."""
 
-    model: Any
     explainer: ONBMACF
     answers: Explanations
 
 
+def labelled_heart() -> "tuple[pd.DataFrame, pd.Series[Any]]":
+    """Return the embedded table, and who is at risk in words."""
+    table, chd = load_heart()
+    return table, chd.map({0: "healthy", 1: "at risk"})
+
+
 def run_demo(n_people: int = 5, n_counterfactuals: int = 1) -> Demo:
     """Train the network, map the table, and explain the first people predicted at risk."""
-    table, chd = load_heart()
-    model = heart_network().fit(table, chd.map({0: "healthy", 1: "at risk"}))
+    table, labels = labelled_heart()
+    model = heart_network().fit(table, labels)
     schema = Schema.infer(table, immutable=["age"])
     explainer = ONBMACF(n_counterfactuals).fit(table, model, schema=schema)
     at_risk = table[model.predict(table) == "at risk"]
-    return Demo(model, explainer, explainer.explain(at_risk.head(n_people), target="healthy"))
-
-
-def heart_network() -> Any:
-    """Return an untrained pipeline: scaled columns into a network with hidden layers of 32 and 16."""
-    from sklearn.compose import make_column_transformer
-    from sklearn.neural_network import MLPClassifier
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import MinMaxScaler, OneHotEncoder
-
-    scaled = make_column_transformer((OneHotEncoder(drop="if_binary"), ["famhist"]), remainder=MinMaxScaler())
-    return make_pipeline(scaled, MLPClassifier((32, 16), alpha=0.1, max_iter=2000, random_state=0))
+    return Demo(explainer, explainer.explain(at_risk.head(n_people), target="healthy"))
 
 
 def demo_text(demo: Demo) -> str:

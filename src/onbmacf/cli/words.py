@@ -1,0 +1,84 @@
+"""Words of the command line to the columns, labels and row positions that they name."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from onbmacf._base.checks import did_you_mean, listed
+from onbmacf.errors import ParameterError, RowsError
+
+
+def columns_of(words: Iterable[str], columns: Sequence[Any], option: str) -> list[str]:
+    """Return column names from words that may join several with commas; unknown ones are an error.
+
+    >>> columns_of(["age,sex", "last, first"], ["age", "sex", "last, first"], "--drop")
+    ['age', 'sex', 'last, first']
+    """
+    names: list[str] = []
+    for word in words:
+        names += [word] if word in columns else split(word)
+    for name in names:
+        if name not in columns:
+            hint = did_you_mean(name, columns)
+            raise ParameterError(f"{option} names {name!r}, which is not a column.{hint} Columns: {listed(columns)}.")
+    return names
+
+
+def label_of(word: str, classes: Iterable[Any], option: str) -> Any:
+    """Return the model's own label that is written like this."""
+    written = {str(label): label for label in classes}
+    if word not in written:
+        raise ParameterError(f"{option} must be among the model's labels {listed(written)}, got {word!r}.")
+    return written[word]
+
+
+def labels_of(words: Iterable[str], classes: Iterable[Any], option: str) -> list[Any]:
+    """Return the labels that words name, which may be joined with commas; a label may hold a comma itself."""
+    classes, whole = list(classes), ",".join(words)
+    return [label_of(word, classes, option) for word in ([whole] if whole in map(str, classes) else split(whole))]
+
+
+def numbered(words: str, numbers: Iterable[int]) -> list[int]:
+    """Return the positions of rows from words such as 3,17,20-29 or all; `numbers` are the rows' own.
+
+    >>> numbered("3,5-7", range(10)), numbered("3-6", [1, 3, 6])
+    ([3, 5, 6, 7], [1, 2])
+    """
+    place_of = {int(number): place for place, number in enumerate(numbers)}
+    if words.strip() == "all":
+        return list(place_of.values())
+    return [place for word in words.split(",") for place in _span(word.strip(), place_of, words)]
+
+
+def _span(word: str, place_of: dict[int, int], words: str) -> list[int]:
+    """Return the positions of one number, or of those from a first to a last that are there."""
+    first, dash, last = word.partition("-")
+    if not first.isdecimal() or (dash and not last.isdecimal()) or int(last or first) < int(first):
+        raise ParameterError(f"--rows takes numbers such as 3,17 or 20-29, or 'all', got {words!r}.")
+    low, high, highest = int(first), int(last or first), max(place_of, default=-1)
+    found = [place_of[number] for number in range(low, min(high, highest) + 1) if number in place_of]
+    if high > highest or not found:
+        fault = "was left out" if 0 <= high < highest else "is not in the table"
+        raise RowsError(f"--rows names {high}, which {fault}: rows are 0 to {highest}.")
+    return found
+
+
+def named(words: Iterable[str], names: Iterable[Any]) -> list[int]:
+    """Return the positions of rows by their name, as it is written in the file.
+
+    >>> named(["P5,P9", "P5"], ["P9", "P5", "P5"])
+    [1, 2, 0, 1, 2]
+    """
+    places: dict[str, list[int]] = {}
+    for place, name in enumerate(names):
+        places.setdefault(str(name), []).append(place)
+    chosen: list[int] = []
+    for word in split(",".join(words)):
+        if word not in places:
+            raise RowsError(f"--ids names {word!r}, but no row has that name.{did_you_mean(word, places)}")
+        chosen += places[word]
+    return chosen
+
+
+def split(word: str) -> list[str]:
+    """Return the parts of a word between its commas, without blanks and empty ones."""
+    return [part.strip() for part in word.split(",") if part.strip()]
