@@ -26,7 +26,7 @@ html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_extra_path = ["examples"]
 html_copy_source = False
-html_show_sphinx = False
+html_show_copyright = html_show_sphinx = False
 html_search_scorer = str(HERE / "search.js")  # decision records come after the other pages
 html_theme_options = {
     "light_css_variables": {"color-brand-primary": "#00527f", "color-brand-content": "#0065a0"},
