@@ -3,9 +3,12 @@
 from pathlib import Path
 from typing import Any
 
+from docutils.nodes import literal_block
+
 import onbmacf
 
 HERE = Path(__file__).parent
+LONG = 100  # characters: a printed line beyond it is a sentence
 
 project = html_title = "onbmacf"
 version = release = onbmacf.__version__
@@ -22,6 +25,7 @@ myst_heading_anchors = 3
 
 # The look.
 html_theme = "furo"
+pygments_dark_style = "github-dark"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_extra_path = ["examples"]
@@ -57,6 +61,14 @@ def list_the_records(app: Any, docname: str, source: list[str]) -> None:
         source[0] += "\n\n```{toctree}\n:hidden:\n:glob:\n\n0*\n```\n"
 
 
+def wrap_sentences(app: Any, doctree: Any) -> None:
+    """Mark printed sentences, whose lines may be broken; printed tables are not: they scroll."""
+    for block in doctree.findall(literal_block):
+        if block.get("language") == "text" and max(map(len, block.astext().splitlines())) > LONG:
+            block["classes"].append("sentences")
+
+
 def setup(app: Any) -> None:
     """Connect the functions above."""
     app.connect("source-read", list_the_records)
+    app.connect("doctree-read", wrap_sentences)

@@ -1,11 +1,14 @@
-// Scores of the search page. Decision records and raw tables are found too, but come after the pages that help.
-const LAST = /^(decisions\/|benchmark\/report|speed\/results)/;
+// Scores of the search page. How-tos come first among pages that match equally well; decision records and raw tables are
+// found too, but after all others.
+const MORE = [
+  [/^questions\//, 6],
+  [/^(gallery\/|first-report|coming-from)/, 3],
+  [/^(decisions\/|benchmark\/report|speed\/results)/, -1000],
+];
 
 var Scorer = {
-  score: (result) => {
-    const [docname, , , , score] = result;
-    return LAST.test(docname) ? score - 1000 : score;
-  },
+  score: ([docname, , , , score]) =>
+    MORE.reduce((sum, [pages, more]) => sum + (pages.test(docname) ? more : 0), score),
   // The other scores are Sphinx's own.
   objNameMatch: 11,
   objPartialMatch: 6,

@@ -5,7 +5,9 @@ gives other weights: there the words are compared, and the numbers only by being
 """
 
 import inspect
+import os
 import re
+import shutil
 import subprocess
 import sys
 from dataclasses import fields, is_dataclass
@@ -143,3 +145,24 @@ def test_nothing_is_loaded_from_outside(site):
         assert not outside, (page, outside)
     for sheet in site.rglob("*.css"):
         assert not re.search(r"(@import|url\()\s*['\"]?(\w+:)?//", sheet.read_text(encoding="utf-8")), sheet
+
+
+@pytest.fixture
+def chromium():
+    """The browser; skipped with a reason where it is absent, but not in CI."""
+    found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if found is None and os.environ.get("CI"):
+        pytest.fail("no chromium on this machine")
+    return found or pytest.skip("no chromium on this machine")
+
+
+def test_a_search_lists_how_tos_first_and_decision_records_last(site, chromium, tmp_path):
+    flags = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
+    flags += ["--disable-component-update", "--disable-sync", f"--user-data-dir={tmp_path}"]
+    address = f"{(site / 'search.html').as_uri()}?q=immutable"
+    line = [chromium, *flags, "--virtual-time-budget=60000", "--dump-dom", address]
+    document = subprocess.run(line, capture_output=True, text=True, check=True).stdout
+    found = re.findall(r'<li class="kind-text"><a href="([^"]+)"', document)
+    ranks = [0 if page.startswith("questions/") else 2 if page.startswith("decisions/") else 1 for page in found]
+    assert {0, 1, 2} == set(ranks)
+    assert ranks == sorted(ranks)

@@ -1,7 +1,7 @@
 """The README shows what its code prints and draws, and what its commands print, to the digit.
 
-`ONBMACF_WRITE_DOCS=1` writes what came out into it. A library that trains the network otherwise makes this fail: then the
-README is out of date, and that line brings it up to date.
+`ONBMACF_WRITE_DOCS=1` writes what came out into it. A release of a library that trains the network otherwise makes this
+fail: then the README is out of date, and that brings it up to date.
 """
 
 import re
