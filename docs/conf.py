@@ -64,7 +64,7 @@ def list_the_records(app: Any, docname: str, source: list[str]) -> None:
 def wrap_sentences(app: Any, doctree: Any) -> None:
     """Mark printed sentences, whose lines may be broken; printed tables are not: they scroll."""
     for block in doctree.findall(literal_block):
-        if block.get("language") == "text" and max(map(len, block.astext().splitlines())) > LONG:
+        if block.get("language") in ("text", "console") and max(map(len, block.astext().splitlines())) > LONG:
             block["classes"].append("sentences")
 
 

@@ -10,6 +10,9 @@ A page has blocks of Python, each followed by what it prints or by the picture t
 import io
 import os
 import re
+import shlex
+import subprocess
+import sys
 from contextlib import redirect_stdout
 from itertools import count
 from pathlib import Path
@@ -99,3 +102,21 @@ def _thumbnail(source) -> np.ndarray:
 def without_numbers(text: str) -> str:
     """Return the words of a text: every number is 0, runs of blanks are one."""
     return re.sub(r"[ ]+", " ", re.sub(r"-?\d[\d,]*\.?\d*(e-?\d+)?", "0", text)).strip()
+
+
+CONSOLE = re.compile(r"```console\n(.*?)```", flags=re.S)
+PROGRESS = re.compile(r"^\d[\d,]* of \d[\d,]* rows explained.*\n", flags=re.M)
+
+
+def commands(text: str) -> list[tuple[str, str]]:
+    """Return the commands in a page's consoles, each with what is shown below it."""
+    pieces = [piece for block in CONSOLE.findall(text) for piece in re.split(r"^\$ ", block, flags=re.M)[1:]]
+    return [(line, shown) for line, _, shown in (piece.partition("\n") for piece in pieces)]
+
+
+def run_command(line: str, folder: Path) -> str:
+    """Run one `onbmacf ...` as a terminal of 84 columns shows it, errors included, without how far it has got."""
+    words = [sys.executable, "-m", *shlex.split(line)]
+    setting = {**os.environ, "COLUMNS": "84", "PYTHONUNBUFFERED": "1", "PYTHONIOENCODING": "utf-8"}
+    done = subprocess.run(words, cwd=folder, env=setting, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    return PROGRESS.sub("", done.stdout.decode("utf-8"))

@@ -60,6 +60,25 @@ def test_every_example_prints_and_draws_what_the_page_shows(page, ready):
             assert pages.difference(block.drawn, block.picture) < pages.ALIKE, block.picture
 
 
+@pytest.mark.long
+def test_the_first_report_is_what_the_commands_print(data_dir, tmp_path):
+    pytest.importorskip("typer")
+    pytest.importorskip("jinja2")
+    page = DOCS / "first-report.md"
+    text = page.read_text(encoding="utf-8")
+    shutil.copy(data_dir / "titanic.csv", tmp_path)
+    lines = [(line, shown) for line, shown in pages.commands(text) if line.startswith("onbmacf ")]
+    assert len(lines) == 3
+    for line, shown in lines:
+        printed = pages.run_command(line, tmp_path)
+        if pages.WRITES:
+            text = text.replace(f"$ {line}\n{shown}", f"$ {line}\n{printed}")
+        else:
+            assert pages.without_numbers(printed) == pages.without_numbers(shown)
+    if pages.WRITES:
+        page.write_text(text, encoding="utf-8")
+
+
 def test_every_python_block_has_its_output_and_every_worked_example_a_picture():
     for page in PAGES:
         text = page.read_text(encoding="utf-8")
