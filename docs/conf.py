@@ -1,5 +1,7 @@
 """How the pages of this folder become a site: `make docs`. Nothing in it is loaded from outside."""
 
+import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +63,14 @@ def list_the_records(app: Any, docname: str, source: list[str]) -> None:
         source[0] += "\n\n```{toctree}\n:hidden:\n:glob:\n\n0*\n```\n"
 
 
+def described_once(app: Any, what: str, name: str, member: Any, skip: bool, options: Any) -> bool | None:
+    """Leave out a property that the section "Attributes" of its class describes."""
+    if what != "class" or not isinstance(member, property):
+        return None
+    owner = getattr(sys.modules[member.fget.__module__], member.fget.__qualname__.split(".")[0])
+    return bool(re.search(rf"^ +{name} : ", owner.__doc__, flags=re.M)) or None
+
+
 def wrap_sentences(app: Any, doctree: Any) -> None:
     """Mark printed sentences, whose lines may be broken; printed tables are not: they scroll."""
     for block in doctree.findall(literal_block):
@@ -71,4 +81,5 @@ def wrap_sentences(app: Any, doctree: Any) -> None:
 def setup(app: Any) -> None:
     """Connect the functions above."""
     app.connect("source-read", list_the_records)
+    app.connect("autodoc-skip-member", described_once)
     app.connect("doctree-read", wrap_sentences)

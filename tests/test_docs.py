@@ -21,7 +21,8 @@ import pages
 from onbmacf import errors
 
 DOCS = Path(__file__).parents[1] / "docs"
-PAGES = sorted([*DOCS.glob("gallery/*.md"), *DOCS.glob("questions/*.md"), *DOCS.glob("coming-from.md")])
+PAGES = sorted([page for folder in ("gallery", "questions", "api") for page in DOCS.glob(f"{folder}/*.md")])
+PAGES.append(DOCS / "coming-from.md")
 NEEDS = {"titanic": ["torch"], "xgboost": ["xgboost"], "heart": ["jinja2"], "coming-from": ["dice_ml"]}
 TRAINS = re.compile(r"sklearn|xgboost|heart_network|titanic_network")
 
@@ -137,8 +138,17 @@ def is_described(member):
 
 def test_every_public_name_has_an_entry_in_the_reference(site):
     text = "".join(page.read_text(encoding="utf-8") for page in site.glob("api/*.html"))
-    missing = [path for path in public_names() if f'id="{path}"' not in text]
+    missing = [path for path in public_names() if not is_in(text, path)]
     assert not missing
+
+
+def is_in(text, path):
+    """Say whether a name has an entry of its own, or is a parameter of the class that has one."""
+    if f'id="{path}"' in text:
+        return True
+    owner, _, name = path.rpartition(".")
+    _, found, entry = text.partition(f'id="{owner}"')
+    return bool(found) and f"<strong>{name}</strong>" in entry.partition('<dl class="py class">')[0]
 
 
 class Loaded(HTMLParser):
