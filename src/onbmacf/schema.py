@@ -27,8 +27,24 @@ LARGEST_EXACT = 2.0**53  # beyond this, float64 cannot represent every whole num
 class Feature:
     """One column of the table.
 
-    `levels` are the values of an ordinal (in their order), categorical or binary feature; `fit` fills them
-    in from the table where they are not given.
+    Attributes
+    ----------
+    name : hashable
+        The column's name.
+    kind : {"continuous", "integer", "ordinal", "categorical", "binary"}
+        Continuous and integer features are numbers, and an integer stays whole; ordinal ones have levels with an
+        order; categorical and binary ones have levels without one.
+    immutable : bool
+        Whether a counterfactual must keep the row's own value.
+    levels : tuple or None
+        The values of an ordinal (from lowest to highest), categorical or binary feature. `fit` reads them off the
+        table where they are not given; an ordinal feature needs them.
+
+    Examples
+    --------
+    >>> Feature("size", "ordinal", levels=("S", "M", "L")).is_numeric
+    False
+
     """
 
     name: Hashable
@@ -47,13 +63,30 @@ class Feature:
 
     @property
     def is_numeric(self) -> bool:
-        """Whether values are numbers rather than levels."""
+        """Whether values are numbers rather than levels: continuous and integer features."""
         return self.kind in NUMERIC
 
 
 @dataclass(frozen=True)
 class Schema:
-    """The features of a table, in its column order."""
+    """What each column of a table is, in the table's order, and the rules for changing it.
+
+    Most callers use `infer` and override single columns by name.
+
+    Attributes
+    ----------
+    features : tuple of Feature
+        One per column.
+    rules : Rules
+        Directions, ranges, steps, costs and the like; none by default.
+
+    Examples
+    --------
+    >>> schema = Schema((Feature("age", "integer", immutable=True), Feature("dose", "continuous")))
+    >>> schema.names, schema.immutable
+    (('age', 'dose'), ('age',))
+
+    """
 
     features: tuple[Feature, ...]
     rules: Rules = field(default_factory=Rules)
@@ -77,15 +110,37 @@ class Schema:
         ordinal: Mapping[Hashable, Sequence[Any]] | None = None,
         rules: Rules | None = None,
     ) -> "Schema":
-        """Read the kinds off a table.
+        """Read the kinds of the columns off a table.
 
         bool and two-valued text are binary, text and unordered categories are categorical, ordered
         categories are ordinal, whole numbers (also 3.0 in a float column) are integer, the rest continuous.
+        What has no distance here (dates, numbers stored as text, mixed types) is a `TableError` that names the column.
 
+        Parameters
+        ----------
+        table : DataFrame or array-like
+            Rows and columns; the columns of an array are called x0, x1 and so on.
+        immutable : iterable of hashable, optional
+            Columns that a counterfactual must not change.
+        kinds : mapping of hashable to str, optional
+            The kind of a column, by name, where the table would mislead: ``{"zip": "categorical"}``.
+        ordinal : mapping of hashable to sequence, optional
+            Ordinal columns with their levels from lowest to highest.
+        rules : Rules, optional
+            Further restrictions.
+
+        Returns
+        -------
+        Schema
+            One feature per column.
+
+        Examples
+        --------
         >>> import pandas as pd
         >>> table = pd.DataFrame({"age": [31, 54], "dose": [0.5, 1.2], "smokes": ["no", "yes"]})
         >>> Schema.infer(table, immutable=["age"]).kinds
         {'age': 'integer', 'dose': 'continuous', 'smokes': 'binary'}
+
         """
         frame = as_frame(table)
         kinds, ordinal = dict(kinds or {}), dict(ordinal or {})
@@ -99,27 +154,63 @@ class Schema:
 
     @property
     def names(self) -> tuple[Hashable, ...]:
-        """Column names in order."""
+        """The columns' names, in their order."""
         return tuple(feature.name for feature in self.features)
 
     @property
     def kinds(self) -> dict[Hashable, str]:
-        """Kind of each feature by name."""
+        """The kind of each feature, by name."""
         return {feature.name: feature.kind for feature in self.features}
 
     @property
     def immutable(self) -> tuple[Hashable, ...]:
-        """Names of the features that must keep their value."""
+        """The names of the features that must keep their value."""
         return tuple(feature.name for feature in self.features if feature.immutable)
 
     def with_immutable(self, names: Iterable[Hashable]) -> "Schema":
-        """Return the same schema with exactly these features immutable."""
+        """Return the same schema with exactly these features immutable.
+
+        Parameters
+        ----------
+        names : iterable of hashable
+            Columns; those that are not named may change.
+
+        Returns
+        -------
+        Schema
+            A new one; this one stays as it is.
+
+        Examples
+        --------
+        >>> schema = Schema((Feature("age", "integer"), Feature("dose", "continuous")))
+        >>> schema.with_immutable(["age"]).immutable
+        ('age',)
+
+        """
         names = list(names)
         _check_known("immutable", names, self.names)
         return replace(self, features=tuple(replace(f, immutable=f.name in names) for f in self.features))
 
     def with_rules(self, rules: Rules) -> "Schema":
-        """Return the same schema with these rules."""
+        """Return the same schema with these rules in place of its own.
+
+        Parameters
+        ----------
+        rules : Rules
+            They may name columns of this schema only.
+
+        Returns
+        -------
+        Schema
+            A new one; this one stays as it is.
+
+        Examples
+        --------
+        >>> schema = Schema((Feature("age", "integer"), Feature("dose", "continuous")))
+        >>> schema.with_rules(Rules(max_changes=1)).rules.max_changes
+        1
+
+        """
         return replace(self, rules=rules)
 
 

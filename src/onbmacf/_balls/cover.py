@@ -24,13 +24,37 @@ COMPETITORS = ("uncovered", "all")
 
 @dataclass(frozen=True, eq=False)
 class BallCover:
-    """A cover held as parallel arrays, one entry per ball, in the order chosen."""
+    """A cover held as parallel arrays, one entry per ball, in the order chosen; `len` is the number of balls.
 
-    centers: Rows  # l: row of the table
-    radii: Matrix  # r(l): distance to the nearest enemy
-    labels: Rows  # c(l)
-    owner: Rows  # per row: the ball that covered it first
-    reach: Matrix  # per row: the radius a ball centred on it would have
+    Attributes
+    ----------
+    centers : array of int
+        Per ball: the row of the fitted table at its centre (l in the paper).
+    radii : array of float
+        Per ball: the distance from its centre to the nearest row of another label, in encoded units (r(l)).
+    labels : array of int
+        Per ball: the code of its label, a position in ``explainer.classes_`` (c(l)).
+    owner : array of int
+        Per fitted row: the ball that covered it first.
+    reach : array of float
+        Per fitted row: the radius of a ball centred on it, in encoded units.
+
+    Examples
+    --------
+    >>> from onbmacf import ONBMACF
+    >>> from onbmacf.datasets import load_heart
+    >>> table, chd = load_heart()
+    >>> cover = ONBMACF().fit(table, lambda rows: rows["tobacco"] + rows["ldl"] > 10).cover_
+    >>> len(cover), len(cover.owner), len(cover.members(0))
+    (95, 462, 133)
+
+    """
+
+    centers: Rows
+    radii: Matrix
+    labels: Rows
+    owner: Rows
+    reach: Matrix
 
     def __len__(self) -> int:
         return len(self.centers)

@@ -10,10 +10,10 @@ class Relaxation(StrEnum):
     True
     """
 
-    NONE = "none"  # nothing: the projected centre lies in its ball and has its label
-    PROJECTION = "projection"  # the projected centre may lie outside its ball
-    IMMUTABILITY = "immutability"  # immutable features may change
-    RULES = "rules"  # at least one of the user's rules was released, on request
+    NONE = "none"  #: nothing: the projected centre lies in its ball and has its label
+    PROJECTION = "projection"  #: the projected centre may lie outside its ball
+    IMMUTABILITY = "immutability"  #: immutable features may change
+    RULES = "rules"  #: at least one of the user's rules was released, on request
 
 
 class Status(StrEnum):
@@ -23,8 +23,8 @@ class Status(StrEnum):
     ['found', 'already', 'infeasible', 'model_error', 'invalid_row']
     """
 
-    FOUND = "found"  # at least one counterfactual
-    ALREADY = "already"  # the model gives the row a target label as it is; nothing was searched
-    INFEASIBLE = "infeasible"  # no counterfactual was found; the reason says what is in the way
-    MODEL_ERROR = "model_error"  # the model raised, or answered differently when it was asked again
-    INVALID_ROW = "invalid_row"  # the row cannot be encoded
+    FOUND = "found"  #: at least one counterfactual
+    ALREADY = "already"  #: the model gives the row a target label as it is; nothing was searched
+    INFEASIBLE = "infeasible"  #: no counterfactual was found; the reason says what is in the way
+    MODEL_ERROR = "model_error"  #: the model raised, or answered differently when it was asked again
+    INVALID_ROW = "invalid_row"  #: the row cannot be encoded

@@ -2,16 +2,17 @@
 
     Explanations  ->  one plain frame per question  ->  sentences
 
+Counts are over counterfactuals; burden and releases are over rows, by each row's first counterfactual.
+
+The examples of `audit`, `plots` and `report` start from here:
+
 >>> from onbmacf import ONBMACF, Schema, audit
 >>> from onbmacf.datasets import load_heart
 >>> table, chd = load_heart()
 >>> model = lambda rows: (rows["tobacco"] + rows["ldl"] > 10).map({True: "risk", False: "fine"})
 >>> schema = Schema.infer(table, immutable=["age"])
->>> answers = ONBMACF().fit(table, model, schema=schema).explain(table.head(50), target="fine")
->>> audit.changes_by_feature(answers, schema)["feature"].head(2).tolist()
-['tobacco', 'ldl']
-
-Counts are over counterfactuals; burden and releases are over rows, by each row's first counterfactual.
+>>> explainer = ONBMACF().fit(table, model, schema=schema)
+>>> answers = explainer.explain(table.head(50), target="fine")
 """
 
 from onbmacf.audit.changes import changes_by_feature, pair_matrix, pairs, semifactual_distances, single_changes

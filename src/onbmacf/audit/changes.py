@@ -21,9 +21,29 @@ SINGLES = ["feature", "count", "share", "share_of_its_changes"]
 def changes_by_feature(answers: Explanations, schema: Schema | None = None) -> pd.DataFrame:
     """Return one line per feature, most changed first.
 
-    count and share are over all counterfactuals; up and down are shares of the feature's changes (NaN where its
-    values have no order); median_size is the median absolute change in the feature's own units; most_frequent is the
-    most frequent replacement of a level. The schema gives the order of ordinal levels and marks immutables.
+    Parameters
+    ----------
+    answers : Explanations
+        What `explain` returned.
+    schema : Schema, optional
+        Gives the order of ordinal levels and says which features are immutable; without it the kinds are read off
+        the dtypes of the explained rows.
+
+    Returns
+    -------
+    DataFrame
+        ``feature``; ``immutable``; ``count`` and ``share`` of the counterfactuals that change it; ``up`` and
+        ``down``, shares of its changes (NaN where its values have no order); ``median_size``, the median absolute
+        change in the feature's own unit; ``most_frequent``, the most frequent replacement of a level.
+
+    Examples
+    --------
+    >>> changes = audit.changes_by_feature(answers, schema)
+    >>> changes[["feature", "count", "share", "down", "median_size"]].head(2).round(2)
+       feature  count  share  down  median_size
+    0  tobacco     19   0.90   1.0         5.77
+    1      ldl      3   0.14   1.0         6.44
+
     """
     features = _features(answers, schema)
     lines = [_of_feature(answers, position, feature) for position, feature in enumerate(features)]
@@ -32,7 +52,29 @@ def changes_by_feature(answers: Explanations, schema: Schema | None = None) -> p
 
 
 def single_changes(answers: Explanations, most: int | None = None) -> pd.DataFrame:
-    """Return how often a feature is a counterfactual's only change, most frequent first."""
+    """Return how often a feature is a counterfactual's only change, most frequent first.
+
+    Parameters
+    ----------
+    answers : Explanations
+        What `explain` returned.
+    most : int, optional
+        The most lines to return; all by default.
+
+    Returns
+    -------
+    DataFrame
+        ``feature``; ``count`` and ``share`` of the counterfactuals that change nothing else;
+        ``share_of_its_changes``, how often it is enough alone when it changes.
+
+    Examples
+    --------
+    >>> audit.single_changes(answers).round(2)
+       feature  count  share  share_of_its_changes
+    0  tobacco     18   0.86                  0.95
+    1      ldl      2   0.10                  0.67
+
+    """
     changed = answers.batch.changed
     alone = changed[changed.sum(axis=1) == 1].sum(axis=0)
     frame = pd.DataFrame({"feature": pd.Series(list(answers.rows.columns), dtype=object), "count": alone})
@@ -43,10 +85,28 @@ def single_changes(answers: Explanations, most: int | None = None) -> pd.DataFra
 
 
 def pairs(answers: Explanations, most: int | None = None) -> pd.DataFrame:
-    """Return the pairs of features that change together, most frequent first, against chance.
+    """Return the pairs of features that change together, most frequent first.
 
-    expected is the share that chance would give if features changed independently, each as often as it does; lift is
-    share / expected: above 1 the two go together, below 1 one stands for the other.
+    Parameters
+    ----------
+    answers : Explanations
+        What `explain` returned.
+    most : int, optional
+        The most lines to return; all by default.
+
+    Returns
+    -------
+    DataFrame
+        ``first`` and ``second`` feature; ``count`` and ``share`` of the counterfactuals that change both;
+        ``expected``, the share if features changed independently, each as often as it does; ``lift``, which is
+        share / expected: above 1 the two change together, below 1 one replaces the other.
+
+    Examples
+    --------
+    >>> audit.pairs(answers).round(2)
+         first second  count  share  expected  lift
+    0  tobacco    ldl      1   0.05      0.13  0.37
+
     """
     changed = answers.batch.changed
     names, together = list(answers.rows.columns), _together(changed)
@@ -63,15 +123,52 @@ def pairs(answers: Explanations, most: int | None = None) -> pd.DataFrame:
 
 
 def pair_matrix(answers: Explanations) -> pd.DataFrame:
-    """Return how often two features change together, as a square; on the diagonal how often each changes."""
+    """Return how often two features change together, as a square; on the diagonal how often each changes.
+
+    Parameters
+    ----------
+    answers : Explanations
+        What `explain` returned.
+
+    Returns
+    -------
+    DataFrame
+        Counts of counterfactuals, with the features as index and columns.
+
+    Examples
+    --------
+    >>> audit.pair_matrix(answers).loc[["tobacco", "ldl"], ["tobacco", "ldl"]]
+             tobacco  ldl
+    tobacco       19    1
+    ldl            1    3
+
+    """
     names = pd.Index(list(answers.rows.columns), dtype=object)
     return pd.DataFrame(_together(answers.batch.changed), index=names, columns=names)
 
 
 def semifactual_distances(answers: Explanations) -> pd.DataFrame:
-    """Return one line per counterfactual: its distance, its semifactual's, and the share of the way that one is.
+    """Return how far each counterfactual and its semifactual are from the row.
 
-    NaN where there is no semifactual. A share near 1: the row can change almost as much and nothing happens.
+    Parameters
+    ----------
+    answers : Explanations
+        What `explain` returned.
+
+    Returns
+    -------
+    DataFrame
+        One line per counterfactual, with the index of its row: ``distance`` and ``semifactual_distance`` in encoded
+        units (1 is the whole range of a feature) and ``share_of_way``, the second over the first. NaN where there is
+        no semifactual. A share near 1 says that the row can change almost as much without any effect.
+
+    Examples
+    --------
+    >>> audit.semifactual_distances(answers).head(2).round(3)
+       distance  semifactual_distance  share_of_way
+    0     0.250                 0.234         0.938
+    3     0.126                 0.118         0.938
+
     """
     batch = answers.batch
     frame = pd.DataFrame({"distance": batch.distance, "semifactual_distance": batch.semifactual_distance})

@@ -20,7 +20,27 @@ Flags = NDArray[np.bool_]
 
 
 def overview(answers: Explanations) -> "pd.Series[Any]":
-    """Return the figures of a batch: rows asked and answered, what it took, and the questions to the model."""
+    """Return the main figures of a batch.
+
+    Parameters
+    ----------
+    answers : Explanations
+        What `explain` returned.
+
+    Returns
+    -------
+    Series
+        ``rows``; ``asked``, the rows that were searched; ``found``, those with a counterfactual, and ``share_found``
+        of the asked; ``released``, those that needed an immutable feature changed, and ``share_released``;
+        ``counterfactuals``; mean ``distance`` (encoded units) and mean ``n_changes`` of each row's first
+        counterfactual; ``share_semifactual`` of the counterfactuals; ``model_rows`` handed to the model.
+
+    Examples
+    --------
+    >>> audit.overview(answers)[["rows", "asked", "found", "share_found"]].to_dict()
+    {'rows': 50, 'asked': 21, 'found': 21, 'share_found': 1.0}
+
+    """
     first, asked = first_lines(answers), is_asked(answers)
     found = first >= 0
     batch = answers.batch
@@ -43,7 +63,26 @@ def overview(answers: Explanations) -> "pd.Series[Any]":
 
 
 def status_counts(answers: Explanations) -> pd.DataFrame:
-    """Return one line per status that occurs: how many rows, and the most frequent reason."""
+    """Return how many rows have each status, and why.
+
+    Parameters
+    ----------
+    answers : Explanations
+        What `explain` returned.
+
+    Returns
+    -------
+    DataFrame
+        One line per status that occurs: ``status``, ``n_rows`` and ``most_frequent_reason``.
+
+    Examples
+    --------
+    >>> audit.status_counts(answers)[["status", "n_rows"]]
+        status  n_rows
+    0    found      21
+    1  already      29
+
+    """
     frame = answers.status_frame()
     lines = []
     for status in Status:
@@ -55,10 +94,30 @@ def status_counts(answers: Explanations) -> pd.DataFrame:
 
 
 def released(answers: Explanations, schema: Schema) -> pd.DataFrame:
-    """Return one line per immutable feature: the rows for which no counterfactual was found without changing it.
+    """Return the immutable features that had to change, and for how many rows.
 
-    A row counts if its first counterfactual could only be found with the immutables released and changes the feature.
-    n_asked is the number of rows that were searched.
+    A row counts if its first counterfactual was only found with the immutable features released, and changes the
+    feature.
+
+    Parameters
+    ----------
+    answers : Explanations
+        What `explain` returned.
+    schema : Schema
+        Says which features are immutable; `explainer.schema_`.
+
+    Returns
+    -------
+    DataFrame
+        One line per immutable feature: ``feature``, ``n_rows`` that needed it changed, ``n_asked`` rows that were
+        searched, and ``share``, the first over the second.
+
+    Examples
+    --------
+    >>> audit.released(answers, schema)
+      feature  n_rows  n_asked  share
+    0     age       0       21    0.0
+
     """
     _check_same(answers, schema)
     changed = answers.batch.changed[first_lines(answers)[is_released(answers)]]
@@ -72,14 +131,56 @@ def released(answers: Explanations, schema: Schema) -> pd.DataFrame:
 
 
 def compare(batches: Mapping[str, Explanations]) -> pd.DataFrame:
-    """Return the figures of several models or methods side by side, one line each."""
+    """Return the figures of several models or methods side by side.
+
+    Parameters
+    ----------
+    batches : mapping of str to Explanations
+        Answers by name.
+
+    Returns
+    -------
+    DataFrame
+        One line per name, with the columns of `overview`.
+
+    Examples
+    --------
+    >>> paper = ONBMACF(strategy="paper").fit(table, model, schema=schema)
+    >>> both = {"refined": answers, "paper": paper.explain(table.head(50), target="fine")}
+    >>> audit.compare(both)[["name", "share_found", "n_changes", "share_semifactual"]].round(2)
+          name  share_found  n_changes  share_semifactual
+    0  refined          1.0       1.05               1.00
+    1    paper          1.0       1.14               0.29
+
+    """
     _check_some(batches)
     lines = [{"name": name, **overview(answers)} for name, answers in batches.items()]
     return pd.DataFrame(lines).infer_objects()
 
 
 def compare_changes(batches: Mapping[str, Explanations]) -> pd.DataFrame:
-    """Return the share of counterfactuals that change each feature: a line per feature, a column per name."""
+    """Return the share of counterfactuals that change each feature, for several models or methods.
+
+    Parameters
+    ----------
+    batches : mapping of str to Explanations
+        Answers by name.
+
+    Returns
+    -------
+    DataFrame
+        One line per feature, one column per name.
+
+    Examples
+    --------
+    >>> paper = ONBMACF(strategy="paper").fit(table, model, schema=schema)
+    >>> both = {"refined": answers, "paper": paper.explain(table.head(50), target="fine")}
+    >>> audit.compare_changes(both).round(2).iloc[1:3]
+       feature  refined  paper
+    1  tobacco     0.90   0.95
+    2      ldl     0.14   0.19
+
+    """
     _check_some(batches)
     shares = {
         name: changes_by_feature(answers).set_index("feature")["share"].reindex(list(answers.rows.columns))

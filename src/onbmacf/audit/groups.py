@@ -29,10 +29,27 @@ OTHER = "(other)"
 
 
 def bands(column: Any, edges: Sequence[float] | None = None, n_bands: int = 4) -> "pd.Series[Any]":
-    """Return numbers as bands in words, for `by`: at the given edges, or n_bands of about equally many rows.
+    """Return numbers as bands in words, to group rows by.
 
+    Parameters
+    ----------
+    column : array-like of numbers
+        One value per row.
+    edges : sequence of float, optional
+        Where one band ends and the next begins, in the column's own unit.
+    n_bands : int, default 4
+        Without edges: into how many bands of about equally many rows.
+
+    Returns
+    -------
+    Series
+        An ordered category per row, missing where the number is.
+
+    Examples
+    --------
     >>> bands([19, 33, 47, 70], edges=[30, 60]).tolist()
     ['below 30', '30 to below 60', '30 to below 60', '60 and above']
+
     """
     column = pd.Series(column)
     numbers = pd.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64)
@@ -46,7 +63,26 @@ def bands(column: Any, edges: Sequence[float] | None = None, n_bands: int = 4) -
 
 
 def as_groups(column: "pd.Series[Any]", most: int = 8) -> "pd.Series[Any]":
-    """Return a column fit to group by: numbers with many values as bands, the rarer of many levels as one group."""
+    """Return a column fit to group by: numbers with many values as bands, the rarer of many levels as one group.
+
+    Parameters
+    ----------
+    column : Series
+        One value per row.
+    most : int, default 8
+        The most groups; a column with no more values than that is returned as it is.
+
+    Returns
+    -------
+    Series
+        One group per row.
+
+    Examples
+    --------
+    >>> as_groups(table["age"]).cat.categories.tolist()
+    ['below 31', '31 to below 45', '45 to below 55', '55 and above']
+
+    """
     if column.nunique() <= most:
         return column
     if pd.api.types.is_numeric_dtype(column.dtype) and not pd.api.types.is_bool_dtype(column.dtype):
@@ -64,13 +100,40 @@ def burden(
     n_resamples: int = 2000,
     seed: int = 0,
 ) -> pd.DataFrame:
-    """Return, per measure and group, the mean over the group's rows with an interval.
+    """Return what another decision takes the rows of each group, as means with bootstrap intervals.
 
-    by : a column of the explained rows, or one value per row (`bands` makes age bands).
-    cost : what changing a feature costs, by name (1 where it is not named); left out, there is no such measure.
+    Parameters
+    ----------
+    answers : Explanations
+        What `explain` returned.
+    by : hashable or array-like
+        A column of the explained rows, or one value per row, which need not be known to the model (`bands` turns
+        numbers into groups).
+    cost : mapping of hashable to float, optional
+        What changing a feature costs, by name, in a unit of your own; 1 for a feature that is not named. Without it
+        there is no measure ``cost``.
+    confidence : float, default 0.95
+        How often such an interval holds the true mean.
+    n_resamples : int, default 2000
+        Bootstrap samples.
+    seed : int, default 0
+        Of the bootstrap; the same seed gives the same intervals.
 
-    share_found and share_released are over the rows that were searched; distance, n_changes and cost are those of the
-    first counterfactual, over the rows that have one. An interval needs at least two rows; NaN otherwise.
+    Returns
+    -------
+    DataFrame
+        One line per ``measure`` and ``group``: ``n_rows``, the ``estimate`` (a mean), and the interval ``low`` to
+        ``high`` (NaN for fewer than two rows). ``share_found`` and ``share_released`` are over the rows that were
+        searched; ``distance`` (encoded units), ``n_changes`` and ``cost`` are of each row's first counterfactual.
+
+    Examples
+    --------
+    >>> groups = audit.burden(answers, "famhist")
+    >>> groups[groups["measure"] == "distance"].round(2)
+        measure    group  n_rows  estimate   low  high
+    4  distance   Absent       7      0.25  0.12  0.42
+    5  distance  Present      14      0.21  0.15  0.27
+
     """
     groups = _groups(answers, by)
     values = _measured(answers, cost)
@@ -92,9 +155,27 @@ def burden_gaps(
     n_resamples: int = 2000,
     seed: int = 0,
 ) -> pd.DataFrame:
-    """Return, per measure and pair of groups, the first's mean minus the other's, with an interval.
+    """Return the differences in burden between groups, with bootstrap intervals.
 
-    Arguments and measures are those of `burden`. excludes_zero says whether the whole interval is on one side of 0.
+    Parameters
+    ----------
+    answers, by, cost, confidence, n_resamples, seed
+        As for `burden`.
+
+    Returns
+    -------
+    DataFrame
+        One line per ``measure`` and pair of groups: ``group`` and ``other``, their ``n_rows`` and ``n_other``,
+        the ``gap`` (mean of the first minus mean of the other), its interval ``low`` to ``high``, and
+        ``excludes_zero``, whether the whole interval lies on one side of 0.
+
+    Examples
+    --------
+    >>> gaps = audit.burden_gaps(answers, "famhist")
+    >>> gaps.loc[gaps["measure"] == "distance", ["group", "other", "gap", "excludes_zero"]].round(2)
+        group    other   gap  excludes_zero
+    2  Absent  Present  0.04          False
+
     """
     groups = _groups(answers, by)
     values = _measured(answers, cost)

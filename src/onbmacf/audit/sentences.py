@@ -30,7 +30,29 @@ def findings(
 ) -> list[str]:
     """Return what was found, the most serious first: releases, burden, features, pairs, semifactuals.
 
-    gaps: frames of `burden_gaps` by the name of what grouped the rows.
+    Parameters
+    ----------
+    answers : Explanations
+        What `explain` returned.
+    schema : Schema
+        The table's features; `explainer.schema_`.
+    gaps : mapping of str to DataFrame, optional
+        What `burden_gaps` returned, by the name of what grouped the rows.
+    target : label or list of labels, optional
+        What was asked of `explain`, for the wording.
+
+    Returns
+    -------
+    list of str
+        Sentences made of the numbers of the other functions.
+
+    Examples
+    --------
+    >>> for sentence in audit.findings(answers, schema, target="fine")[:2]:
+    ...     print(sentence[:72])
+    Of 50 rows, 21 were searched for a way to the decision 'fine'; one was f
+    No row needed an immutable feature changed (age).
+
     """
     sentences = [_answered(answers, target), *_released(answers, schema)]
     for name, frame in (gaps or {}).items():

@@ -9,6 +9,8 @@ from typing import Any
 
 import pandas as pd
 
+__all__ = ["heart_network", "load_heart"]
+
 
 def load_heart() -> "tuple[pd.DataFrame, pd.Series[Any]]":
     """Return the heart table and its target.

@@ -2,9 +2,12 @@
 
     numbers already computed  ->  one function per picture  ->  Axes
 
-Every function takes `ax=None` and returns the Axes; none shows or saves. Colours are Okabe and Ito's, told apart by
-most colour-blind readers, and each is paired with a hatch, a marker or a line style, so that grey prints read as well.
-Names and labels come from tables: they are drawn as text, never as formulas.
+Every function takes `ax=None` and returns the Axes; none shows or saves: `ax.figure.savefig("picture.png")` does. The
+colours are those of Okabe and Ito, which most colour-blind readers can tell apart, and each is paired with a hatch, a
+marker or a line style, so that a grey print is readable too. Names and labels come from tables: they are drawn as text,
+never as formulas.
+
+>>> from onbmacf import plots
 """
 
 from onbmacf.plots._audit import AXIS_NAMES, burden, change_frequencies, pair_heatmap

@@ -18,9 +18,28 @@ AXIS_NAMES = {
 
 
 def change_frequencies(changes: pd.DataFrame, most: int = 15, ax: Any = None) -> Any:
-    """Draw how often each feature changes, split by direction; return the Axes.
+    """Draw how often each feature changes, split by direction.
 
-    changes: as `audit.changes_by_feature` returns it.
+    Parameters
+    ----------
+    changes : DataFrame
+        As `audit.changes_by_feature` returns it.
+    most : int, default 15
+        The most features to draw; those that change most often come first.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    Axes
+        One bar per feature, in counterfactuals.
+
+    Examples
+    --------
+    >>> ax = plots.change_frequencies(audit.changes_by_feature(answers, schema))
+    >>> [label.get_text() for label in ax.get_yticklabels()]
+    ['tobacco', 'ldl']
+
     """
     shown = changes[changes["count"] > 0].head(most)
     ax = new_axes((6.4, 0.9 + 0.32 * max(len(shown), 2))) if ax is None else ax
@@ -48,9 +67,28 @@ def change_frequencies(changes: pd.DataFrame, most: int = 15, ax: Any = None) ->
 
 
 def pair_heatmap(matrix: pd.DataFrame, most: int = 12, ax: Any = None) -> Any:
-    """Draw how often two features change together, with the numbers; return the Axes.
+    """Draw how often two features change together, with the numbers.
 
-    matrix: as `audit.pair_matrix` returns it; the `most` features that change most often are drawn.
+    Parameters
+    ----------
+    matrix : DataFrame
+        As `audit.pair_matrix` returns it.
+    most : int, default 12
+        The most features to draw; those that change most often are.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    Axes
+        Counts of counterfactuals; on the diagonal, of those that change the feature at all.
+
+    Examples
+    --------
+    >>> ax = plots.pair_heatmap(audit.pair_matrix(answers))
+    >>> [text.get_text() for text in ax.texts]
+    ['19', '1', '3']
+
     """
     counts = matrix.to_numpy(dtype=float)
     order = np.argsort(-np.diag(counts), kind="stable")[:most]
@@ -76,9 +114,28 @@ def pair_heatmap(matrix: pd.DataFrame, most: int = 12, ax: Any = None) -> Any:
 
 
 def burden(groups: pd.DataFrame, measure: str = "distance", ax: Any = None) -> Any:
-    """Draw a measure's mean and interval per group; return the Axes.
+    """Draw a measure's mean and interval per group.
 
-    groups: as `audit.burden` returns it.
+    Parameters
+    ----------
+    groups : DataFrame
+        As `audit.burden` returns it.
+    measure : str, default "distance"
+        One of the measures in `groups`; `AXIS_NAMES` has what they are called on the axis.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    Axes
+        One mark with its interval per group.
+
+    Examples
+    --------
+    >>> ax = plots.burden(audit.burden(answers, "famhist"), "n_changes")
+    >>> ax.get_xlabel()
+    'mean number of changes'
+
     """
     check_choice("measure", measure, tuple(groups["measure"].drop_duplicates()))
     shown = groups[groups["measure"] == measure]

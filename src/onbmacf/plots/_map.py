@@ -16,10 +16,32 @@ INK = "#222222"
 
 
 def cover(explainer: Any, x: Hashable, y: Hashable, *, largest: int | None = 40, ax: Any = None) -> Any:
-    """Draw a fitted explainer's rows and balls on two features; return the Axes.
+    """Draw a fitted explainer's rows and balls on two features.
 
-    What is drawn of a ball is its shadow: with more than two features, rows of other labels may lie behind it.
-    `largest` keeps the picture readable: only so many balls with the most rows are drawn (None: all).
+    What is drawn of a ball is its projection: with more than two features, rows of other labels may lie behind it.
+
+    Parameters
+    ----------
+    explainer : ONBMACF
+        Fitted, with one of the named metrics.
+    x, y : hashable
+        Names of two features whose values have an order.
+    largest : int or None, default 40
+        The most balls to draw, those with the most rows; None draws all.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    Axes
+        Both axes are in the features' own units.
+
+    Examples
+    --------
+    >>> ax = plots.cover(explainer, "tobacco", "ldl")
+    >>> ax.get_xlabel(), ax.get_ylabel()
+    ('tobacco', 'ldl')
+
     """
     ax = new_axes() if ax is None else ax
     columns = [_column(explainer.fitted_.space, feature) for feature in (x, y)]
@@ -41,7 +63,31 @@ def cover(explainer: Any, x: Hashable, y: Hashable, *, largest: int | None = 40,
 
 
 def walk(explanation: Any, x: Hashable, y: Hashable, *, place: int = 0, ax: Any = None) -> Any:
-    """Draw one counterfactual's way on two numeric features, past its semifactual; return the Axes."""
+    """Draw the way from a row to its counterfactual on two numeric features, past the semifactual.
+
+    Parameters
+    ----------
+    explanation : Explanation
+        The answer for one row, for example ``answers[0]``.
+    x, y : hashable
+        Names of two numeric features.
+    place : int, default 0
+        Which of the row's counterfactuals.
+    ax : matplotlib Axes, optional
+        Where to draw, for example what `cover` returned; a new figure by default.
+
+    Returns
+    -------
+    Axes
+        Both axes are in the features' own units.
+
+    Examples
+    --------
+    >>> ax = plots.walk(answers[0], "tobacco", "ldl", ax=plots.cover(explainer, "tobacco", "ldl"))
+    >>> [text.get_text() for text in ax.get_legend().get_texts()]
+    ["factual: 'risk'", "semifactual: still 'risk'", "counterfactual: 'fine'"]
+
+    """
     ax = new_axes() if ax is None else ax
     if not 0 <= place < len(explanation.counterfactuals):
         raise ParameterError(

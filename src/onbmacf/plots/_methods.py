@@ -21,10 +21,34 @@ def radar(
     title: str = "",
     ax: Any = None,
 ) -> Any:
-    """Draw one closed line per method over metrics scaled to 0..1 (1 is best, outside); return the Axes.
+    """Draw one closed line per method over several metrics.
 
-    scores has a column `method` and one per metric; a missing value is drawn at 0. metrics names the columns, and as
-    a mapping what to call them. Methods that start with `own` are drawn in black.
+    Parameters
+    ----------
+    scores : DataFrame
+        A column ``method`` and one per metric, scaled to 0 to 1 (1 is best, and outside); a missing value is drawn
+        at 0.
+    metrics : sequence of str or mapping of str to str
+        The columns to draw; as a mapping, with what to call them.
+    own : str, optional
+        Methods whose names start with it are drawn in black.
+    title : str, optional
+        Written above.
+    ax : matplotlib Axes, optional
+        Where to draw, with polar coordinates; a new figure by default.
+
+    Returns
+    -------
+    Axes
+        With polar coordinates.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> scores = pd.DataFrame({"method": ["a", "b"], "near": [0.9, 0.4], "sparse": [0.5, 1.0], "valid": [1.0, 1.0]})
+    >>> len(plots.radar(scores, ["near", "sparse", "valid"]).lines)
+    2
+
     """
     ax = new_axes((7.5, 5), "polar") if ax is None else ax
     names = dict(metrics) if isinstance(metrics, Mapping) else {metric: metric for metric in metrics}
@@ -42,9 +66,28 @@ def radar(
 
 
 def front(points: pd.DataFrame, ax: Any = None) -> Any:
-    """Draw counterfactuals by distance and plausibility, the non-dominated ones joined; return the Axes.
+    """Draw counterfactuals by distance and plausibility; those that none beats in both are joined.
 
-    points has the columns distance, plausibility and n_changes; the number beside a point is that of its changes.
+    Parameters
+    ----------
+    points : DataFrame
+        The columns ``distance``, ``plausibility`` and ``n_changes``, as `Explanations.to_frame` has them. The number
+        beside a point is its number of changes.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    Axes
+        Distance in encoded units, plausibility from 0 to 1.
+
+    Examples
+    --------
+    >>> both = explainer.explain(table.iloc[[3]], target="fine", front=True)
+    >>> ax = plots.front(both.to_frame())
+    >>> ax.get_ylabel()
+    'plausibility'
+
     """
     missing = [column for column in FRONT if column not in points.columns]
     if missing:

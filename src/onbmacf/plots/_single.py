@@ -12,9 +12,29 @@ THICK = 0.36
 
 
 def before_after(counterfactual: Any, ax: Any = None) -> Any:
-    """Draw a pair of bars per changed feature, each pair to its own scale and with its values; return the Axes.
+    """Draw one counterfactual: a pair of bars per changed feature, with the values before and after.
 
-    A pair's longer bar has length 1, for features have different units; levels without a number are written only.
+    Features have different units, so each pair has a scale of its own: its longer bar has length 1. Levels that are
+    not numbers are written without a bar.
+
+    Parameters
+    ----------
+    counterfactual : Counterfactual
+        For example ``answers[0].counterfactuals[0]``.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    Axes
+        One pair of bars per changed feature.
+
+    Examples
+    --------
+    >>> ax = plots.before_after(answers[0].counterfactuals[0])
+    >>> [text.get_text() for text in ax.texts]
+    ['12', '4.2']
+
     """
     names = list(counterfactual.changed)
     ax = new_axes((6.4, 0.9 + 0.75 * max(len(names), 1))) if ax is None else ax

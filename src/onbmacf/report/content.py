@@ -36,12 +36,34 @@ LIMITS = (
 
 @dataclass(frozen=True)
 class About:
-    """What the library cannot know of itself: names, files, the command, and remarks for the reader."""
+    """What a report says that the library cannot know: names, files, the command, and remarks for the reader.
+
+    Attributes
+    ----------
+    title : str
+        The report's heading.
+    table : str
+        What to call the table.
+    model : str
+        What to call the model; its type if empty.
+    files : mapping of str to str
+        The SHA-256 digest of each file that was read, by its name.
+    command : str
+        The command that makes the report again; none is shown if empty.
+    notes : sequence of str
+        Sentences to put before the findings.
+
+    Examples
+    --------
+    >>> About(title="Heart disease", notes=["The model is a rule, for illustration."]).table
+    'a table in memory'
+
+    """
 
     title: str = "Audit by counterfactuals"
     table: str = "a table in memory"
-    model: str = ""  # the type of the model, if not given
-    files: Mapping[str, str] = field(default_factory=dict)  # SHA-256 by file name
+    model: str = ""
+    files: Mapping[str, str] = field(default_factory=dict)
     command: str = ""
     notes: Sequence[str] = ()
 
@@ -60,9 +82,38 @@ def audit_report(
 ) -> Report:
     """Audit the answers of a fitted explainer and return the report.
 
-    by : columns by whose groups the burden is compared; numbers with many values become bands.
-    cost : what changing a feature costs; by default the weights of the schema's rules.
-    others : answers of other models or methods, by name, to set beside these.
+    Parameters
+    ----------
+    explainer : ONBMACF
+        Fitted; it gave the answers.
+    answers : Explanations
+        What its `explain` returned.
+    target : label or list of labels, optional
+        What was asked of `explain`.
+    by : sequence of hashable, optional
+        Columns by whose groups the burden is compared; numbers with many values become bands.
+    cost : mapping of hashable to float, optional
+        What changing a feature costs, by name, in a unit of your own; by default the weights of the schema's rules.
+    others : mapping of str to Explanations, optional
+        Answers of other models or methods for the same rows, by name, to compare with.
+    n_cases : int, default 6
+        The most single rows to show.
+    seed : int, default 0
+        Of the bootstrap intervals.
+    about : About, optional
+        What to call things.
+
+    Returns
+    -------
+    Report
+        To be saved, or shown in a notebook.
+
+    Examples
+    --------
+    >>> report = audit_report(explainer, answers, target="fine", by=["famhist"])
+    >>> [section["title"] for section in report.content["sections"]][:2]
+    ['Who could be answered, and at what price', 'Burden by famhist']
+
     """
     about = About() if about is None else about
     cost = _weights(explainer) if cost is None else cost

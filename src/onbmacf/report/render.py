@@ -16,21 +16,47 @@ SUFFIXES = {".html": "html", ".htm": "html", ".md": "markdown", ".markdown": "ma
 
 @dataclass(frozen=True, eq=False)
 class Report:
-    """Everything a report says, as one dict of plain values."""
+    """Everything a report says, as one dict of plain values. A notebook shows it as a page.
+
+    Attributes
+    ----------
+    content : dict
+        Findings, tables, pictures, single cases and limits, as text and numbers.
+
+    Examples
+    --------
+    >>> report = audit_report(explainer, answers, target="fine")
+    >>> report.html()[:15]
+    '<!DOCTYPE html>'
+    >>> report.save("report.html")  # doctest: +SKIP
+
+    """
 
     content: dict[str, Any]
 
     def html(self) -> str:
-        """Return one self-contained page."""
+        """Return one self-contained HTML page, without scripts and without anything loaded from elsewhere."""
         return str(_environment("html").get_template("report.html").render(self.content))
 
     def markdown(self) -> str:
-        """Return the report as Markdown; pictures are given in words."""
+        """Return the report as Markdown; pictures are described in words."""
         text = str(_environment("markdown").get_template("report.md").render(self.content))
         return "\n".join(line.rstrip() for line in text.splitlines()) + "\n"
 
     def save(self, path: Any) -> Path:
-        """Write the report, as HTML or Markdown by the suffix; the file is whole or not there."""
+        """Write the report to a file; on an error there is no file rather than half of one.
+
+        Parameters
+        ----------
+        path : str or Path
+            Its suffix decides: ``.html`` or ``.htm``, ``.md`` or ``.markdown``.
+
+        Returns
+        -------
+        Path
+            The file written.
+
+        """
         path = Path(path)
         kind = SUFFIXES.get(path.suffix.lower())
         if kind is None:

@@ -1,0 +1,29 @@
+"""The names that examples in docstrings share: made by the examples at the top of `onbmacf.audit` and of a package."""
+
+import doctest
+from functools import cache
+from importlib import import_module
+
+import pytest
+
+NEEDS = {"onbmacf.audit": [], "onbmacf.plots": ["matplotlib"], "onbmacf.report": ["matplotlib", "jinja2"]}
+
+
+@cache
+def _made_at_the_top_of(package: str) -> dict:
+    names: dict = {}
+    for module in dict.fromkeys(["onbmacf.audit", package]):
+        for example in doctest.DocTestParser().get_examples(import_module(module).__doc__):
+            exec(example.source, names)
+    return names
+
+
+@pytest.fixture(autouse=True)
+def _what_examples_start_from(request):
+    if not isinstance(request.node, pytest.DoctestItem):
+        return
+    package = ".".join(request.node.dtest.name.split(".")[:2])
+    if package in NEEDS:
+        for library in NEEDS[package]:
+            pytest.importorskip(library)
+        request.node.dtest.globs.update(_made_at_the_top_of(package))
