@@ -93,3 +93,36 @@ def test_an_array_of_equally_long_labels_stays_an_array_of_objects():
 
     assert objects([(1, 2), (3, 4)]).shape == (2,)
     assert pd.Series(objects([[1], [2]])).tolist() == [[1], [2]]
+
+
+def test_an_audit_table_is_one_entry_and_the_report_shows_it(heart, monkeypatch):
+    pytest.importorskip("jinja2")
+    from onbmacf import audit
+    from onbmacf.report import audit_report
+
+    def far(answers, schema):
+        return answers.to_frame().nlargest(3, "distance")[["distance", "n_changes"]]
+
+    entry = audit.AuditTable("outcome", "The three farthest", far)
+    monkeypatch.setattr(audit, "TABLES", (*audit.TABLES, entry))
+    explainer = ONBMACF().fit(heart, model)
+    answers = explainer.explain(heart.head(20), target="fine")
+    outcome = audit_report(explainer, answers, n_cases=0).content["sections"][0]
+    shown = outcome["tables"][-1]
+    assert (shown["caption"], len(shown["rows"])) == ("The three farthest", 3)
+
+
+def test_a_model_file_format_is_one_entry(tmp_path, heart, monkeypatch):
+    from onbmacf.io import load_model, models
+
+    def threshold(path, table, trust_pickle):
+        limit = float(path.read_text())
+        return lambda rows: (rows["ldl"] > limit).astype(int)
+
+    entry = models.Loader("threshold", (".threshold",), threshold)
+    monkeypatch.setattr(models, "LOADERS", (*models.LOADERS, entry))
+    (tmp_path / "m.threshold").write_text("5")
+    loaded = load_model(tmp_path / "m.threshold", heart)
+    assert set(loaded(heart)) == {0, 1}
+    with pytest.raises(ParameterError, match=r"'\.threshold'"):
+        load_model(tmp_path / "m.unknown", heart)

@@ -15,12 +15,28 @@ The examples of `audit`, `plots` and `report` start from here:
 >>> answers = explainer.explain(table.head(50), target="fine")
 """
 
-from onbmacf.audit.changes import changes_by_feature, pair_matrix, pairs, semifactual_distances, single_changes
+from collections.abc import Callable
+from typing import NamedTuple
+
+import pandas as pd
+
+from onbmacf.audit.changes import (
+    changes_by_feature,
+    pair_matrix,
+    pairs,
+    semifactual_distances,
+    semifactual_summary,
+    single_changes,
+)
 from onbmacf.audit.figures import compare, compare_changes, overview, released, status_counts
 from onbmacf.audit.groups import as_groups, bands, burden, burden_gaps
 from onbmacf.audit.sentences import findings
+from onbmacf.explanation import Explanations
+from onbmacf.schema import Schema
 
 __all__ = [
+    "TABLES",
+    "AuditTable",
     "as_groups",
     "bands",
     "burden",
@@ -34,6 +50,31 @@ __all__ = [
     "pairs",
     "released",
     "semifactual_distances",
+    "semifactual_summary",
     "single_changes",
     "status_counts",
 ]
+
+MOST = 10  # lines of a table of the most frequent
+
+
+class AuditTable(NamedTuple):
+    """A table that every report shows: in which section, under what caption, and how it is made.
+
+    The sections are ``"outcome"``, ``"features"``, ``"pairs"`` and ``"semifactuals"``. A table without lines is left
+    out.
+    """
+
+    section: str
+    caption: str
+    make: Callable[[Explanations, Schema], pd.DataFrame]
+
+
+TABLES: tuple[AuditTable, ...] = (
+    AuditTable("outcome", "Status of the rows", lambda answers, schema: status_counts(answers)),
+    AuditTable("outcome", "Immutable features that were released", released),
+    AuditTable("features", "Changes per feature", changes_by_feature),
+    AuditTable("features", "Features that are the only change", lambda answers, schema: single_changes(answers, MOST)),
+    AuditTable("pairs", "Most frequent pairs", lambda answers, schema: pairs(answers, MOST)),
+    AuditTable("semifactuals", "Distances", lambda answers, schema: semifactual_summary(answers)),
+)

@@ -177,6 +177,13 @@ def semifactual_distances(answers: Explanations) -> pd.DataFrame:
     return frame
 
 
+def semifactual_summary(answers: Explanations) -> pd.DataFrame:
+    """Return count, mean and quartiles of the distances to counterfactuals and semifactuals, one measure a line."""
+    figures = semifactual_distances(answers).describe(percentiles=[0.25, 0.5, 0.75]).T
+    figures = figures.rename(columns={"count": "number"}).drop(columns="std")
+    return figures.rename_axis("measure").reset_index().astype({"number": int})
+
+
 def _of_feature(answers: Explanations, position: int, feature: Feature) -> dict[str, Any]:
     batch = answers.batch
     lines = np.flatnonzero(batch.changed[:, position])

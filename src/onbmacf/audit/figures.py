@@ -214,7 +214,7 @@ def is_released(answers: Explanations) -> Flags:
 def keeps_immutables(answers: Explanations, schema: Schema) -> bool:
     """Return whether no row's first counterfactual changes an immutable feature, for whatever reason."""
     first = first_lines(answers)
-    is_immutable = np.isin(np.array(answers.rows.columns, dtype=object), list(schema.immutable))
+    is_immutable = np.array([name in schema.immutable for name in answers.rows.columns], dtype=bool)
     return not answers.batch.changed[first[first >= 0]][:, is_immutable].any()
 
 

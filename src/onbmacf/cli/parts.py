@@ -120,10 +120,10 @@ def _read(path: Path, rows: pd.DataFrame, explainer: ONBMACF) -> Explanations | 
     except StoreError:
         return None
     form = explainer.fitted_.space.form
-    of_rows = [objects(manifest[name]) for name in OF_ROWS]
+    of_rows: dict[str, Any] = {name: objects(manifest[name]) for name in OF_ROWS}
     counts = {name: manifest[name] for name in COUNTS}
-    batch = _joined(arrays, manifest["words"], form)
-    return Explanations(form.arrange(rows)[0], *of_rows, batch, tuple(manifest["warnings"]), **counts)
+    batch, warnings = _joined(arrays, manifest["words"], form), tuple(manifest["warnings"])
+    return Explanations(rows=form.arrange(rows)[0], batch=batch, warnings=warnings, **of_rows, **counts)
 
 
 def _split(batch: Batch, form: TableForm) -> tuple[dict[str, Any], dict[str, Any]]:

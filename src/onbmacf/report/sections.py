@@ -13,7 +13,6 @@ from onbmacf.explanation import Explanations
 from onbmacf.report.tables import picture, table
 from onbmacf.schema import Schema
 
-MOST_PAIRS = 10
 MOST_GAPS = 40
 Section = dict[str, Any]
 
@@ -44,10 +43,20 @@ def sections(
     places = count(1)
     parts = [_outcome(answers, schema), *(_burden(group, place, places) for place, group in enumerate(groups))]
     if len(answers.batch.factual):
-        parts += [_features(answers, schema, places), _together(answers, places), _semifactuals(answers)]
+        parts += [
+            _features(answers, schema, places),
+            _together(answers, schema, places),
+            _semifactuals(answers, schema),
+        ]
     if others:
         parts.append(_beside(answers, others))
     return parts
+
+
+def _tables(section: str, answers: Explanations, schema: Schema) -> list[Any]:
+    """Return the audit's tables of a section; those without lines are left out."""
+    frames = [(entry.caption, entry.make(answers, schema)) for entry in audit.TABLES if entry.section == section]
+    return [table(caption, frame) for caption, frame in frames if len(frame)]
 
 
 def _section(name: str, title: str, intro: str, tables: list[Any], pictures: list[Any] | None = None) -> Section:
@@ -55,10 +64,8 @@ def _section(name: str, title: str, intro: str, tables: list[Any], pictures: lis
 
 
 def _outcome(answers: Explanations, schema: Schema) -> Section:
-    tables = [table("Status of the rows", audit.status_counts(answers))]
-    if schema.immutable:
-        tables.append(table("Immutable features that were released", audit.released(answers, schema)))
     intro = "Every row has a status, and a row without a counterfactual has a reason. Counts are rows."
+    tables = _tables("outcome", answers, schema)
     return _section("outcome", "Which rows have a counterfactual, and what was released", intro, tables)
 
 
@@ -105,15 +112,12 @@ def _features(answers: Explanations, schema: Schema, places: Any) -> Section:
         "Counts and shares are over counterfactuals; up and down are shares of a feature's changes; the median size is "
         "in the feature's own units."
     )
-    tables = [
-        table("Changes per feature", counted),
-        table("Features that are the only change", audit.single_changes(answers, MOST_PAIRS)),
-    ]
+    tables = _tables("features", answers, schema)
     return _section("features", "Which features change decisions", intro, tables, [drawn])
 
 
-def _together(answers: Explanations, places: Any) -> Section:
-    together = audit.pairs(answers, MOST_PAIRS)
+def _together(answers: Explanations, schema: Schema, places: Any) -> Section:
+    together = audit.pairs(answers, audit.MOST)
     counts = "; ".join(f"{line.first} and {line.second} {line.count_}" for line in _named(together)) or "no pair"
     drawn = picture(
         next(places),
@@ -126,21 +130,17 @@ def _together(answers: Explanations, places: Any) -> Section:
         "Lift is the observed share divided by the share expected if the features changed independently: above 1 two "
         "features tend to change together, below 1 one tends to change instead of the other."
     )
-    tables = [table("Most frequent pairs", together)]
+    tables = _tables("pairs", answers, schema)
     return _section("pairs", "Which features change together", intro, tables, [drawn])
 
 
-def _semifactuals(answers: Explanations) -> Section:
-    figures = audit.semifactual_distances(answers).describe(percentiles=[0.25, 0.5, 0.75]).T
-    figures = figures.rename(columns={"count": "number"}).drop(columns="std")
-    frame = figures.rename_axis("measure").reset_index().astype({"number": int})
+def _semifactuals(answers: Explanations, schema: Schema) -> Section:
     intro = (
         "A semifactual is the furthest point tried on the way to a counterfactual at which the decision is still the "
         "same: this much can change without changing the decision."
     )
-    return _section(
-        "semifactuals", "How much can change without changing the decision", intro, [table("Distances", frame)]
-    )
+    tables = _tables("semifactuals", answers, schema)
+    return _section("semifactuals", "How much can change without changing the decision", intro, tables)
 
 
 def _beside(answers: Explanations, others: Mapping[str, Explanations]) -> Section:
