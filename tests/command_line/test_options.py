@@ -129,3 +129,10 @@ def test_messages_of_the_library_name_options_on_the_command_line(message, expec
 
 def test_arguments_that_become_options_are_options():
     assert set(ARGUMENTS) <= set(KINDS)
+
+
+@pytest.mark.parametrize("topic", ["", *COMMANDS, "map", "map info", "demo", "bench", "bench run", "bench report"])
+def test_the_help_is_in_plain_words(run, topic):
+    code, shown, _ = run(*topic.split(), "--help")
+    assert code == 0
+    assert not re.search(r"\b(mend|said so|goes on|go on|by chance|at a time|plain|room|bears)\b", shown)

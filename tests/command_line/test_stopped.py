@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from commands import command
-from onbmacf import ONBMACF, Explanations, Schema
+from onbmacf import ONBMACF, Schema
 
 SLOW = """
 import time, numpy as np
@@ -81,7 +81,7 @@ def test_parts_come_back_as_they_were(people, tmp_path):
         pd.testing.assert_frame_equal(back.to_frame(), answers.to_frame())
         pd.testing.assert_frame_equal(back.status_frame(), answers.status_frame())
         assert back.sentences() == answers.sentences()
-    both = Explanations.concat([explainer.explain(rows.iloc[:70]), explainer.explain(rows.iloc[70:])])
+    both = type(whole).concat([explainer.explain(rows.iloc[:70]), explainer.explain(rows.iloc[70:])])
     pd.testing.assert_frame_equal(both.to_frame(), whole.to_frame())
     assert both.sentences() == whole.sentences()
     path.write_bytes(b"junk")

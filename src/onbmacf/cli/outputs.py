@@ -49,8 +49,8 @@ def tidy(answers: Explanations) -> pd.DataFrame:
     place = np.concatenate([answers.batch.factual, without])
     found = answers.to_frame().astype(object).reset_index(drop=True).reindex(range(len(place)))
     found.iloc[n_found:, FROM] = answers.labels[without]
-    ours = {"reason": answers.reasons, "status": answers.statuses, answers.rows.index.name or "row": answers.rows.index}
-    for name, values in ours.items():
+    index = answers.rows.index
+    for name, values in (("reason", answers.reasons), ("status", answers.statuses), (index.name or "row", index)):
         found.insert(0, _free(name, found.columns), list(values[place]))
     return found.iloc[np.argsort(place, kind="stable")].reset_index(drop=True)
 
