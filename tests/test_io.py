@@ -84,6 +84,9 @@ def test_quoted_line_breaks_and_a_byte_order_mark(tmp_path):
     table = read_table(path)
     assert list(table.columns) == ["first\nname", "age"]
     assert table.iloc[0].tolist() == ["x, y", 3]
+    path.write_bytes("\ufeff1.5,a\n2.5,b\n".encode())
+    with pytest.raises(TableError, match="its first line holds '1.5'"):
+        read_table(path)
 
 
 def test_a_header_is_guessed_and_can_be_told(tmp_path):
@@ -395,7 +398,7 @@ def test_the_network_is_trained_on_three_quarters_and_is_the_same_each_time():
     "values, message",
     [
         (["a"] * 30, "column 'y' must have at least two values and none missing to train a model on."),
-        (["a", None] * 15, "column 'y' must have at least two values and none missing to train a model on."),
+        (["a", "b", None] * 10, "column 'y' must have at least two values and none missing to train a model on."),
         (list(range(30)), "column 'y' has 30 different values: it must name classes. Group its values first."),
     ],
 )
