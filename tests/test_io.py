@@ -85,7 +85,7 @@ def test_quoted_line_breaks_and_a_byte_order_mark(tmp_path):
     assert list(table.columns) == ["first\nname", "age"]
     assert table.iloc[0].tolist() == ["x, y", 3]
     path.write_bytes("\ufeff1.5,a\n2.5,b\n".encode())
-    with pytest.raises(TableError, match="its first line holds '1.5'"):
+    with pytest.raises(TableError, match=r"its first line holds '1\.5'"):
         read_table(path)
 
 
