@@ -43,7 +43,7 @@ def test_the_python_of_the_readme_runs():
 
 
 def test_the_readme_shows_what_the_demo_prints():
-    from onbmacf.demo import demo_text, run_demo
+    from onbmacf.cli.demo import demo_text, run_demo
 
     (shown,) = re.findall(r"\$ onbmacf demo --people 2\n(.*?)```", README.read_text(encoding="utf-8"), flags=re.S)
     demo = run_demo(2)
