@@ -137,7 +137,7 @@ def test_audit_writes_a_report_and_says_its_findings(run, people):
     )
     text = Path("r.md").read_text(encoding="utf-8")
     assert "## Burden by sex" in text
-    assert "30 rows explained" in text
+    assert "30 rows, explained with a map" in text
     assert not list(Path().glob("*.parts"))
 
 
