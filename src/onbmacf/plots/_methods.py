@@ -97,7 +97,7 @@ def front(points: pd.DataFrame, ax: Any = None) -> Any:
     best = order["plausibility"] > order["plausibility"].cummax().shift(fill_value=-np.inf)
     kept, others = order[best], order[~best]
     handles = [ax.plot(kept["distance"], kept["plausibility"], "-o", color=COLOURS[0], markersize=8)[0]]
-    names = ["best trade-off of distance and plausibility"]
+    names = ["best in distance and plausibility"]
     if len(others):
         looks = {"color": "#888888", "markerfacecolor": "white"}
         handles += ax.plot(others["distance"], others["plausibility"], MARKERS[1], **looks)
