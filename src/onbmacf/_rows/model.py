@@ -27,14 +27,14 @@ MOST_RETRIES = 64  # calls per failing chunk to find the rows on which the model
 
 @dataclass
 class Counts:
-    """What asking has cost so far."""
+    """How often the model was asked so far."""
 
-    n_calls: int = 0  # of the model
-    n_questions: int = 0  # points it was asked about
-    n_model_rows: int = 0  # rows it was handed, those that fill up a chunk included
+    n_calls: int = 0  # calls of the model
+    n_questions: int = 0  # points that it was asked about
+    n_model_rows: int = 0  # rows that it was given, padding included
 
     def add(self, other: "Counts") -> None:
-        """Count what was asked elsewhere."""
+        """Add the counts of another part of the work."""
         self.n_calls += other.n_calls
         self.n_questions += other.n_questions
         self.n_model_rows += other.n_model_rows

@@ -1,8 +1,8 @@
-"""What many explanations say together: which features change decisions, and who bears the burden.
+"""Summaries of many explanations: which features change decisions, and how the burden differs between groups.
 
-    Explanations  ->  one plain frame per question  ->  sentences
+    Explanations  ->  one plain frame per table  ->  sentences
 
-Counts are over counterfactuals; burden and releases are over rows, by each row's first counterfactual.
+Counts are over counterfactuals. Burden and releases are over rows and use each row's first counterfactual.
 
 The examples of `audit`, `plots` and `report` start from here:
 

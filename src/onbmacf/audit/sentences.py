@@ -117,7 +117,7 @@ def _features(answers: Explanations, schema: Schema) -> list[str]:
     counted = counted[counted["count"] > 0].head(MOST_NAMED)
     if not len(counted):
         return []
-    of_what = [" of counterfactuals", *[""] * (len(counted) - 1)]  # once is enough
+    of_what = [" of counterfactuals", *[""] * (len(counted) - 1)]  # said only once
     parts = [
         f"{line.feature} (in {_percent(line.share)}{of}{_way(line)})"
         for line, of in zip(counted.itertuples(), of_what, strict=True)

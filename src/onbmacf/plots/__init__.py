@@ -1,6 +1,6 @@
-"""Pictures of a cover, of single explanations, of an audit and of methods (extra `plot`: matplotlib).
+"""Plots of a cover, of single explanations, of an audit and of methods (extra `plot`: matplotlib).
 
-    numbers already computed  ->  one function per picture  ->  Axes
+    results already computed  ->  one function per plot  ->  Axes
 
 Every function takes `ax=None` and returns the Axes; none shows or saves: `ax.figure.savefig("picture.png")` does. The
 colours are those of Okabe and Ito, which most colour-blind readers can tell apart, and each is paired with a hatch, a

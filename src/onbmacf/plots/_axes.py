@@ -5,7 +5,7 @@ from typing import Any
 
 from onbmacf._text.wording import visible
 
-# Okabe and Ito's colours, chosen so that they also differ in grey.
+# Okabe and Ito's colours; they differ enough in brightness to be distinguished in grey too.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#000000")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 STYLES = ("-", "--", ":")

@@ -97,11 +97,11 @@ def front(points: pd.DataFrame, ax: Any = None) -> Any:
     best = order["plausibility"] > order["plausibility"].cummax().shift(fill_value=-np.inf)
     kept, others = order[best], order[~best]
     handles = [ax.plot(kept["distance"], kept["plausibility"], "-o", color=COLOURS[0], markersize=8)[0]]
-    names = ["not dominated"]
+    names = ["best in distance and plausibility"]
     if len(others):
         looks = {"color": "#888888", "markerfacecolor": "white"}
         handles += ax.plot(others["distance"], others["plausibility"], MARKERS[1], **looks)
-        names.append("dominated")
+        names.append("others")
     for distance, plausibility, n_changes in order[list(FRONT)].itertuples(index=False):
         write(ax, distance, plausibility, f"{n_changes:.0f}", right=6, va="bottom", fontsize="small")
     set_titles(ax, "", "distance (nearer to the left)", "plausibility")

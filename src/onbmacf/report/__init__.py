@@ -1,4 +1,4 @@
-"""One document about a model: an audit's frames and pictures as HTML or Markdown (extra `report`).
+"""One document about a model: the frames and plots of an audit as HTML or Markdown (extra `report`).
 
     explainer, answers  ->  audit_report  ->  Report (one dict)  ->  templates  ->  one self-contained file
 
