@@ -5,12 +5,15 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from docutils.nodes import literal_block
+from docutils import nodes
+from sphinx.addnodes import desc, desc_annotation
 
 import onbmacf
 
 HERE = Path(__file__).parent
 LONG = 100  # characters: a printed line beyond it is a sentence
+RETURNED = [f"onbmacf.{name}" for name in ("BallCover", "Counterfactual", "Explanation", "Explanations", "Semifactual")]
+RETURNED += ["onbmacf.Relaxation", "onbmacf.Status", "onbmacf.io.TrainedNetwork", "onbmacf.report.Report"]
 
 project = html_title = "onbmacf"
 version = release = onbmacf.__version__
@@ -71,9 +74,23 @@ def described_once(app: Any, what: str, name: str, member: Any, skip: bool, opti
     return bool(re.search(rf"^ +{name} : ", owner.__doc__, flags=re.M)) or None
 
 
+def without_constructor(app: Any, what: str, name: str, *_: Any) -> tuple[str, None] | None:
+    """Leave out the arguments of classes that are only ever returned; their attributes are described."""
+    return ("", None) if name in RETURNED else None
+
+
+def types_beside_names(app: Any, doctree: Any) -> None:
+    """Move an attribute's type from a field of its own to its name: `margin: float`."""
+    for attribute in (entry for entry in doctree.findall(desc) if entry["objtype"] == "attribute"):
+        for field_list in list(attribute.findall(nodes.field_list)):
+            (paragraph,) = list(field_list.findall(nodes.paragraph))
+            attribute[0] += desc_annotation("", "", nodes.Text(": "), *paragraph.children)
+            field_list.parent.remove(field_list)
+
+
 def wrap_sentences(app: Any, doctree: Any) -> None:
     """Mark printed sentences, whose lines may be broken; printed tables are not: they scroll."""
-    for block in doctree.findall(literal_block):
+    for block in doctree.findall(nodes.literal_block):
         if block.get("language") in ("text", "console") and max(map(len, block.astext().splitlines())) > LONG:
             block["classes"].append("sentences")
 
@@ -82,4 +99,6 @@ def setup(app: Any) -> None:
     """Connect the functions above."""
     app.connect("source-read", list_the_records)
     app.connect("autodoc-skip-member", described_once)
+    app.connect("autodoc-process-signature", without_constructor)
+    app.connect("doctree-read", types_beside_names)
     app.connect("doctree-read", wrap_sentences)

@@ -76,11 +76,9 @@ def write(page: Path, blocks: list[Ran]) -> None:
 
 
 def _save_small(png: bytes, path: Path) -> None:
-    """Save a picture with few colours; one that looks the same is left alone."""
+    """Save a picture with few colours."""
     from PIL import Image
 
-    if path.exists() and difference(png, path) == 0:
-        return
     small = Image.open(io.BytesIO(png)).convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE)
     small.save(path, optimize=True)
 

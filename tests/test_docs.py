@@ -26,7 +26,7 @@ PAGES.append(DOCS / "coming-from.md")
 NEEDS = {"titanic": ["torch"], "xgboost": ["xgboost"], "heart": ["jinja2"], "coming-from": ["dice_ml"]}
 TRAINS = re.compile(r"sklearn|xgboost|heart_network|titanic_network")
 
-pytestmark = pytest.mark.xdist_group("site")
+on_the_site = pytest.mark.xdist_group("site")  # one process builds it
 
 
 @pytest.fixture
@@ -108,6 +108,7 @@ def site(tmp_path_factory):
     return folder
 
 
+@on_the_site
 def test_the_site_has_its_pages(site):
     for page in ("index", "gallery/titanic", "api/index", "coming-from", "decisions/README", "titanic", "heart"):
         assert (site / f"{page}.html").exists(), page
@@ -136,6 +137,7 @@ def is_described(member):
     return isinstance(member, property | classmethod | staticmethod) or inspect.isfunction(member)
 
 
+@on_the_site
 def test_every_public_name_has_an_entry_in_the_reference(site):
     text = "".join(page.read_text(encoding="utf-8") for page in site.glob("api/*.html"))
     missing = [path for path in public_names() if not is_in(text, path)]
@@ -166,6 +168,7 @@ class Loaded(HTMLParser):
             self.addresses.append(named.get("href"))
 
 
+@on_the_site
 def test_nothing_is_loaded_from_outside(site):
     for page in site.rglob("*.html"):
         loaded = Loaded()
@@ -185,6 +188,7 @@ def chromium():
     return found or pytest.skip("no chromium on this machine")
 
 
+@on_the_site
 def test_a_search_lists_how_tos_first_and_decision_records_last(site, chromium, tmp_path):
     flags = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
     flags += ["--disable-component-update", "--disable-sync", f"--user-data-dir={tmp_path}"]

@@ -185,8 +185,12 @@ class Explanations(Sequence[Explanation]):
     ----------
     rows : DataFrame
         The rows that were explained, with the caller's index.
-    labels, statuses, reasons : array
-        One entry per row, as in `Explanation`.
+    labels : array
+        Per row: the label that the model gives it.
+    statuses : array of str
+        Per row: how it was answered, a `Status` as text.
+    reasons : array of str
+        Per row: why there is no counterfactual, or fewer than asked for; empty otherwise.
     batch : Batch
         All counterfactuals as parallel arrays, one line each.
     warnings : tuple of str

@@ -59,10 +59,22 @@ MOST = 10  # lines of a table of the most frequent
 
 
 class AuditTable(NamedTuple):
-    """A table that every report shows: in which section, under what caption, and how it is made.
+    """A table that every report shows. One without lines is left out.
 
-    The sections are ``"outcome"``, ``"features"``, ``"pairs"`` and ``"semifactuals"``. A table without lines is left
-    out.
+    Attributes
+    ----------
+    section : {"outcome", "features", "pairs", "semifactuals"}
+        The section of the report.
+    caption : str
+        The words above the table.
+    make : callable
+        Takes the `Explanations` and the `Schema`, and returns a DataFrame.
+
+    Examples
+    --------
+    >>> audit.TABLES[0].caption
+    'Status of the rows'
+
     """
 
     section: str

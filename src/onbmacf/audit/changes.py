@@ -178,7 +178,28 @@ def semifactual_distances(answers: Explanations) -> pd.DataFrame:
 
 
 def semifactual_summary(answers: Explanations) -> pd.DataFrame:
-    """Return count, mean and quartiles of the distances to counterfactuals and semifactuals, one measure a line."""
+    """Return number, mean and quartiles of the distances to counterfactuals and semifactuals.
+
+    Parameters
+    ----------
+    answers : Explanations
+        What `explain` returned.
+
+    Returns
+    -------
+    DataFrame
+        One line per ``measure`` of `semifactual_distances`: ``number``, ``mean``, ``min``, ``25%``, ``50%``, ``75%``
+        and ``max``, in encoded units (``share_of_way`` from 0 to 1).
+
+    Examples
+    --------
+    >>> audit.semifactual_summary(answers)[["measure", "number", "mean", "50%"]].round(1)
+                    measure  number  mean  50%
+    0              distance      21   0.2  0.2
+    1  semifactual_distance      21   0.2  0.2
+    2          share_of_way      21   0.8  0.9
+
+    """
     figures = semifactual_distances(answers).describe(percentiles=[0.25, 0.5, 0.75]).T
     figures = figures.rename(columns={"count": "number"}).drop(columns="std")
     return figures.rename_axis("measure").reset_index().astype({"number": int})

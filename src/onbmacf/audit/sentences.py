@@ -48,10 +48,8 @@ def findings(
 
     Examples
     --------
-    >>> for sentence in audit.findings(answers, schema, target="fine")[:2]:
-    ...     print(sentence[:72])
-    Of 50 rows, 21 were searched for a way to the decision 'fine'; one was f
-    No row needed an immutable feature changed (age).
+    >>> audit.findings(answers, schema, target="fine")[1]
+    'Every row with a counterfactual has one that keeps the immutable features (age).'
 
     """
     sentences = [_answered(answers, target), *_released(answers, schema)]

@@ -19,8 +19,10 @@ class TrainedNetwork(NamedTuple):
     ----------
     model : Pipeline
         The trained classifier; ``predict`` takes rows with the columns of the table.
-    n_trained, n_tested : int
-        Numbers of rows it was trained on and tested on.
+    n_trained : int
+        Number of rows it was trained on.
+    n_tested : int
+        Number of rows it was tested on.
     accuracy : float
         Share of the tested rows, from 0 to 1, to which it gives the right label; NaN without tested rows.
 

@@ -134,7 +134,7 @@ def burden(groups: pd.DataFrame, measure: str = "distance", ax: Any = None) -> A
     --------
     >>> ax = plots.burden(audit.burden(answers, "famhist"), "n_changes")
     >>> ax.get_xlabel()
-    'mean number of changes'
+    'mean number of changed features'
 
     """
     check_choice("measure", measure, tuple(groups["measure"].drop_duplicates()))

@@ -112,7 +112,7 @@ def audit_report(
     --------
     >>> report = audit_report(explainer, answers, target="fine", by=["famhist"])
     >>> [section["title"] for section in report.content["sections"]][:2]
-    ['Who could be answered, and at what price', 'Burden by famhist']
+    ['Which rows have a counterfactual, and what was released', 'Burden by famhist']
 
     """
     about = About() if about is None else about
