@@ -7,15 +7,13 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from onbmacf.bench import cells as cells_module
 from onbmacf.bench import methods, results
-from onbmacf.bench.cells import Cell, compute, key
+from onbmacf.bench.cells import Cell, compute
 from onbmacf.bench.report import write_report
 from onbmacf.bench.run import run
 from onbmacf.errors import StoreError
@@ -95,31 +93,6 @@ def _group_is_alive(group):
     except ProcessLookupError:
         return False
     return True
-
-
-@pytest.mark.parametrize(
-    "change",
-    [{"seed": 1}, {"n_factuals": 7}, {"target": 0}, {"method": "GS"}, {"n_counterfactuals": 2}, {"paper_sizes": True}],
-)
-def test_the_key_follows_every_setting(change):
-    assert key(replace(CELLS[0], **change), None) != key(CELLS[0], None)
-
-
-def test_the_key_follows_data_versions_and_code(tmp_path, monkeypatch):
-    plain = key(CELLS[0], None)
-    (tmp_path / "saheart.csv").write_text("age,chd\n1,0\n")
-    with pytest.warns(UserWarning, match="differs"):
-        assert key(CELLS[0], tmp_path) != plain
-    monkeypatch.setattr(cells_module, "versions", lambda: {"numpy": "3"})
-    assert key(CELLS[0], None) != plain
-
-
-def test_comments_and_docstrings_do_not_decide(tmp_path):
-    (tmp_path / "a.py").write_text('"""One."""\ndef f(x):\n    """Two."""\n    return x  # three\n')
-    (tmp_path / "b.py").write_text("def f(x):\n\n    return (x)\n")
-    (tmp_path / "c.py").write_text("def f(x):\n    return -x\n")
-    a, b, c = (cells_module._logic(tmp_path / f"{name}.py") for name in "abc")
-    assert a == b != c
 
 
 class Broken:
