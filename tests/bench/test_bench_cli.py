@@ -1,8 +1,5 @@
 """The command line of the benchmark: one library call each."""
 
-import subprocess
-import sys
-
 import pytest
 
 typer_testing = pytest.importorskip("typer.testing")
@@ -43,10 +40,3 @@ def test_an_unknown_name_is_said_with_the_known_ones(option, word, tmp_path):
 
 def test_a_report_without_a_run_is_one_line(tmp_path):
     assert isinstance(call("report", "--folder", str(tmp_path)).exception, StoreError)
-
-
-def test_help_imports_nothing_heavy():
-    heavy = (
-        "import sys; from onbmacf.cli import app; print([m for m in ('torch','sklearn','numba') if m in sys.modules])"
-    )
-    assert subprocess.run([sys.executable, "-c", heavy], capture_output=True, text=True).stdout.strip() == "[]"

@@ -53,6 +53,7 @@ def bench_run(folder, methods=FAST, n_factuals=6):
     return command("bench", "run", "--folder", folder, *words, start_new_session=True)
 
 
+@pytest.mark.long
 def test_a_run_killed_again_and_again_ends_with_the_same_digest(finished, tmp_path):
     """Killed when it has begun, then twice when one cell more is done: the slowest is the last, and still to do."""
     groups = []
