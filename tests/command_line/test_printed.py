@@ -1,4 +1,4 @@
-"""What is printed: help without heavy imports, plain text without a terminal, and commands that run as they are printed."""
+"""What is printed: help without heavy imports, plain text without a terminal, commands that run as printed."""
 
 import os
 import re
