@@ -9,12 +9,16 @@ ifneq ($(wildcard ../shared/data),)
 export ONBMACF_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: demo test lint format bench-smoke speed docs examples chromium clean
+.PHONY: demo test test-all lint format bench-smoke speed docs examples chromium clean
 
 demo: $(VENV)/.base
 	$(BIN)/onbmacf demo
 
+# The tests that are not marked `long`: minutes. test-all runs every one.
 test: $(VENV)/.test
+	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not long"
+
+test-all: $(VENV)/.test
 	$(BIN)/python -m pytest -n 2 --dist loadgroup
 
 # The pages of docs/ as a site in build/docs; a warning is an error.

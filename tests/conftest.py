@@ -9,6 +9,7 @@ import pytest
 
 from onbmacf.datasets import load_heart
 
+LARGE = ("adult", "give_me_some_credit", "heloc", "wine")  # of the eight tables: the tests on them are long
 DATA = Path(os.environ.get("ONBMACF_DATA", Path(__file__).parents[2] / "shared" / "data"))
 
 
@@ -21,6 +22,18 @@ def data_dir():
             pytest.fail(reason)
         pytest.skip(reason)
     return DATA
+
+
+@pytest.fixture(scope="session")
+def network_of(tmp_path_factory):
+    """Return a function that trains the benchmark's network for a task, once for all processes of this run."""
+    torch = pytest.importorskip("torch")
+    from onbmacf.bench.network import trained_network
+
+    torch.set_num_threads(1)  # the network is too small for more
+    folder = tmp_path_factory.getbasetemp()
+    folder = folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder
+    return lambda task: trained_network(task, 0, folder / "networks")
 
 
 @pytest.fixture(scope="session")
@@ -43,6 +56,16 @@ def mixed():
         },
         index=index,
     )
+
+
+def by_table(names, large=LARGE):
+    """Return a test's parameter `name`: one worker per table, and those on the large ones are long."""
+    return pytest.mark.parametrize("name", [pytest.param(n, marks=_marks(n, large)) for n in names])
+
+
+def _marks(name, large):
+    group = pytest.mark.xdist_group(name)
+    return [group, pytest.mark.long] if name in large else [group]
 
 
 def dose_model(rows):

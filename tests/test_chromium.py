@@ -14,6 +14,8 @@ from urllib.parse import urlsplit
 import numpy as np
 import pytest
 
+from commands import PATIENCE
+
 pytest.importorskip("matplotlib", reason="pictures need the extra 'plot'")
 pytest.importorskip("jinja2", reason="reports need the extra 'report'")
 
@@ -52,7 +54,7 @@ def browse(chromium, page, *flags, width=1000, height=1400):
     with tempfile.TemporaryDirectory() as profile:
         size = f"--window-size={width},{height}"
         line = [chromium, *FLAGS, size, f"--user-data-dir={profile}", "--enable-logging=stderr", *flags, page.as_uri()]
-        done = subprocess.run(line, capture_output=True, text=True, timeout=120)
+        done = subprocess.run(line, capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 0, done.stderr[-2000:]
     return done.stdout, done.stderr
 

@@ -10,12 +10,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from commands import PATIENCE, wait_for
 from onbmacf import ONBMACF
 from onbmacf._balls import cover
 from onbmacf._balls.cover import build_cover
 from onbmacf._base.executor import run_all, shares
 from onbmacf.errors import ModelError, OnbmacfWarning, ParameterError
 
+dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
 dd = pytest.importorskip("dask.dataframe")
 
@@ -23,14 +25,22 @@ pytestmark = pytest.mark.xdist_group("dask")
 
 
 def new_cluster(n_workers):
-    return distributed.LocalCluster(
-        n_workers=n_workers, threads_per_worker=1, processes=True, host="127.0.0.1", dashboard_address="127.0.0.1:0"
-    )
+    """A cluster on this machine; workers neither pause nor stop for what else is in its memory."""
+    how = {"threads_per_worker": 1, "processes": True, "memory_limit": 0}
+    return distributed.LocalCluster(n_workers=n_workers, host="127.0.0.1", dashboard_address="127.0.0.1:0", **how)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def patient():
+    """A busy machine may take its time to start a worker or to answer."""
+    comm, long = "distributed.comm.timeouts", f"{PATIENCE}s"
+    with dask.config.set({f"{comm}.connect": long, f"{comm}.tcp": long, "distributed.scheduler.worker-ttl": None}):
+        yield
 
 
 @pytest.fixture(scope="module")
-def client():
-    with new_cluster(2) as cluster, distributed.Client(cluster) as client:
+def client(patient):
+    with new_cluster(2) as cluster, distributed.Client(cluster, timeout=PATIENCE) as client:
         yield client
 
 
@@ -109,31 +119,29 @@ def test_small_batches(client, explainer, table, rows):
 
 
 def test_a_worker_killed_in_the_middle_changes_nothing(client, table, tmp_path):
-    def slow(rows):
-        (tmp_path / f"{os.getpid()}").touch()
-        time.sleep(0.05)
+    victim, asked = client.submit(os.getpid, pure=False).result(), tmp_path / "asked"
+
+    def folded_unless_on_the_victim(rows):
+        while os.getpid() == victim:  # at work until it is killed
+            asked.touch()
+            time.sleep(0.01)
         return folded(rows)
 
-    explainer = ONBMACF(2).fit(table, slow)
+    explainer = ONBMACF(2).fit(table, folded_unless_on_the_victim)
     rows, expected = table.head(80), digest(ONBMACF(2).fit(table, folded).explain(table.head(80)))
-    victim = client.submit(os.getpid, pure=False).result()
-    done = threading.Event()
-    killed_midway = []
 
     def kill():
-        while not (tmp_path / f"{victim}").exists() and not done.is_set():
-            time.sleep(0.005)
-        killed_midway.append(not done.is_set())
+        wait_for(asked.exists)
         os.kill(victim, signal.SIGKILL)
 
     killer = threading.Thread(target=kill)
     killer.start()
     answers = explainer.explain(rows, client=client)
-    done.set()
     killer.join()
-    assert killed_midway == [True]
+    assert asked.exists()
     assert digest(answers) == expected
-    client.wait_for_workers(2, timeout=30)
+    client.wait_for_workers(2, timeout=PATIENCE)
+    assert victim not in client.run(os.getpid).values()
 
 
 @pytest.mark.parametrize("given", [True, False], ids=["client given", "client found"])

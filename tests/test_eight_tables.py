@@ -1,4 +1,7 @@
-"""The paper's eight tables at their full sizes, with a 32-16 ReLU network and 200 rows of either class each."""
+"""The paper's eight tables at their full sizes, with a 32-16 ReLU network and 200 rows of either class each.
+
+The four large ones are long: `make test-all` runs them.
+"""
 
 import hashlib
 import os
@@ -7,10 +10,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from conftest import by_table
 from onbmacf import ONBMACF, Relaxation
 from onbmacf._balls.cover import build_cover
 from onbmacf.bench.datasets import DESCRIPTIONS, load_task
-from onbmacf.bench.network import trained_network
 
 N_ROWS = 200
 N_ALONE = int(os.environ.get("ONBMACF_ALONE_ROWS", "10"))  # rows asked one by one
@@ -18,22 +21,20 @@ N_BY_SEVEN = int(os.environ.get("ONBMACF_BY_SEVEN_ROWS", "35"))  # rows asked se
 PLAIN_FITS = int(os.environ.get("ONBMACF_PLAIN_ROWS", "10000"))  # rows for which the plain cover is compared, too
 
 pytestmark = [
-    pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.xdist_group(n)) for n in DESCRIPTIONS]),
+    by_table(DESCRIPTIONS),
     pytest.mark.filterwarnings("ignore::onbmacf.errors.OnbmacfWarning"),
 ]
 
 
 @pytest.fixture(scope="module")
-def fitted(data_dir, tmp_path_factory):
+def fitted(data_dir, network_of):
     """Fit each table once: the tests of a table share a worker."""
-    torch = pytest.importorskip("torch")
-    torch.set_num_threads(1)  # the network is too small for more
     made = {}
 
     def fit(name):
         if name not in made:
             task = load_task(name, data_dir)
-            network = trained_network(task, seed=0)
+            network = network_of(task)
             model = lambda rows: network.label_of(task.space.encode(rows))  # noqa: E731
             made[name] = (task, ONBMACF(strategy="paper", predict_chunk=64).fit(task.table, model, schema=task.schema))
         return made[name]

@@ -1,5 +1,7 @@
 """The fast cover equals the plain algorithm bit for bit: reach, centers and their order, owners."""
 
+import time
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -252,3 +254,19 @@ def test_chunks_cover_the_range_once_and_an_error_comes_out():
         assert (seen == 1).all()
         with pytest.raises(ZeroDivisionError):
             map_chunks(lambda start, stop: 1 // 0, 103, 10, threads)
+
+
+@pytest.mark.parametrize("error", [ZeroDivisionError, KeyboardInterrupt])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_after_an_error_the_chunks_not_yet_begun_are_dropped(threads, error):
+    begun = []
+
+    def work(start, stop):
+        begun.append(start)
+        if start == 0:
+            raise error
+        time.sleep(0.05)  # the rest would take half a minute
+
+    with pytest.raises(error):
+        map_chunks(work, 1000, 1, threads)
+    assert len(begun) < 1000

@@ -43,14 +43,12 @@ def test_the_python_of_the_readme_runs():
 
 
 def test_the_readme_shows_what_the_demo_prints():
-    from onbmacf.cli.demo import demo_text, run_demo
-
+    """To the last digit: a demo that prints other numbers makes the README wrong."""
     (shown,) = re.findall(r"\$ onbmacf demo --people 2\n(.*?)```", README.read_text(encoding="utf-8"), flags=re.S)
-    demo = run_demo(2)
-    assert demo_text(demo).splitlines()[0].split(":")[0] == shown.splitlines()[0].split(":")[0]
-    assert [answer.factual.name for answer in demo.answers] == [0, 3]
-    assert list(demo.answers.statuses) == ["found", "found"]
-    assert (demo.answers.to_frame()["age"].to_numpy() == demo.answers.rows["age"].to_numpy()).all()
+    line = [sys.executable, "-m", "onbmacf", "demo", "--people", "2"]
+    done = subprocess.run(line, capture_output=True, text=True, encoding="utf-8")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == shown
 
 
 def test_the_command_line_says_errors_in_one_line_and_exits_with_2(monkeypatch, capsys):
@@ -62,9 +60,3 @@ def test_the_command_line_says_errors_in_one_line_and_exits_with_2(monkeypatch, 
         cli.main()
     assert stopped.value.code == 2
     assert capsys.readouterr().err == "onbmacf: n must be 1.\n"
-
-
-def test_the_demo_command():
-    done = subprocess.run([sys.executable, "-m", "onbmacf", "demo", "--people", "1"], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert "Person 0, 52 years: at risk" in done.stdout

@@ -1,21 +1,24 @@
 """Long work: how far it is, stopped, killed, and gone on with."""
 
-import re
 import signal
-import time
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from commands import command
+from commands import PATIENCE, command, wait_for
 from onbmacf import ONBMACF, Schema
 
-SLOW = """
-import time, numpy as np
+# With a file `wait` there it hangs once two parts are kept, so that the work is never over before it is stopped.
+PATIENT = """
+import time
+from pathlib import Path
+import numpy as np
 def predict(rows):
-    time.sleep({pause})
+    while Path("wait").exists() and len(list(Path().glob("a.csv.parts/*.onb"))) == 2:
+        Path("waiting").touch()
+        time.sleep(0.01)
     return np.where(rows["pay"] > 50, "high", "low")
 """
 
@@ -23,29 +26,50 @@ def predict(rows):
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_stopped_work_goes_on_and_ends_as_if_it_had_not_been_stopped(people, how):
     table = pd.read_csv(people)
-    pd.concat([table] * 4, ignore_index=True).to_csv("long.csv", index=False)
-    Path("slow.py").write_text(SLOW.format(pause=0.01), encoding="utf-8")
-    words = ("explain", "long.csv", "--model", "slow:predict", "--target-column", "income", "--rows", "all")
+    pd.concat([table] * 2, ignore_index=True).to_csv("long.csv", index=False)
+    Path("patient.py").write_text(PATIENT, encoding="utf-8")
+    words = ("explain", "long.csv", "--model", "patient:predict", "--target-column", "income", "--rows", "all")
+    Path("wait").touch()
     started = command(*words, "--out", "a.csv")
-    deadline = time.monotonic() + 90
-    while len(list(Path().glob("a.csv.parts/*.onb"))) < 2 and time.monotonic() < deadline:
-        time.sleep(0.05)
+    wait_for(Path("waiting").exists, started)
     started.send_signal(how)
-    _, err = started.communicate(timeout=60)
-    n_kept = len(list(Path().glob("a.csv.parts/*.onb")))
-    assert n_kept >= 2
+    _, err = started.communicate(timeout=PATIENCE)
+    assert len(list(Path().glob("a.csv.parts/*.onb"))) == 2
     assert not Path("a.csv").exists()
     if how == signal.SIGINT:
         assert started.returncode == 130, err
-        assert re.search(r"Stopped after \d+ of 640 rows\. To go on: onbmacf explain long\.csv", err)
+        assert "Stopped after 200 of 320 rows. To go on: onbmacf explain long.csv" in err
         assert "Traceback" not in err
-    Path("slow.py").write_text(SLOW.format(pause=0), encoding="utf-8")
-    again = command(*words, "--out", "a.csv")
-    assert again.communicate(timeout=120)[1].splitlines()[-1].startswith("640 rows: ")
-    whole = command(*words, "--out", "b.csv")
-    whole.communicate(timeout=120)
+    Path("waiting").unlink()
+    Path("wait").unlink()
+    again, whole = command(*words, "--out", "a.csv"), command(*words, "--out", "b.csv")
+    assert again.communicate(timeout=PATIENCE)[1].splitlines()[-1].startswith("320 rows: ")
+    whole.communicate(timeout=PATIENCE)
     assert Path("a.csv").read_bytes() == Path("b.csv").read_bytes()
     assert not Path("a.csv.parts").exists()
+
+
+def test_parts_that_are_there_are_not_explained_again(people, tmp_path, monkeypatch):
+    from onbmacf.cli import parts
+
+    table = pd.concat([pd.read_csv(people).drop(columns="income")] * 2, ignore_index=True)
+    explainer = ONBMACF().fit(table, lambda rows: np.where(rows["pay"] > 50, "high", "low"))
+    place, asked = parts.parts_beside(tmp_path / "x", explainer, None), []
+
+    def explain(rows, target=None):
+        if len(asked) == 2:
+            raise KeyboardInterrupt
+        asked.append(rows.index[0])
+        return ONBMACF.explain(explainer, rows, target=target)
+
+    monkeypatch.setattr(explainer, "explain", explain)
+    with pytest.raises(parts.StoppedError, match="stopped after 200 of 320 rows"):
+        parts.explain_in_parts(explainer, table, None, place)
+    asked.clear()
+    answers = parts.explain_in_parts(explainer, table, None, place)
+    assert asked == [200, 300]
+    monkeypatch.undo()
+    pd.testing.assert_frame_equal(answers.to_frame(), explainer.explain(table).to_frame())
 
 
 def test_long_work_says_how_far_it_is(monkeypatch, capsys):

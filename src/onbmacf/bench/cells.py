@@ -30,8 +30,8 @@ PACKAGE = Path(__file__).parents[1]
 LIBRARIES = ("numpy", "pandas", "scipy", "scikit-learn", "torch", "dice-ml")
 COMMON_CODE = (
     *("schema.py", "_rows/space.py", "_rows/form.py"),
-    *(f"bench/{name}.py" for name in ("protocol", "datasets", "network", "metrics", "results", "cells")),
-    "bench/methods/_*.py",
+    *(f"bench/{name}.py" for name in ("protocol", "datasets", "_torch", "network", "metrics", "results", "cells")),
+    "bench/methods/_[!_]*.py",  # what methods share; the registry is not code: each entry is hashed with its method
 )
 
 
@@ -132,16 +132,21 @@ def _one_thread() -> None:
 
 @cache
 def _code_digest(method: str) -> str:
-    entry = REGISTRY[method]
-    patterns = [*COMMON_CODE, *entry.also, entry.module.removeprefix("onbmacf.").replace(".", "/") + ".py"]
-    paths = sorted({path for pattern in patterns for path in PACKAGE.glob(pattern)})
-    parts = [str(asdict(entry)), *(_logic(path) for path in paths)]
+    parts = [str(asdict(REGISTRY[method])), *(_logic(path.read_text(encoding="utf-8")) for path in _code_files(method))]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
-def _logic(path: Path) -> str:
+def _code_files(method: str) -> list[Path]:
+    """Return the modules that decide a method's results."""
+    entry = REGISTRY[method]
+    patterns = [*COMMON_CODE, *entry.also, entry.module.removeprefix("onbmacf.").replace(".", "/") + ".py"]
+    return sorted({path for pattern in patterns for path in PACKAGE.glob(pattern)})
+
+
+@cache
+def _logic(source: str) -> str:
     """Return a module's code without docstrings, comments and layout."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    tree = ast.parse(source)
     for node in _documented(tree):
         node.body = node.body[1:]
     return ast.dump(tree)
