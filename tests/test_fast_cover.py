@@ -176,7 +176,7 @@ def test_a_limit_is_the_largest_sum_inside_the_ball(reach, metric):
 @pytest.mark.parametrize("metric", METRIC_NAMES)
 def test_exact_sum_has_the_bits_of_the_plain_distance(metric):
     Z, _ = table(200, 17, 2)
-    sums = np.array([exact_sum(Z[0], z, METRICS[metric]) for z in Z])
+    sums = np.array([exact_sum(Z[0], z, METRICS[metric].kernel) for z in Z])
     root = np.sqrt if metric == "euclidean" else np.abs
     np.testing.assert_array_equal(root(sums), plain_distances(Z, Z[0], metric))
 
@@ -188,10 +188,10 @@ def test_the_bracket_holds_every_limit(kind, metric):
     grid = to_grid(Z, metric)
     leaves, sums = build_leaves(grid, np.arange(len(Z))), np.empty(LEAF, np.int16)
     for row in range(0, len(Z), 7):
-        exact = np.array([exact_sum(Z[row], z, METRICS[metric]) for z in Z])
+        exact = np.array([exact_sum(Z[row], z, METRICS[metric].kernel) for z in Z])
         coarse = np.empty(len(Z), np.int64)
         for leaf in range(len(leaves.rows)):
-            leaf_sums(grid.points[row], leaves, leaf, METRICS[metric], sums)
+            leaf_sums(grid.points[row], leaves, leaf, METRICS[metric].kernel, sums)
             here = leaves.rows[leaf] >= 0
             coarse[leaves.rows[leaf][here]] = sums[here]
         for limit in np.quantile(exact, [0, 0.01, 0.2, 0.9]):
@@ -215,7 +215,7 @@ def test_rare_levels_are_no_outliers():
 @pytest.mark.parametrize("metric", METRIC_NAMES)
 def test_boxes_bracket_their_rows_and_leaves_hold_each_row_once(metric):
     Z, _ = table(1000, 5, 2)
-    grid, code = to_grid(Z, metric), METRICS[metric]
+    grid, code = to_grid(Z, metric), METRICS[metric].kernel
     forest = [build_leaves(grid, np.arange(300)), build_leaves(grid, np.arange(300, 1000))]
     leaves = join_leaves(forest)
     assert sorted(leaves.rows[leaves.rows >= 0]) == list(range(1000))
@@ -235,11 +235,11 @@ def test_boxes_bracket_their_rows_and_leaves_hold_each_row_once(metric):
 
 def test_coarse_sums_never_wrap_around():
     Z = np.array([[0.0] * 3, [1.0] * 3])
-    for metric, code in METRICS.items():
+    for metric, measure in METRICS.items():
         low, high = to_grid(Z, metric).points
         total = np.int16(0)
         for gap in high - low:
-            total = plus(total, gap, code)
+            total = plus(total, gap, measure.kernel)
         assert 0.9 * TOP < total <= TOP
 
 

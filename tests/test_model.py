@@ -1,5 +1,7 @@
 """Any classifier as a black box: real models of five families, every shape of answer, fixed questions."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -101,7 +103,7 @@ def test_unseen_labels_and_failures_have_codes_of_their_own():
             raise ValueError("five")
         return (rows["x"] > 0.5).astype(int) + 3 * (rows["y"] == 6) + 7 * (rows["y"] == 4)
 
-    black_box.model = odd
+    black_box = replace(black_box, model=odd)
     N = np.array([[0.9, 1.0], [0.9, 5.0], [0.9, 6.0], [0.1, 0.0], [0.9, 4.0], [0.8, 6.0]])
     assert black_box.ask(N).tolist() == [1, FAILED, 2, 0, 3, 2]
     assert black_box.unseen == [4, 8]
