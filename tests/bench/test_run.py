@@ -68,7 +68,7 @@ def test_a_run_killed_again_and_again_ends_with_the_same_digest(finished, tmp_pa
     assert 2 <= n_done < len(FAST)
     with bench_run(tmp_path) as process:
         out, err = process.communicate(timeout=PATIENCE)
-    assert err.startswith(f"{len(FAST)} cells, {n_done} already there")
+    assert err.startswith(f"{len(FAST)} cells, {n_done} already computed")
     assert f"digest {results.digest(*results.collect(finished[0]))}" in out
     assert len(list(tmp_path.glob("cells/[!.]*"))) == len(FAST)
 
