@@ -6,10 +6,15 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import HealthCheck, settings
 
 from onbmacf.datasets import load_heart
 
-LARGE = ("adult", "give_me_some_credit", "heloc", "wine")  # of the eight tables: the tests on them are long
+# A busy machine may take its time to draw a case and to run it.
+settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("patient")
+
+LARGE = ("adult", "compas", "give_me_some_credit", "heloc", "wine")  # of the eight tables: the tests on them are long
 DATA = Path(os.environ.get("ONBMACF_DATA", Path(__file__).parents[2] / "shared" / "data"))
 
 
@@ -58,14 +63,11 @@ def mixed():
     )
 
 
-def by_table(names, large=LARGE):
-    """Return a test's parameter `name`: one worker per table, and those on the large ones are long."""
-    return pytest.mark.parametrize("name", [pytest.param(n, marks=_marks(n, large)) for n in names])
-
-
-def _marks(name, large):
-    group = pytest.mark.xdist_group(name)
-    return [group, pytest.mark.long] if name in large else [group]
+def by_table(names):
+    """Return a test's parameter `name`: the tests of a table share a worker, and those on large ones are long."""
+    long = {name: [pytest.mark.long] if name in LARGE else [] for name in names}
+    marked = [pytest.param(name, marks=[pytest.mark.xdist_group(name), *long[name]]) for name in names]
+    return pytest.mark.parametrize("name", marked)
 
 
 def dose_model(rows):

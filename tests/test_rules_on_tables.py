@@ -8,7 +8,7 @@ import os
 import numpy as np
 import pytest
 
-from conftest import LARGE, by_table
+from conftest import by_table
 from onbmacf import ONBMACF, Rule, Rules
 from onbmacf.bench.datasets import DESCRIPTIONS, load_task
 from test_rules import all_broken
@@ -42,7 +42,7 @@ def forbidden(feature, unruled):
 
 
 @pytest.mark.filterwarnings("ignore::onbmacf.errors.OnbmacfWarning")
-@by_table(DESCRIPTIONS, large=(*LARGE, "compas"))
+@by_table(DESCRIPTIONS)
 def test_no_counterfactual_breaks_a_rule(data_dir, network_of, name):
     task = load_task(name, data_dir, paper_sizes=PAPER_SIZES)
     network = network_of(task)

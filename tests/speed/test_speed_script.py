@@ -1,6 +1,7 @@
 """The parts of `make speed` that figures rest on: one model for all, and a page that says what was not measured."""
 
 import json
+import platform
 import sys
 from itertools import pairwise
 from pathlib import Path
@@ -97,5 +98,6 @@ def test_the_machine_is_described_without_names_or_paths():
     from speed_machine import machine
 
     said = json.dumps(machine())
-    assert str(Path.home()) not in said
-    assert sys.prefix not in said
+    assert platform.python_version() in said
+    for private in (str(Path.home()), sys.prefix):
+        assert len(private) < 2 or private not in said
