@@ -104,6 +104,8 @@ def assert_agreement(case: ExplanationCase) -> None:
 
 def explained_by_the_package(case: ExplanationCase, strategy: str = "paper", **more: Any) -> Any:
     options = case.options._asdict() | more
+    if strategy == "refined":  # these would do nothing
+        del options["step_ratio"], options["max_steps"]
     explainer = ONBMACF(options.pop("n"), predict_chunk=16, strategy=strategy, search="exhaustive", **options)
     names = [f"x{f}" for f in range(len(case.features))]
     schema = Schema(

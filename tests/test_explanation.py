@@ -95,7 +95,20 @@ def test_a_long_batch_is_cut_in_the_notebook(heart):
 
 
 @pytest.mark.parametrize(
-    "value, text", [(7.5, "7.5"), (0.123456, "0.1235"), (3, "3"), (True, "True"), ("a", "a"), (1234567.8, "1,234,568")]
+    "value, text",
+    [
+        (7.5, "7.5"),
+        (0.123456, "0.123456"),
+        (3, "3"),
+        (True, "True"),
+        ("a", "a"),
+        (1234567.8, "1234567.8"),
+        (12.0, "12"),
+        (np.float32(12.78), "12.78"),
+        (-0.0, "0"),
+        (1e-7, "1e-07"),
+        (2.5e20, "2.5e+20"),
+    ],
 )
 def test_numbers_are_written_for_people(value, text):
     assert shown(value) == text
@@ -130,7 +143,7 @@ def test_slices_put_together_are_the_whole(answers):
 def test_dicts_hold_everything_as_plain_values(answers):
     answer, entry = answers[0], answers.to_dicts()[0]
     assert entry == answer.to_dict()
-    assert set(entry) == {"row", "label", "status", "reason", "factual", "counterfactuals"}
+    assert set(entry) == {"row", "label", "status", "reason", "would_need", "factual", "counterfactuals"}
     assert (entry["row"], entry["label"], entry["status"]) == (9, answer.label, "found")
     found, first = entry["counterfactuals"][0], answer.counterfactuals[0]
     for name in ("label", "distance", "n_changes", "ball", "plausibility", "margin", "probability"):

@@ -42,15 +42,6 @@ def test_the_python_of_the_readme_runs():
     assert "found" in python("\n".join([first, *more, "print(answers)"]))
 
 
-def test_the_readme_shows_what_the_demo_prints():
-    """To the last digit: a demo that prints other numbers makes the README wrong."""
-    (shown,) = re.findall(r"\$ onbmacf demo --people 2\n(.*?)```", README.read_text(encoding="utf-8"), flags=re.S)
-    line = [sys.executable, "-m", "onbmacf", "demo", "--people", "2"]
-    done = subprocess.run(line, capture_output=True, text=True, encoding="utf-8")
-    assert done.returncode == 0, done.stderr
-    assert done.stdout == shown
-
-
 def test_the_command_line_says_errors_in_one_line_and_exits_with_2(monkeypatch, capsys):
     from onbmacf import cli
     from onbmacf.errors import ParameterError

@@ -8,7 +8,7 @@ from onbmacf import ONBMACF, Rule, Rules, Schema, rules
 from onbmacf._balls.metrics import METRICS, Measure
 from onbmacf._base.arrays import take
 from onbmacf._base.enums import Relaxation
-from onbmacf._search.problem import Found, Strategy
+from onbmacf._search.problem import Found, Outcome, Strategy
 from onbmacf._search.reduce import project
 from onbmacf._search.strategies import STRATEGIES
 from onbmacf.errors import ParameterError
@@ -50,9 +50,13 @@ def test_a_strategy_is_one_entry(heart, monkeypatch):
         kept, points = take(kept, first), points[first]
         none = np.zeros(len(points), dtype=np.intp)
         labels = problem.balls.labels[kept.ball]
-        return Found(kept.factual, kept.ball, labels, none, points, problem.z[kept.factual], none.astype(bool))
+        found = Found(kept.factual, kept.ball, labels, none, points, problem.z[kept.factual], none.astype(bool))
+        return Outcome(found, np.zeros(len(problem.z), dtype=bool))
 
-    monkeypatch.setitem(STRATEGIES, "centre", Strategy(nearest_centre, lambda options: 0, 1, True))
+    strategy = Strategy(
+        nearest_centre, lambda options: 0, 1, release="nothing", ignores=(), is_readable=False, is_distinct=True
+    )
+    monkeypatch.setitem(STRATEGIES, "centre", strategy)
     answers = ONBMACF(strategy="centre").fit(heart, model).explain(heart.head(20), target="fine")
     found = answers.to_frame()
     assert len(found) == (answers.statuses == "found").sum() > 0

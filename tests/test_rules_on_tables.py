@@ -55,7 +55,7 @@ def test_no_counterfactual_breaks_a_rule(data_dir, network_of, name):
         explainer = ONBMACF(predict_chunk=256).fit(task.table, model, schema=task.schema.with_rules(rules))
         answers = explainer.explain(rows, target=1)
         assert not all_broken(answers, rules)
-        assert set(answers.statuses) <= {"found", "infeasible"}
+        assert set(answers.statuses) <= {"found", "none_found", "infeasible"}
         shares.append((answers.statuses == "found").mean())
     assert np.mean(shares) > 0.8
     assert n_needed >= 1  # without them, some answer breaks a rule

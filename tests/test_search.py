@@ -75,13 +75,13 @@ def test_the_refined_strategy_keeps_to_its_budget_and_answers_with_what_it_has(f
         alone = explain(fitted, table.iloc[[row]], max_model_rows=budget, **how)
         assert alone.n_questions <= budget
         assert "max_model_rows was used up" in alone[0].reason
-        assert alone[0].status == ("infeasible" if budget == 20 else "found")
+        assert alone[0].status == ("none_found" if budget == 20 else "found")
         pd.testing.assert_frame_equal(alone.to_frame(), together.to_frame().loc[lambda f, i=row: f.index == i])
 
 
 def test_a_budget_too_small_for_anything_is_said(fitted, table):
     answer = explain(fitted, table.head(1), max_model_rows=5)[0]
-    assert (answer.status, answer.counterfactuals) == ("infeasible", ())
+    assert (answer.status, answer.counterfactuals) == ("none_found", ())
     assert "max_model_rows" in answer.reason
 
 

@@ -27,7 +27,7 @@ from onbmacf.errors import (
 def explainer(mixed):
     rules = Rules({"dose": Rule(low=0.2, direction="down"), "city": Rule(forbidden=[("A", "C")])}, max_changes=4)
     schema = Schema.infer(mixed, immutable=["age"], rules=rules)
-    return ONBMACF(2, metric="euclidean", step_ratio=0.4).fit(mixed, dose_model, schema=schema)
+    return ONBMACF(2, metric="euclidean", plausibility=0.4).fit(mixed, dose_model, schema=schema)
 
 
 @pytest.fixture
@@ -161,8 +161,8 @@ def test_a_map_of_the_first_release_loads_and_answers():
 
 
 def test_a_map_with_an_option_that_is_gone_says_what_to_do(saved, monkeypatch):
-    monkeypatch.setattr(map_file, "NAMES", tuple(name for name in map_file.NAMES if name != "step_ratio"))
+    monkeypatch.setattr(map_file, "NAMES", tuple(name for name in map_file.NAMES if name != "plausibility"))
     with pytest.raises(
-        StoreError, match=r"saved with the option 'step_ratio', which this version lacks\. Build it again"
+        StoreError, match=r"saved with the option 'plausibility', which this version lacks\. Build it again"
     ):
         ONBMACF.load(saved, dose_model)

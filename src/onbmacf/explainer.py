@@ -48,9 +48,10 @@ class ONBMACF(Options):
         For ``"refined"``: at 0 the nearest point counts; at 1 only points count whose 5 nearest fitted rows all have
         the label, where there are any. Between, a point may be farther for the sake of its neighbours, at a price
         that rises with this number. It gives way before an immutable feature does.
-    release : {"immutable", "nothing", "rules"}, default "immutable"
-        What may be given up when nothing else is found: immutable features (the paper's last resort), nothing, or as
-        few rules as will do. Each answer reports what was given up.
+    release : {"nothing", "immutable", "rules"}, optional
+        What may be given up when nothing else is found: nothing (usual), immutable features (usual with
+        ``strategy="paper"``, its last resort), or as few rules as will do, immutable features included. Every view of
+        an answer marks what was given up; a row without an answer reports what it would need.
     search : {"best_first", "exhaustive"}, default "best_first"
         ``"exhaustive"`` tries every opposing ball, as the paper does; ``"best_first"`` tries them by a lower bound of
         their boundary's distance, at least 128, and stops when no nearer one is to be expected (decision 0024).

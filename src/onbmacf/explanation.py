@@ -64,6 +64,8 @@ class Counterfactual:
         Distance from the factual, in encoded units: 1 is the whole fitted range of a number, or another category.
     changed : tuple
         Names of the features that differ from the factual.
+    released : tuple
+        Those of them that are immutable, or whose rule is broken; empty unless something was given up.
     relaxation : Relaxation
         What was given up to find it; ``"none"`` if nothing was.
     ball : int or None
@@ -85,6 +87,7 @@ class Counterfactual:
     label: Any
     distance: float
     changed: tuple[Hashable, ...]
+    released: tuple[Hashable, ...]
     relaxation: Relaxation
     ball: int | None
     plausibility: float
@@ -116,6 +119,9 @@ class Explanation:
         How the row was answered.
     reason : str
         Why there is no counterfactual, or fewer than asked for; empty otherwise.
+    would_need : tuple of str
+        For a row without a counterfactual: the smallest release with which one is found, as names of immutable
+        features and rules in words; empty where none helps.
     counterfactuals : tuple of Counterfactual
         The best first.
 
@@ -125,6 +131,7 @@ class Explanation:
     label: Any
     status: Status
     reason: str
+    would_need: tuple[str, ...]
     counterfactuals: tuple[Counterfactual, ...]
 
     @property
@@ -165,6 +172,7 @@ class Batch(NamedTuple):
     label: NDArray[Any]
     distance: Matrix
     changed: Mask  # lines x features
+    released: Mask  # of these, immutable features and those whose rule is broken
     relaxation: NDArray[Any]
     ball: Rows
     plausibility: Matrix
@@ -191,6 +199,8 @@ class Explanations(Sequence[Explanation]):
         Per row: how it was answered, a `Status` as text.
     reasons : array of str
         Per row: why there is no counterfactual, or fewer than asked for; empty otherwise.
+    would_need : array of tuple
+        Per row: the smallest release with which a counterfactual is found; empty where that is not the question.
     batch : Batch
         All counterfactuals as parallel arrays, one line each.
     warnings : tuple of str
@@ -208,6 +218,7 @@ class Explanations(Sequence[Explanation]):
     labels: NDArray[Any]
     statuses: NDArray[Any]
     reasons: NDArray[Any]
+    would_need: NDArray[Any]
     batch: Batch
     warnings: tuple[str, ...] = ()
     n_calls: int = 0
@@ -240,6 +251,7 @@ class Explanations(Sequence[Explanation]):
             labels=np.concatenate([part.labels for part in parts]),
             statuses=np.concatenate([part.statuses for part in parts]),
             reasons=np.concatenate([part.reasons for part in parts]),
+            would_need=np.concatenate([part.would_need for part in parts]),
             batch=stack(batches),
             warnings=tuple(dict.fromkeys(message for part in parts for message in part.warnings)),
             n_calls=sum(part.n_calls for part in parts),
@@ -260,7 +272,8 @@ class Explanations(Sequence[Explanation]):
         place = range(len(self))[position]
         factual = frames.row_of(self.rows, place)
         found = tuple(self._counterfactual(line, factual) for line in self._lines(place))
-        return Explanation(factual, self.labels[place], Status(self.statuses[place]), self.reasons[place], found)
+        status, reason, needs = Status(self.statuses[place]), self.reasons[place], tuple(self.would_need[place])
+        return Explanation(factual, self.labels[place], status, reason, needs, found)
 
     def __iter__(self) -> Iterator[Explanation]:
         return (self[place] for place in range(len(self)))
@@ -324,7 +337,7 @@ class Explanations(Sequence[Explanation]):
         lines = [np.array(self._lines(place), dtype=np.intp) for place in places]
         batch = take(self.batch, np.concatenate([np.empty(0, dtype=np.intp), *lines]))
         batch = batch._replace(factual=np.repeat(np.arange(len(places)), [len(own) for own in lines]))
-        of_rows = (self.labels[places], self.statuses[places], self.reasons[places])
+        of_rows = (self.labels[places], self.statuses[places], self.reasons[places], self.would_need[places])
         counts = (self.n_calls, self.n_questions, self.n_model_rows)
         return Explanations(self.rows.iloc[places], *of_rows, batch, self.warnings, *counts)
 
@@ -337,6 +350,7 @@ class Explanations(Sequence[Explanation]):
             label=batch.label[line],
             distance=float(batch.distance[line]),
             changed=self._names(batch.changed[line]),
+            released=self._names(batch.released[line]),
             relaxation=Relaxation(batch.relaxation[line]),
             ball=None if ball < 0 else ball,
             plausibility=float(batch.plausibility[line]),

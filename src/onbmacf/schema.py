@@ -13,7 +13,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 import pandas as pd
 
-from onbmacf._base.checks import check_choice, did_you_mean, listed
+from onbmacf._base.checks import check_choice, check_count, did_you_mean, listed
 from onbmacf.errors import ParameterError, TableError
 from onbmacf.rules import Rules
 
@@ -39,6 +39,9 @@ class Feature:
     levels : tuple or None
         The values of an ordinal (from lowest to highest), categorical or binary feature. `fit` reads them off the
         table where they are not given; an ordinal feature needs them.
+    decimals : int or None
+        Decimals of the values that a continuous feature may change to. By default those of the table where it has
+        few, otherwise as many as its range needs (decision 0045).
 
     Examples
     --------
@@ -51,9 +54,14 @@ class Feature:
     kind: Kind
     immutable: bool = False
     levels: tuple[Any, ...] | None = None
+    decimals: int | None = None
 
     def __post_init__(self) -> None:
         check_choice(f"kind of {self.name!r}", self.kind, KINDS)
+        if self.decimals is not None:
+            check_count(f"decimals of {self.name!r}", self.decimals, least=0)
+            if self.kind != "continuous":
+                raise ParameterError(f"decimals of {self.name!r}: for continuous features only, it is {self.kind}.")
         if self.kind == "ordinal" and self.levels is None:
             raise ParameterError(f"{self.name!r} is ordinal: give its levels, from lowest to highest.")
         if self.levels is not None:
@@ -108,6 +116,7 @@ class Schema:
         immutable: Iterable[Hashable] = (),
         kinds: Mapping[Hashable, Kind] | None = None,
         ordinal: Mapping[Hashable, Sequence[Any]] | None = None,
+        decimals: Mapping[Hashable, int] | None = None,
         rules: Rules | None = None,
     ) -> "Schema":
         """Read the kinds of the columns off a table.
@@ -126,6 +135,8 @@ class Schema:
             The kind of a column, by name, where the table would mislead: ``{"zip": "categorical"}``.
         ordinal : mapping of hashable to sequence, optional
             Ordinal columns with their levels from lowest to highest.
+        decimals : mapping of hashable to int, optional
+            Decimals of the values that continuous columns may change to, where the table would mislead.
         rules : Rules, optional
             Further restrictions.
 
@@ -143,13 +154,14 @@ class Schema:
 
         """
         frame = as_frame(table)
-        kinds, ordinal = dict(kinds or {}), dict(ordinal or {})
+        kinds, ordinal, decimals = dict(kinds or {}), dict(ordinal or {}), dict(decimals or {})
         immutable = [immutable] if isinstance(immutable, str) else list(immutable)
-        for role, names in (("immutable", immutable), ("kinds", kinds), ("ordinal", ordinal)):
+        for role, names in (("immutable", immutable), ("kinds", kinds), ("ordinal", ordinal), ("decimals", decimals)):
             _check_known(role, names, frame.columns)
         features = [
             _infer_feature(frame[name], kinds.get(name), ordinal.get(name), name in immutable) for name in frame.columns
         ]
+        features = [replace(f, decimals=decimals[f.name]) if f.name in decimals else f for f in features]
         return cls(tuple(features), rules or Rules())
 
     @property

@@ -41,6 +41,23 @@ def test_a_model_is_trained_and_the_output_says_so(run, people):
     assert "No model was given: a network (32-16) was trained on 'income' with 120 of 160 rows" in err
     assert [line.split(":")[0] for line in out.splitlines()] == ["Row 3", "Row 17"]
     assert "2 rows: 2 found" in err
+    assert re.search(
+        r"; it is right on \d+\.\d% of the other 40; always guessing '\w+' is right on \d+\.\d%\. What", err
+    )
+    assert "not better" not in err
+
+
+def test_a_trained_model_that_is_no_better_than_guessing_is_a_warning_also_in_the_report(run, people):
+    table = read_table(people)
+    tested = np.random.default_rng(0).permutation(len(table))[120:]
+    table.loc[tested, "income"] = table.loc[tested, "income"].map({"high": "low", "low": "high"})
+    table.to_csv(people, index=False)
+    code, out, err = run("audit", people, "--target-column", "income", "--most", "5", "--out", "report.md")
+    assert code == 0, err
+    said = "the trained network is not better than always guessing the most frequent label: trained on 120 rows, it is"
+    assert f"note: {said}" in err
+    assert f"- Warning: {said}" in out
+    assert f"- Warning: {said}" in Path("report.md").read_text(encoding="utf-8")
 
 
 def test_each_format_says_the_same(run, people, tmp_path):

@@ -20,11 +20,12 @@ class Status(StrEnum):
     """How a row was answered. Each value is also plain text.
 
     >>> [str(status) for status in Status]
-    ['found', 'already', 'infeasible', 'model_error', 'invalid_row']
+    ['found', 'already', 'none_found', 'infeasible', 'model_error', 'invalid_row']
     """
 
     FOUND = "found"  #: at least one counterfactual
     ALREADY = "already"  #: the model gives the row a target label as it is; nothing was searched
-    INFEASIBLE = "infeasible"  #: no counterfactual was found; the reason says what is in the way
+    NONE_FOUND = "none_found"  #: the search found no counterfactual; the reason says how hard it looked
+    INFEASIBLE = "infeasible"  #: none exists: every combination of allowed values was asked about
     MODEL_ERROR = "model_error"  #: the model raised, or answered differently when it was asked again
     INVALID_ROW = "invalid_row"  #: the row cannot be encoded

@@ -7,12 +7,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from onbmacf._base.arrays import Rows
+from onbmacf._base.arrays import Mask, Matrix, Rows
 from onbmacf._base.checks import check_within, listed
 from onbmacf._batch.fitted import Fitted
 from onbmacf._rows.constraints import Constraints
+from onbmacf._rows.reach import Reach
 from onbmacf._search.options import Options
-from onbmacf._search.problem import Features
+from onbmacf._search.problem import Features, Strategy
+from onbmacf._search.strategies import STRATEGIES
 from onbmacf.errors import ParameterError
 
 
@@ -38,6 +40,7 @@ class Call:
     options: Options
     query: Query
     constraints: Constraints
+    freed: frozenset[int] = frozenset()  # immutable features that may change in this call
 
     @classmethod
     def of(cls, fitted: Fitted, options: Options, query: Query) -> "Call":
@@ -45,17 +48,50 @@ class Call:
         return cls(fitted, options, query, Constraints(fitted.space, fitted.space.schema.rules))
 
     @cached_property
+    def own_rules(self) -> Constraints:
+        """The rules of the schema, also where this call is asked without some of them."""
+        return Constraints(self.fitted.space, self.fitted.space.schema.rules)
+
+    @cached_property
+    def is_held(self) -> Mask:
+        """Per feature: whether it must keep its value."""
+        return self.fitted.space.is_immutable & ~np.isin(np.arange(len(self.fitted.space.blocks)), list(self.freed))
+
+    @property
+    def release(self) -> str:
+        """What may be given up: what the options say, or what is usual for the strategy."""
+        return self.options.release or self.strategy.release
+
+    @cached_property
+    def reach(self) -> Reach:
+        """The rows that a row may become."""
+        return Reach(self.fitted.space, self.constraints, self.fitted.ranges, self.is_held)
+
+    @property
+    def strategy(self) -> Strategy:
+        """The strategy that the options name."""
+        return STRATEGIES[self.options.strategy]
+
+    def place(self, points: Matrix, z: Matrix) -> Matrix:
+        """Return points with values that may be returned: readable where the strategy says so, and within the rules."""
+        return self.constraints.constrain(self.place_freely(points, z), z)
+
+    def place_freely(self, points: Matrix, z: Matrix) -> Matrix:
+        """Return points with readable values, whatever the rules say."""
+        return self.fitted.space.to_grid(points, z) if self.strategy.is_readable else points
+
+    @cached_property
     def features(self) -> Features:
         """The columns of each feature, and what may change."""
         space = self.fitted.space
-        asks_all = bool(self.constraints) or self.query.min_probability > 0
+        asks_all = bool(self.constraints) or self.query.min_probability > 0 or self.strategy.is_readable
         return Features(
             starts=np.array([block.start for block in space.blocks]),
             of_column=space.feature_of,
-            is_immutable=space.is_immutable,
-            constrain=self.constraints.constrain if asks_all else None,
+            is_immutable=self.is_held,
+            constrain=self.place if asks_all else None,
             max_changes=self.constraints.rules.max_changes,
-            may_release=self.options.release == "immutable",
+            may_release=self.release == "immutable",
         )
 
 

@@ -4,7 +4,7 @@ fitted map, Options, rows, what is asked  ->  explain_rows  ->  the map, Explana
 """
 
 import warnings
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -18,9 +18,8 @@ from onbmacf._batch.factuals import Asker, Factuals
 from onbmacf._batch.fitted import Fitted
 from onbmacf._batch.infeasible import with_reasons
 from onbmacf._batch.searches import search_all
-from onbmacf._rows.model import BlackBox
 from onbmacf._search.options import Options
-from onbmacf._search.strategies import checked
+from onbmacf._search.strategies import STRATEGIES, checked
 from onbmacf.errors import OnbmacfWarning, ParameterError
 from onbmacf.explanation import Explanations
 
@@ -39,6 +38,8 @@ def explain_rows(
 ) -> tuple[Fitted, Explanations]:
     """Explain rows in any form; the map comes back as it is, or grown where `recover="persist"` lets rows into it."""
     fitted.check(checked(options))
+    if front and "plausibility" in STRATEGIES[options.strategy].ignores:
+        raise ParameterError(f"front=True does nothing with strategy={options.strategy!r}: leave it out.")
     query = Query.of(target, min_probability, front, fitted.black_box.classes)
     call, form = Call.of(fitted, options, query), fitted.space.form
     if is_dask_frame(rows):
@@ -58,20 +59,18 @@ def explain_frame(call: Call, frame: pd.DataFrame) -> tuple[Fitted, Explanations
     """Explain rows in the fitted order of columns."""
     box = call.fitted.black_box.counting()
     factuals = Factuals.of(frame, call, box)
-    fitted, answers = _answers(call, factuals, box, frame)
+    found, effort, fitted = search_all(call, factuals, box)
     call = replace(call, fitted=fitted)
+    answers = answered(Asker(call, box, factuals), found, effort, frame)
 
     def again(other: Call, lines: Rows) -> Explanations:
-        return _answers(other, take(factuals, lines), box, frame.iloc[lines])[1]
+        some = take(factuals, lines)
+        found, effort, _ = search_all(other, some, box)
+        return answered(Asker(other, box, some), found, effort, frame.iloc[lines])
 
-    answers = with_reasons(call, factuals, answers, again)
-    return fitted, replace(answers, **asdict(box.counts))
-
-
-def _answers(call: Call, factuals: Factuals, box: BlackBox, frame: pd.DataFrame) -> tuple[Fitted, Explanations]:
-    """Search, and answer with what holds."""
-    found, ran_out, fitted = search_all(call, factuals, box)
-    return fitted, answered(Asker(replace(call, fitted=fitted), box, factuals), found, ran_out, frame)
+    answers = with_reasons(call, factuals, answers, effort.ran_out, again)
+    n_calls, n_questions, n_model_rows = box.counts.n_calls, box.counts.n_questions, box.counts.n_model_rows
+    return fitted, replace(answers, n_calls=n_calls, n_questions=n_questions, n_model_rows=n_model_rows)
 
 
 def _elsewhere(call: Call) -> Any:

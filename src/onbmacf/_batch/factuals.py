@@ -65,7 +65,18 @@ class Asker:
     def asked(self) -> Asked:
         """Return the factuals and these functions in the form that a search takes."""
         own = self.factuals
-        return Asked(own.z, own.codes, own.wanted, self.label_of, self.snap)
+        has_rules = bool(self.call.constraints) or self.call.constraints.rules.max_changes is not None
+        return Asked(
+            z=own.z,
+            codes=own.codes,
+            wanted=own.wanted,
+            label_of=self.label_of,
+            snap=self.snap,
+            free_label_of=self.free_label_of if has_rules else None,
+            free_snap=self.free_snap,
+            free_place=self.call.place_freely,
+            reach=self.reach,
+        )
 
     def label_of(self, points: Matrix, factual: Rows) -> Rows:
         """Return the model's label codes of encoded points; FORBIDDEN, unasked, where a rule is broken."""
@@ -77,9 +88,26 @@ class Asker:
             self._forbid_unsure(N, codes, factual)
         return codes
 
+    def free_label_of(self, points: Matrix, factual: Rows) -> Rows:
+        """Return the model's label codes of encoded points, whatever the rules say."""
+        N = self.numbers(points, factual)
+        codes = self.box.ask(N)
+        if self.call.query.min_probability > 0:
+            self._forbid_unsure(N, codes, factual)
+        return codes
+
+    def reach(self, factual: int, most: int) -> Matrix | None:
+        """Return every point that a factual may become; None if there are more than `most`."""
+        rows = self.call.reach.rows(self.factuals.N[factual], most)
+        return None if rows is None else self.call.fitted.space.encode_numbers(rows)
+
+    def free_snap(self, points: Matrix, z: Matrix, goal: Matrix) -> Matrix:
+        """Round discrete features and make values readable, whatever the rules say."""
+        return self.call.place_freely(self.call.fitted.space.snap(points, z, goal), z)
+
     def snap(self, points: Matrix, z: Matrix, goal: Matrix) -> Matrix:
-        """Round discrete features, and put values where the rules allow them."""
-        return self.call.constraints.constrain(self.call.fitted.space.snap(points, z, goal), z)
+        """Round discrete features, then put values where they may be returned."""
+        return self.call.place(self.call.fitted.space.snap(points, z, goal), z)
 
     def numbers(self, points: Matrix, factual: Rows) -> Matrix:
         """Return encoded points as numbers, near their factuals."""
@@ -94,7 +122,7 @@ class Asker:
         sure = self.box.probability(N[reached], codes[reached])
         if sure is None:
             raise ParameterError("min_probability needs a model with predict_proba and classes_.")
-        codes[reached[sure < self.call.query.min_probability]] = FORBIDDEN
+        codes[reached[~(sure >= self.call.query.min_probability)]] = FORBIDDEN  # NaN is not sure
 
 
 def _labelled(box: BlackBox, N: Matrix, good: Mask) -> tuple[NDArray[Any], Rows]:

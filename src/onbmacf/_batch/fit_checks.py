@@ -3,6 +3,8 @@
 table, cover, model  ->  fit_warnings  ->  sentences        number of rows  ->  probe_rows  ->  some of them
 """
 
+from collections.abc import Hashable
+
 import numpy as np
 
 from onbmacf._balls.cover import BallCover
@@ -12,6 +14,7 @@ from onbmacf._rows.form import TableForm
 from onbmacf._rows.model import BlackBox
 
 N_PROBES = 64  # rows asked twice at fit, and again at load
+TARGET_ROWS = 8  # with fewer rows, a column that matches the labels means little
 
 
 def fit_warnings(form: TableForm, N: Matrix, cover: BallCover, black_box: BlackBox, labels: Rows) -> tuple[str, ...]:
@@ -20,6 +23,12 @@ def fit_warnings(form: TableForm, N: Matrix, cover: BallCover, black_box: BlackB
     identifiers = form.identifier_like(N)
     if identifiers:
         messages.append(f"every row has its own value in column {listed(identifiers)}: an identifier explains nothing.")
+    targets = _target_like(form, N, labels)
+    if targets:
+        messages.append(
+            f"the values of column {listed(targets)} match the model's labels one to one: if it is the target, leave "
+            "it out of the table."
+        )
     conflicting = np.flatnonzero(cover.reach == 0)
     if len(conflicting):
         messages.append(
@@ -34,6 +43,17 @@ def fit_warnings(form: TableForm, N: Matrix, cover: BallCover, black_box: BlackB
             f"the model is not deterministic: {differ} of {len(probes)} rows asked twice got another label."
         )
     return tuple(messages)
+
+
+def _target_like(form: TableForm, N: Matrix, labels: Rows) -> list[Hashable]:
+    """Return the columns whose values match the model's labels one to one, as those of a target column do."""
+    if len(N) < TARGET_ROWS:
+        return []
+    of_labels = [N[labels == label] for label in np.unique(labels)]
+    values = np.array([rows[0] for rows in of_labels])
+    is_constant = np.all([(rows == rows[0]).all(axis=0) for rows in of_labels], axis=0)
+    is_different = np.array([len(np.unique(column)) == len(column) for column in values.T])
+    return [name for name, is_such in zip(form.schema.names, is_constant & is_different, strict=True) if is_such]
 
 
 def probe_rows(n_rows: int) -> Rows:

@@ -43,6 +43,11 @@ class Fitted:
         """The index of the fitted rows, made when it is first needed."""
         return Neighbours(self.Z, self.labels, self.space.to_unit, N_NEIGHBOURS)
 
+    @cached_property
+    def ranges(self) -> Matrix:
+        """The smallest and largest fitted value of each numeric feature."""
+        return self.space.ranges(self.Z)
+
     @property
     def map(self) -> Map:
         """The arrays that a search needs."""

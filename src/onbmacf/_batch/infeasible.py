@@ -1,18 +1,18 @@
-"""Why a row has no answer: which rule blocks it and, on request, the answer without it.
+"""Why a row has no answer: the smallest release that would help and, on request, the answer with it.
 
-    Explanations with infeasible rows  ->  with_reasons  ->  the same, each with what blocks it
+    Explanations with rows without an answer  ->  with_reasons  ->  the same, each with what it would need
 
-A blocked row is searched again without each rule in turn, then without the immutables where they are held, then
-without any rule (docs/decisions/0026-rules.md).
+Such a row is searched again without each rule in turn, with the immutable features free, and with nothing held
+(docs/decisions/0026-rules.md). An answer to a looser question that changes no immutable feature after all is taken.
 """
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
-from onbmacf._base.arrays import Rows, stack, take
-from onbmacf._base.checks import listed
+from onbmacf._base.arrays import Mask, Rows, stack, take
 from onbmacf._base.enums import Relaxation, Status
 from onbmacf._batch.call import Call
 from onbmacf._batch.factuals import Factuals
@@ -23,21 +23,81 @@ from onbmacf.rules import Rules
 Again = Callable[[Call, Rows], Explanations]  # another call, about some of the rows
 
 
-def with_reasons(call: Call, factuals: Factuals, answers: Explanations, again: Again) -> Explanations:
-    """Add which rule blocks each row without an answer; with release="rules", answer it without that rule."""
+class Release(NamedTuple):
+    """Something that could be given up: rules in words, and whether immutable features may change."""
+
+    rules: tuple[str, ...]
+    call: Call
+    wanted_by: tuple[str, ...]  # values of the option `release` with which it is given up
+
+
+def with_reasons(call: Call, factuals: Factuals, answers: Explanations, ran_out: Mask, again: Again) -> Explanations:
+    """Add what each row without an answer would need; where the options release that, answer with it."""
     answers = _with_broken_rules(call, factuals, answers)
-    blocked = np.flatnonzero(answers.statuses == Status.INFEASIBLE)
-    for what, other in _releases(call):
+    without = np.isin(answers.statuses.astype(str), [Status.NONE_FOUND, Status.INFEASIBLE])
+    blocked = np.flatnonzero(without & ~ran_out)
+    for release in _releases(call):
         if not len(blocked):
             break
-        tried = again(other, blocked)
+        tried = again(release.call, blocked)
         freed = np.flatnonzero(tried.statuses == Status.FOUND)
-        reason = f"Blocked by {what}: without it, a counterfactual is found."
-        answers = _with_reason(answers, blocked[freed], reason)
-        if call.options.release == "rules" and len(freed):
-            answers = _with_answers(answers, tried, blocked, freed)
+        answers = _told(call, release, answers, tried, blocked)
         blocked = np.delete(blocked, freed)
     return answers
+
+
+def _releases(call: Call) -> Iterator[Release]:
+    """Yield what could be given up, the least first: each rule, single immutables, all of them, everything."""
+    rules, taken = call.constraints.rules, ("immutable", "rules")
+    singly = [Release((what,), _under(call, rest), ("rules",)) for what, rest in rules.singly_without()]
+    immutable = np.flatnonzero(call.fitted.space.is_immutable)
+    is_last_resort = call.features.may_release and not call.strategy.is_readable  # the search has tried them itself
+    free = [] if is_last_resort else [frozenset([int(at)]) for at in immutable]
+    free += [frozenset(immutable.tolist())] if len(free) > 1 else []
+    freely = [Release((), replace(call, freed=freed), taken) for freed in free]
+    yield from [*freely, *singly] if call.release == "immutable" else [*singly, *freely]
+    if rules:
+        everything = _under(replace(call, freed=frozenset(immutable.tolist())), rules.only_weights())
+        yield Release(tuple(what for what, _ in rules.singly_without()), everything, ("rules",))
+
+
+def _under(call: Call, rules: Rules) -> Call:
+    return replace(call, constraints=Constraints(call.fitted.space, rules))
+
+
+def _told(call: Call, release: Release, answers: Explanations, tried: Explanations, places: Rows) -> Explanations:
+    """Say what the rows at `places` need by what was found for them with a release; take it where it is given up."""
+    reasons, needs, statuses = answers.reasons.copy(), answers.would_need.copy(), answers.statuses.copy()
+    new = []
+    for line in np.flatnonzero(tried.statuses == Status.FOUND):
+        own = take(tried.batch, np.flatnonzero(tried.batch.factual == line))
+        changed = own.changed[0] & call.fitted.space.is_immutable
+        names = [str(name) for name, is_changed in zip(tried.rows.columns, changed, strict=True) if is_changed]
+        row, needed = places[line], (*names, *release.rules)
+        if not needed or call.release in release.wanted_by:
+            kind = Relaxation.IMMUTABILITY if names else Relaxation.RULES if needed else Relaxation.NONE
+            relaxed = np.full(len(own.factual), kind, dtype=object)
+            new.append(own._replace(factual=np.full(len(own.factual), row), relaxation=relaxed))
+            statuses[row] = Status.FOUND
+            reasons[row] = f"{reasons[row]} {_words(needed, 'Found')}" if needed else ""
+        else:
+            reasons[row], needs[row] = f"{reasons[row]} {_words(needed, 'One is found')}", needed
+    batch = stack([answers.batch, *new])
+    batch = take(batch, np.argsort(batch.factual, kind="stable"))
+    return replace(answers, statuses=statuses, reasons=reasons, would_need=needs, batch=batch)
+
+
+def _words(needed: tuple[str, ...], found: str) -> str:
+    """Return a sentence about what a row needs: features that may change, rules that are released."""
+    features = [name for name in needed if not name.startswith("the rule")]
+    rules = [name for name in needed if name.startswith("the rule")]
+    parts = [f"if {_listed(features)} may change"] if features else []
+    parts += [f"without {_listed(rules)}"] if rules else []
+    return f"{found} {' and '.join(parts)}."
+
+
+def _listed(words: list[str]) -> str:
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 
 def _with_broken_rules(call: Call, factuals: Factuals, answers: Explanations) -> Explanations:
@@ -45,36 +105,3 @@ def _with_broken_rules(call: Call, factuals: Factuals, answers: Explanations) ->
     for row, broken in call.constraints.broken_by(factuals.N).items():
         reasons[row] = f"{reasons[row]} The row itself breaks the rule for {', '.join(broken)}.".strip()
     return replace(answers, reasons=reasons)
-
-
-def _releases(call: Call) -> Iterator[tuple[str, Call]]:
-    """Yield what could be released and the call without it: each rule, the immutables, then all rules."""
-    rules, immutable = call.constraints.rules, call.fitted.space.schema.immutable
-    for what, rest in rules.singly_without():
-        yield what, _under(call, rest)
-    free = replace(call, options=replace(call.options, release="immutable"))
-    if call.options.release != "immutable" and immutable:
-        yield f"the immutability of {listed(immutable)}", free
-    if rules:
-        yield "the rules taken together", _under(free, rules.only_weights())
-
-
-def _under(call: Call, rules: Rules) -> Call:
-    return replace(call, constraints=Constraints(call.fitted.space, rules))
-
-
-def _with_reason(answers: Explanations, places: Rows, reason: str) -> Explanations:
-    reasons = answers.reasons.copy()
-    for row in places:
-        reasons[row] = f"{reasons[row]} {reason}"
-    return replace(answers, reasons=reasons)
-
-
-def _with_answers(answers: Explanations, other: Explanations, places: Rows, freed: Rows) -> Explanations:
-    """Put in what `other`, about the rows at `places`, found for the rows `freed` of it, marked as released."""
-    statuses = answers.statuses.copy()
-    statuses[places[freed]] = Status.FOUND
-    new = take(other.batch, np.flatnonzero(np.isin(other.batch.factual, freed)))
-    released = np.full(len(new.factual), Relaxation.RULES, dtype=object)
-    both = stack([answers.batch, new._replace(factual=places[new.factual], relaxation=released)])
-    return replace(answers, statuses=statuses, batch=take(both, np.argsort(both.factual, kind="stable")))

@@ -1,6 +1,6 @@
 """The search of one call: the open factuals in parts, in this process or several, put together again.
 
-Call, Factuals  ->  search_all  ->  Found of all open factuals, and whose budget ran out
+Call, Factuals  ->  search_all  ->  Found of all open factuals, and how hard the searches looked
 """
 
 from dataclasses import replace
@@ -21,7 +21,7 @@ from onbmacf._rows.model import BlackBox, Counts
 from onbmacf._search.options import Options
 from onbmacf._search.pairs import chunks
 from onbmacf._search.problem import Found
-from onbmacf._search.strategies import search
+from onbmacf._search.strategies import Effort, search
 
 FRONT_LEVELS = (0.0, 0.6, 1.0)  # values of `plausibility` at which the front is searched
 FRONT_POINTS = 12  # counterfactuals per row and level that compete for the front
@@ -31,11 +31,12 @@ class Part(NamedTuple):
     """What was found for some factuals, and at what cost."""
 
     found: Found
-    ran_out: Rows  # lines of the factuals whose budget ran out
+    lines: Rows  # the factuals searched for
+    effort: Effort  # for each of them
     counts: Counts
 
 
-def search_all(call: Call, factuals: Factuals, box: BlackBox) -> tuple[Found, Rows, Fitted]:
+def search_all(call: Call, factuals: Factuals, box: BlackBox) -> tuple[Found, Effort, Fitted]:
     """Search for every open factual; the map comes back too, grown if `recover="persist"` lets rows into it."""
     lines = factuals.open_lines()
     call.fitted.neighbours  # noqa: B018 - made once, here, for all processes
@@ -47,8 +48,7 @@ def search_all(call: Call, factuals: Factuals, box: BlackBox) -> tuple[Found, Ro
         parts = [part for how in _searches(call) for part in _run(call, how, factuals, box, pieces)]
     for part in parts:
         box.counts.add(part.counts)
-    found, ran_out = _joined(parts, call.fitted.space.width)
-    return found, ran_out, call.fitted
+    return _found(parts, call.fitted.space.width), _effort(parts, len(factuals.z)), call.fitted
 
 
 def _searches(call: Call) -> list[tuple[Options, int]]:
@@ -70,8 +70,8 @@ def _search_part(call: Call, box: BlackBox, how: tuple[Options, int], piece: tup
     """Search for some factuals with counts of its own; lines in the result are those of the whole batch."""
     (options, n), (lines, factuals) = how, piece
     asker = Asker(call, box.counting(), factuals)
-    found, ran_out = search(call.fitted.map, call.features, options, asker.asked(), n)
-    return Part(found._replace(factual=lines[found.factual]), lines[ran_out], asker.box.counts)
+    found, effort = search(call.fitted.map, call.features, options, asker.asked(), n)
+    return Part(found._replace(factual=lines[found.factual]), lines, effort, asker.box.counts)
 
 
 def _one_by_one(call: Call, factuals: Factuals, box: BlackBox, lines: Rows) -> tuple[list[Part], Call]:
@@ -95,11 +95,21 @@ def _absorbed(call: Call, factuals: Factuals, line: int) -> Fitted:
     return fitted.grown(cover=cover, Z=Z, labels=labels)
 
 
-def _joined(parts: list[Part], width: int) -> tuple[Found, Rows]:
-    """Put what was found part by part together, sorted by factual, and the lines whose budget ran out."""
+def _found(parts: list[Part], width: int) -> Found:
+    """Put what was found part by part together, sorted by factual."""
     if not parts:
         none, points = np.empty(0, dtype=np.intp), np.empty((0, width))
-        return Found(none, none, none, none, points, points, np.empty(0, dtype=bool)), none
+        return Found(none, none, none, none, points, points, np.empty(0, dtype=bool))
     every = stack([part.found for part in parts])
-    ran_out = np.concatenate([part.ran_out for part in parts])
-    return take(every, np.argsort(every.factual, kind="stable")), ran_out
+    return take(every, np.argsort(every.factual, kind="stable"))
+
+
+def _effort(parts: list[Part], n_factuals: int) -> Effort:
+    """Return how hard all searches together looked, per factual."""
+    total = Effort(*(np.zeros(n_factuals, dtype=kind) for kind in (np.intp, bool, bool, np.intp)))
+    for part in parts:
+        total.asked[part.lines] += part.effort.asked
+        total.ran_out[part.lines] |= part.effort.ran_out
+        total.is_proven[part.lines] |= part.effort.is_proven
+        total.failed[part.lines] += part.effort.failed
+    return total

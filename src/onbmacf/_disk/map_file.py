@@ -17,6 +17,7 @@ from onbmacf._batch.fitted import Fitted, options_of_fit
 from onbmacf._disk.store import read, write
 from onbmacf._rows.form import TableForm
 from onbmacf._rows.model import BlackBox
+from onbmacf._rows.precision import of_range
 from onbmacf._rows.space import FeatureSpace
 from onbmacf._search.options import NAMES, Options
 from onbmacf._search.strategies import checked
@@ -61,6 +62,7 @@ def save_map(path: Any, fitted: Fitted, options: Options) -> None:
         "array_dtype": None if form.array_dtype is None else np.dtype(form.array_dtype).str,
         "height": space.height,
         "decimals": space.decimals,
+        "readable": space.readable,
     }
     write(path, arrays, manifest)
 
@@ -72,7 +74,7 @@ def read_map(path: Any) -> SavedMap:
     if unknown:
         raise StoreError(f"{path} was saved with the option {unknown[0]!r}, which this version lacks. Build it again.")
     return SavedMap(
-        options=manifest["parameters"],
+        options=_options(manifest),
         output=manifest["output"],
         classes=manifest["classes"],
         warnings=manifest["warnings"],
@@ -103,7 +105,27 @@ def _space(arrays: dict[str, Any], manifest: dict[str, Any]) -> FeatureSpace:
     array_dtype = None if manifest["array_dtype"] is None else np.dtype(manifest["array_dtype"])
     form = TableForm(schema, tuple(_dtype_in(entry) for entry in manifest["dtypes"]), array_dtype)
     known = {int(name[6:]): values for name, values in arrays.items() if name.startswith("known_")}
-    return FeatureSpace(form, manifest["height"], arrays["low"], arrays["span"], tuple(manifest["decimals"]), known)
+    scales = (arrays["low"], arrays["span"], tuple(manifest["decimals"]), known)
+    return FeatureSpace(form, manifest["height"], *scales, _readable(manifest, schema, arrays["span"]))
+
+
+def _options(manifest: dict[str, Any]) -> dict[str, Any]:
+    """Return the options; releasing immutables was the default once, and nobody's wish."""
+    options: dict[str, Any] = manifest["parameters"]
+    if "readable" not in manifest and options.get("release") == "immutable":
+        options["release"] = None
+    return options
+
+
+def _readable(manifest: dict[str, Any], schema: Schema, span: Matrix) -> tuple[int | None, ...]:
+    """Return the decimals of changed values; maps of before they were saved go by the range alone."""
+    if "readable" in manifest:
+        return tuple(manifest["readable"])
+    weights = [rule.weight if (rule := schema.rules.features.get(name)) else 1.0 for name in schema.names]
+    return tuple(
+        of_range(float(width) * weight) if feature.kind == "continuous" else None
+        for feature, width, weight in zip(schema.features, span, weights, strict=True)
+    )
 
 
 def _plain(value: Any, what: str) -> Any:
@@ -124,12 +146,13 @@ def _feature_out(feature: Feature) -> dict[str, Any]:
         "kind": feature.kind,
         "immutable": feature.immutable,
         "levels": levels,
+        "decimals": feature.decimals,
     }
 
 
 def _feature_in(entry: dict[str, Any]) -> Feature:
     levels = None if entry["levels"] is None else tuple(entry["levels"])
-    return Feature(entry["name"], entry["kind"], entry["immutable"], levels)
+    return Feature(entry["name"], entry["kind"], entry["immutable"], levels, entry.get("decimals"))
 
 
 def _rules_out(rules: Rules) -> dict[str, Any]:

@@ -54,6 +54,19 @@ class Constraints:
             good &= ~changed | (N[:, low] <= N[:, high])
         return good
 
+    def kept(self, N: Matrix, factual: Matrix) -> Mask:
+        """Return per line and feature whether its value keeps the feature's own rule."""
+        good = np.ones(N.shape, dtype=bool)
+        for position, feature, rule in self._each:
+            good[:, position] = _keeps(rule, feature, N[:, position], factual[:, position])
+        return good
+
+    def keeps(self, position: int, N: Matrix, own: Matrix) -> Mask:
+        """Return per line whether the value of one feature keeps that feature's rule, changed from a row's own."""
+        rule = self.rules.features.get(self.space.schema.names[position], Rule())
+        before = np.full(len(N), own[position])
+        return _keeps(rule, self.space.schema.features[position], N[:, position], before)
+
     def constrain(self, points: Matrix, z: Matrix) -> Matrix:
         """Move changed values to where the rules allow them, or back to the factual's."""
         if not self:

@@ -32,12 +32,14 @@ class Counts:
     n_calls: int = 0  # calls of the model
     n_questions: int = 0  # points that it was asked about
     n_model_rows: int = 0  # rows that it was given, padding included
+    error: str = ""  # what it raised last
 
     def add(self, other: "Counts") -> None:
         """Add the counts of another part of the work."""
         self.n_calls += other.n_calls
         self.n_questions += other.n_questions
         self.n_model_rows += other.n_model_rows
+        self.error = other.error or self.error
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +92,10 @@ class BlackBox:
 
     def codes(self, labels: NDArray[Any]) -> Codes:
         """Return the position of each label among the classes followed by the unseen labels, or FAILED."""
-        if _is_error(labels).any():
+        is_error = _is_error(labels)
+        if is_error.any():
+            error = labels[is_error][-1]
+            self.counts.error = f"{type(error).__name__}: {error}"
             return np.array([FAILED if isinstance(label, Exception) else self._code(label) for label in labels])
         found, values = pd.factorize(labels)
         return np.array([self._code(value) for value in values.tolist()], dtype=np.intp)[found]

@@ -16,9 +16,11 @@ import pandas as pd
 
 from onbmacf._base.arrays import Mask, Matrix, Rows
 from onbmacf._rows.form import TableForm
+from onbmacf._rows.precision import MOST, readable_decimals
 from onbmacf.errors import TableError
 from onbmacf.schema import Schema
 
+SAME = 1e-12  # of a feature's range: two encoded values closer than this are one
 TIE = 1e-9  # two values closer than this are a tie when a point is rounded
 MOST_DECIMALS = 15
 HEADROOM = 2.0**49  # value * 10**decimals stays below this, so that decimal rounding removes the error of scaling
@@ -34,6 +36,7 @@ class FeatureSpace:
     span: Matrix  # per feature: high - low, number of ranks - 1, or 1; divided by its weight
     decimals: tuple[int | None, ...]  # per feature: decimals that represent its fitted values exactly, or None
     known: dict[int, Matrix]  # the fitted values of features without such a number of decimals
+    readable: tuple[int | None, ...]  # per continuous feature: decimals of the values it may change to
 
     @classmethod
     def fit(cls, table: Any, schema: Schema | None = None, height: float = 0.5) -> "FeatureSpace":
@@ -54,7 +57,7 @@ class FeatureSpace:
             decimals.append(exact)
             if exact is None:
                 known[position] = np.unique(N[:, position])
-        return cls(form, height, low, span, tuple(decimals), known)
+        return cls(form, height, low, span, tuple(decimals), known, _readable(form, N))
 
     @property
     def schema(self) -> Schema:
@@ -91,6 +94,12 @@ class FeatureSpace:
         weights = np.array([_weight(self.schema, name) for name in self.schema.names])
         heights = [self._height_of(p) if self._is_group(p) else weights[p] for p in range(len(weights))]
         return 1.0 / np.array(heights)[self.feature_of]
+
+    def ranges(self, Z: Matrix) -> Matrix:
+        """Return the smallest and largest value of each numeric feature in encoded rows, in its own unit."""
+        columns = Z[:, self._first_columns]
+        ends = np.stack([columns.min(axis=0), columns.max(axis=0)], axis=1)
+        return self.low[:, np.newaxis] + ends * self.span[:, np.newaxis]
 
     def encode(self, table: Any) -> Matrix:
         """Return rows of the caller as encoded points."""
@@ -153,6 +162,17 @@ class FeatureSpace:
                 snapped[lines, column] = self._round(position, points[lines, column], goal[lines, column])
         return snapped
 
+    def to_grid(self, points: Matrix, z: Matrix) -> Matrix:
+        """Round changed continuous values to their readable decimals; one that rounds to the factual's is its own."""
+        gridded = points.copy()
+        lines, features = np.nonzero(self.changed(points, z) & self._is_continuous)
+        columns = self._first_columns[features]
+        value = self.low[features] + points[lines, columns] * self.span[features]
+        rounded = (_round_each(value, self._grid_decimals[features]) - self.low[features]) / self.span[features]
+        own = z[lines, columns]
+        gridded[lines, columns] = np.where(np.abs(rounded - own) <= SAME, own, rounded)
+        return gridded
+
     def changed(self, A: Matrix, B: Matrix) -> Mask:
         """Per line and feature: whether two sets of points differ."""
         differs = A != B
@@ -176,9 +196,22 @@ class FeatureSpace:
         return [(d, np.array([d == other for other in others])) for d in sorted({d for d in others if d is not None})]
 
     @cached_property
+    def _fine(self) -> dict[int, int]:
+        """The decimals of features whose fitted values none writes: as many as remove the error of scaling."""
+        return {at: _most_decimals(known, MOST) for at, known in self.known.items()}
+
+    @cached_property
     def _known_codes(self) -> dict[int, Matrix]:
         """The encoded fitted values."""
         return {at: (known - self.low[at]) / self.span[at] for at, known in self.known.items()}
+
+    @cached_property
+    def _is_continuous(self) -> Mask:
+        return ~self._is_discrete
+
+    @cached_property
+    def _grid_decimals(self) -> Rows:
+        return np.array([0 if decimals is None else decimals for decimals in self.readable], dtype=np.intp)
 
     @cached_property
     def _is_discrete(self) -> Mask:
@@ -200,7 +233,7 @@ class FeatureSpace:
 
     def _unscale(self, position: int, column: Matrix) -> Matrix:
         """Unscale a feature without a number of decimals: to the fitted value encoded there, if there is one."""
-        value = self.low[position] + column * self.span[position]
+        value = np.round(self.low[position] + column * self.span[position], self._fine[position])
         known, codes = self.known[position], self._known_codes[position]
         place = np.minimum(np.searchsorted(codes, column), len(codes) - 1)
         return np.where(codes[place] == column, known[place], value)
@@ -243,13 +276,38 @@ def _scales(form: TableForm, N: Matrix) -> tuple[Matrix, Matrix]:
 
 
 def _decimals(values: Matrix, dtype: Any) -> int | None:
-    """Return the decimals to which unscaled values are rounded so that fitted ones come back exactly, or None."""
-    largest = max(np.abs(values).max(), 1e-30)
-    most = int(min(MOST_DECIMALS, np.floor(np.log10(HEADROOM / largest))))
+    """Return decimals to which unscaled values can be rounded so that fitted ones come back exactly, or None."""
+    most = _most_decimals(values, MOST_DECIMALS)
     narrow = dtype if isinstance(dtype, np.dtype) and dtype.kind == "f" else np.dtype(np.float64)
     if most >= 0 and np.array_equal(np.round(values, most).astype(narrow), values.astype(narrow)):
         return most
     return None
+
+
+def _most_decimals(values: Matrix, most: int) -> int:
+    """Return the most decimals to which values can be rounded without a loss; rounding removes the error of scaling."""
+    largest = max(np.abs(values).max(), 1e-280)
+    return int(min(most, np.floor(np.log10(HEADROOM / largest))))
+
+
+def _readable(form: TableForm, N: Matrix) -> tuple[int | None, ...]:
+    """Return the decimals of each continuous feature: the caller's own word, or read off the values."""
+    return tuple(
+        None
+        if feature.kind != "continuous"
+        else readable_decimals(N[:, place], form.dtypes[place])
+        if feature.decimals is None
+        else feature.decimals
+        for place, feature in enumerate(form.schema.features)
+    )
+
+
+def _round_each(values: Matrix, decimals: Rows) -> Matrix:
+    """Round each value to its own number of decimals."""
+    rounded = np.empty_like(values)
+    for count in np.unique(decimals):
+        rounded[decimals == count] = np.round(values[decimals == count], int(count))
+    return rounded
 
 
 def _strongest(points: Matrix, goal: Matrix, height: float) -> Matrix:

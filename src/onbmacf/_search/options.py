@@ -30,7 +30,7 @@ class Options:
     recover: str = "overlay"
     strategy: str = "refined"
     plausibility: float = 0.5
-    release: str = "immutable"
+    release: str | None = None
     search: str = "best_first"
     max_model_rows: int | None = None
     predict_chunk: int = 512
@@ -44,7 +44,6 @@ CHOICES = {
     "association": ASSOCIATIONS,
     "boundary": BOUNDARIES,
     "recover": RECOVERIES,
-    "release": RELEASES,
     "search": SEARCHES,
 }
 
@@ -61,6 +60,8 @@ def check_options(options: Options) -> Options:
     check_within("plausibility", options.plausibility, 0, 1)
     for name, choices in CHOICES.items():
         check_choice(name, getattr(options, name), choices)
+    if options.release is not None:
+        check_choice("release", options.release, RELEASES)
     if options.max_model_rows is not None:
         check_count("max_model_rows", options.max_model_rows)
     return options

@@ -13,19 +13,20 @@ from onbmacf._base.arrays import Matrix, Rows, stack, take
 from onbmacf._base.enums import Relaxation
 from onbmacf._search.options import Options
 from onbmacf._search.pairs import by_bound
-from onbmacf._search.problem import Found, Pairs, Problem, Strategy
+from onbmacf._search.problem import Found, Outcome, Pairs, Problem, Strategy
 from onbmacf._search.reduce import few_enough, keeper, passes, project, reduce_changes, stays_inside
 from onbmacf._search.walk import Candidates, between, walk
 
 
-def find(problem: Problem) -> Found:
+def find(problem: Problem) -> Outcome:
     """Lines 2-33: shortlist the nearest boundaries and walk from each."""
     candidates = shortlist(problem)
     labels = problem.balls.labels[candidates.ball]
     options = problem.options
     shares = (options.step_ratio, options.max_steps)
     walked = walk(problem.z, problem.codes, candidates, labels, problem.ask, problem.snap, *shares)
-    return Found(candidates.factual, candidates.ball, labels, candidates.relaxation, *walked)
+    found = Found(candidates.factual, candidates.ball, labels, candidates.relaxation, *walked)
+    return Outcome(found, np.zeros(len(problem.z), dtype=bool))
 
 
 def shortlist(problem: Problem) -> Candidates:
@@ -105,4 +106,12 @@ def _questions_of_a_walk(options: Options) -> int:
     return options.max_steps + 2  # the boundary, the steps, the goal
 
 
-PAPER = Strategy(find, _questions_of_a_walk, ball_share=1, is_distinct=False)
+PAPER = Strategy(
+    find,
+    _questions_of_a_walk,
+    ball_share=1,
+    release="immutable",
+    ignores=("plausibility",),
+    is_readable=False,
+    is_distinct=False,
+)

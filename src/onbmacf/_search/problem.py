@@ -14,6 +14,7 @@ from onbmacf._search.options import Options
 
 LabelOf = Callable[[Matrix, Rows], Rows]  # points, the factual of each -> labels
 Snap = Callable[[Matrix, Matrix, Matrix], Matrix]  # points, their factuals, their goals -> points with allowed values
+Reach = Callable[[int, int], Matrix | None]  # factual, most -> every point it may become; None if there are more
 Share = Callable[[Matrix, Rows], Matrix]  # points, labels -> share of the neighbours of each that have the label
 
 
@@ -63,6 +64,10 @@ class Asked(NamedTuple):
     wanted: Mask  # factuals x classes: which labels to reach
     label_of: LabelOf
     snap: Snap
+    free_label_of: LabelOf | None  # the same without the rules; None where there are none
+    free_snap: Snap
+    free_place: Callable[[Matrix, Matrix], Matrix]
+    reach: Reach
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,6 +76,7 @@ class Problem:
 
     z: Matrix
     codes: Rows
+    wanted: Mask  # factuals x classes: which labels to reach
     home: Rows  # the ball of each factual
     pairs: Pairs
     balls: Balls
@@ -83,6 +89,9 @@ class Problem:
     ask: LabelOf  # not counted: for the questions that the budget has set aside
     snap: Snap
     share: Share
+    seen: Callable[[int], Matrix]  # the fitted values of a feature, encoded
+    reach: Reach
+    free: "Problem | None" = None  # the same problem without rules, where there are any
 
 
 class Found(NamedTuple):
@@ -97,11 +106,21 @@ class Found(NamedTuple):
     has_semifactual: Mask
 
 
+class Outcome(NamedTuple):
+    """What a strategy found, and for which factuals it asked about every point that they may become."""
+
+    found: Found
+    is_proven: Mask
+
+
 @dataclass(frozen=True)
 class Strategy:
     """A way to solve a problem, and what it costs."""
 
-    find: Callable[[Problem], Found]
+    find: Callable[[Problem], "Outcome"]
     reserve: Callable[[Options], int]  # questions per counterfactual that `find` asks uncounted
     ball_share: int  # one part in so many of the budget is for balls, the rest for what follows
+    release: str  # what may be given up where the caller does not say
+    ignores: tuple[str, ...]  # options that do nothing here
+    is_readable: bool  # whether values are put on their readable grid before the model is asked
     is_distinct: bool  # whether counterfactuals of a row with the same values are repeats

@@ -17,6 +17,7 @@ from onbmacf._search.problem import Features, Problem
 from onbmacf._search.reduce import few_enough
 
 SPARSITY = 0.03  # what one more changed feature costs in the ranking, in units of distance
+TIE_BREAK = 1e-9  # the same where only the distance counts
 PRICE = 0.3  # distance that full plausibility is worth at plausibility=0.5
 OVERLAP = 1.0  # what it costs to change the same features as a counterfactual chosen before
 SAME = 12  # decimals in which two points agree that no returned value can distinguish
@@ -48,14 +49,16 @@ def promising(problem: Problem, points: Points, most: int, last: Mask | None = N
     return order[rank < most]
 
 
-def choose(problem: Problem, points: Points) -> Points:
+def choose(problem: Problem, points: Points, by_distance: Mask) -> Points:
     """Pick n per factual: the lowest score first, each later one penalised for changing what earlier ones change.
 
-    The k-th choice does not depend on n: the first k of n + 1 are the first k of n.
+    For factuals marked `by_distance` the number of changes only breaks ties. The k-th choice does not depend on n: the
+    first k of n + 1 are the first k of n.
     """
     z, features = problem.z, problem.features
     points = take(points, np.flatnonzero(few_enough(z[points.factual], points.point, features)))
-    changed, score = _changed(z, points, features), _scores(problem, points)
+    per_change = np.where(by_distance[points.factual], TIE_BREAK, SPARSITY)
+    changed, score = _changed(z, points, features), _scores(problem, points, per_change)
     if problem.options.plausibility > 0:
         score = _priced(problem, points, score)
     picked: list[Rows] = []
@@ -116,9 +119,9 @@ def _best_per_factual(factual: Rows, score: Matrix) -> Rows:
     return np.flatnonzero((places(factual, score) == 0) & np.isfinite(score))
 
 
-def _scores(problem: Problem, points: Points) -> Matrix:
+def _scores(problem: Problem, points: Points, per_change: float | Matrix = SPARSITY) -> Matrix:
     apart = paired(problem.z[points.factual], points.point, problem.options.metric)
-    return apart + SPARSITY * _changed(problem.z, points, problem.features).sum(axis=1)
+    return apart + per_change * _changed(problem.z, points, problem.features).sum(axis=1)
 
 
 def _changed(z: Matrix, points: Points, features: Features) -> Mask:

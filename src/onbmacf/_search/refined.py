@@ -1,26 +1,30 @@
 """The refined strategy: many balls, two ways to reduce, the best points tightened, the best and most different kept.
 
-    opposing balls -> propose -> pool (different sets of changed features first) -> tighten -> choose -> Found
+    opposing balls -> propose -> pool (different sets of changed features first) -> tighten -> choose -> Outcome
 
 The same map and the same order of stages as the paper's Algorithm 3; what differs is what happens after the reduction
 (docs/decisions/0025-refined-strategy.md). All factuals of a chunk move together.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
 from onbmacf._balls.distance import paired
 from onbmacf._base.arrays import Mask, Matrix, Rows, stack, take
 from onbmacf._base.enums import Relaxation
+from onbmacf._search.joint import all_joint, seen_values
 from onbmacf._search.options import Options
 from onbmacf._search.pairs import by_bound, places
-from onbmacf._search.problem import Found, Pairs, Problem, Strategy
+from onbmacf._search.problem import Found, Outcome, Pairs, Problem, Strategy
 from onbmacf._search.ranking import Points, choose, promising, unique
-from onbmacf._search.reduce import cut_changes, few_enough, keeper, passes, project
+from onbmacf._search.reduce import cut_changes, few_enough, keeper, project
 from onbmacf._search.tighten import shrink_segment, tighten, undo_all
 from onbmacf._search.walk import WAY_BACK, way_back
 
+FEW_JOINT = 512  # combinations of values that are asked about at once, instead of a search
+MOST_JOINT = 1 << 14  # combinations that are asked about when a search finds nothing
 REDUCED = 32  # projected centres per factual, the nearest, that are reduced; all of them at plausibility=1
 POOL = 16  # reduced points per factual that are looked at again
 OTHER = 4  # of these, points that are also reduced in the other order
@@ -30,31 +34,78 @@ FIRST_HALVINGS = 3  # along the segment, of every point in the pool: only then i
 SHARES = (0.25, 0.5, 0.75)  # places between a tightened point and where it came from that are looked at, too
 
 
-def find(problem: Problem) -> Found:
-    """Return up to n counterfactuals per factual, the best first."""
-    pool = _pool(problem, propose(problem))
-    better = _most_plausible(problem, pool) if problem.options.plausibility == 1.0 else _nearest(problem, pool)
-    points = choose(problem, unique(stack([*better, pool])))
-    walked = way_back(problem.z, problem.codes, points.factual, points.point, problem.ask, problem.snap)
-    return Found(points.factual, points.ball, points.label, points.relaxation, *walked)
+def find(problem: Problem) -> Outcome:
+    """Return up to n counterfactuals per factual, the best first.
+
+    Factuals with few allowed combinations of values are asked about all of them. Those for which the balls lead
+    nowhere get more: larger numbers of combinations, then values seen in the table.
+    """
+    every = np.arange(len(problem.z))
+    points, is_proven = all_joint(problem, every, FEW_JOINT)
+    pairs = take(problem.pairs, ~is_proven[problem.pairs.factual])
+    points.append(candidates(replace(problem, pairs=pairs)))
+    more, is_late = all_joint(problem, _open(problem, points, is_proven), MOST_JOINT)
+    is_proven |= is_late
+    points += more
+    points += seen_values(problem, _open(problem, points, is_proven))
+    by_distance = is_proven & (problem.options.plausibility == 0)
+    chosen = choose(problem, unique(stack(points)), by_distance)
+    walked = way_back(problem.z, problem.codes, chosen.factual, chosen.point, problem.ask, problem.snap)
+    return Outcome(Found(chosen.factual, chosen.ball, chosen.label, chosen.relaxation, *walked), is_proven)
 
 
-def propose(problem: Problem) -> Points:
-    """Project and reduce the nearest balls; more of them, then released immutables, for a factual without a point."""
-    z, pairs, found = problem.z, problem.pairs, []
-    for step, relaxation in enumerate(passes(problem.features)):
-        if relaxation is Relaxation.PROJECTION:
-            continue  # balls say where to go; whether a projected centre stays inside its ball is not asked here
-        is_open, tried = np.ones(len(z), dtype=bool), 0
-        for last in problem.rounds:
-            now = _due(problem, take(pairs, is_open[pairs.factual]), tried, int(last))
-            points = _reduced(problem, now, relaxation, step)
-            found.append(points)
-            enough = few_enough(z[points.factual], points.point, problem.features)
-            is_open[points.factual[enough]], tried = False, int(last)
-            if not is_open[pairs.factual].any():
-                break
-        pairs = take(pairs, is_open[pairs.factual])
+def _open(problem: Problem, points: list[Points], is_proven: Mask) -> Rows:
+    """Return the factuals that have neither an allowed point nor a proof that there is none."""
+    every = stack(points)
+    allowed = few_enough(problem.z[every.factual], every.point, problem.features)
+    return np.setdiff1d(np.flatnonzero(~is_proven), every.factual[allowed])
+
+
+def candidates(problem: Problem) -> Points:
+    """Return the points that compete.
+
+    The same question without its rules is asked first. A factual whose best answer there keeps the rules gets that
+    answer, so a rule never makes an answer farther than it must be; the others are searched again with the rules.
+    """
+    if problem.free is None:
+        return _from_balls(problem)
+    loose = replace(problem.free, pairs=problem.pairs, n=1)
+    free = _from_balls(loose)
+    holds = _has_label(problem, free)(free.point, np.arange(len(free.factual)))
+    holds &= few_enough(problem.z[free.factual], free.point, problem.features)
+    best = choose(loose, free, np.zeros(len(problem.z), dtype=bool))
+    keeps = few_enough(problem.z[best.factual], best.point, problem.features)
+    keeps[keeps] = _has_label(problem, take(best, keeps))(best.point[keeps], np.arange(keeps.sum()))
+    rest = ~np.isin(problem.pairs.factual, best.factual[keeps])
+    ruled = _from_balls(replace(problem, pairs=take(problem.pairs, rest)))
+    return stack([take(free, np.flatnonzero(holds)), ruled])
+
+
+def _from_balls(problem: Problem) -> Points:
+    """Return the points that the opposing balls lead to.
+
+    All points of a lower plausibility compete at a higher one, so a row's answer never gets less plausible.
+    """
+    pool = _pool(problem, propose(problem, problem.features.max_changes is not None))
+    parts = [*_nearest(problem, pool), pool]
+    if problem.options.plausibility == 1.0:
+        pool = _pool(problem, propose(problem, every_center=True))
+        parts += [*_most_plausible(problem, pool), pool]
+    return unique(stack(parts))
+
+
+def propose(problem: Problem, every_center: bool = False) -> Points:
+    """Project and reduce the nearest balls; more of them for a factual without a point."""
+    z, pairs = problem.z, problem.pairs
+    found, is_open, tried = [], np.ones(len(z), dtype=bool), 0
+    for last in problem.rounds:
+        now = _due(problem, take(pairs, is_open[pairs.factual]), tried, int(last))
+        points = _reduced(problem, now, every_center)
+        found.append(points)
+        enough = few_enough(z[points.factual], points.point, problem.features)
+        is_open[points.factual[enough]], tried = False, int(last)
+        if not is_open[pairs.factual].any():
+            break
     every = stack(found)
     return take(every, np.argsort(every.factual, kind="stable"))
 
@@ -67,16 +118,16 @@ def _due(problem: Problem, pairs: Pairs, tried: int, last: int) -> Pairs:
     return take(near, place < tried + size[near.factual])
 
 
-def _reduced(problem: Problem, pairs: Pairs, relaxation: Relaxation, step: int) -> Points:
+def _reduced(problem: Problem, pairs: Pairs, every_center: bool) -> Points:
     """Project some pairs, and put back the changes that are not needed: of all centres, or of the nearest ones."""
     z, balls, features = problem.z, problem.balls, problem.features
-    kept, whole = project(z, pairs, balls, features, problem.label_of, relaxation)
-    if problem.options.plausibility < 1.0 and features.max_changes is None:
+    kept, whole = project(z, pairs, balls, features, problem.label_of, Relaxation.PROJECTION)
+    if not every_center:
         is_near = places(kept.factual, paired(z[kept.factual], whole, problem.options.metric)) < REDUCED
         kept, whole = take(kept, is_near), whole[is_near]
     goal = cut_changes(z[kept.factual], whole, features, keeper(kept, balls, problem.label_of))
-    relaxed = np.full(len(goal), step, dtype=np.intp)
-    return Points(kept.factual, kept.ball, balls.labels[kept.ball], goal, whole, relaxed)
+    nothing = np.zeros(len(goal), dtype=np.intp)  # immutables are held here: Relaxation.NONE
+    return Points(kept.factual, kept.ball, balls.labels[kept.ball], goal, whole, nothing)
 
 
 def _pool(problem: Problem, proposed: Points) -> Points:
@@ -102,8 +153,7 @@ def _nearest(problem: Problem, pool: Points) -> list[Points]:
     picked = promising(problem, closer, TIGHT)
     near, far = take(closer, picked), take(pool, picked)
     tight = _tightened(problem, near, _has_label(problem, near))
-    shares = SHARES if problem.options.plausibility > 0 else ()
-    return [tight, closer, *(_between(problem, tight, far, share) for share in shares)]
+    return [tight, closer, *(_between(problem, tight, far, share) for share in SHARES)]
 
 
 def _between(problem: Problem, near: Points, far: Points, share: float) -> Points:
@@ -166,4 +216,12 @@ def _questions_of_a_way_back(options: Options) -> int:
     return WAY_BACK
 
 
-REFINED = Strategy(find, _questions_of_a_way_back, ball_share=2, is_distinct=True)
+REFINED = Strategy(
+    find,
+    _questions_of_a_way_back,
+    ball_share=2,
+    release="nothing",
+    ignores=("step_ratio", "max_steps"),
+    is_readable=True,
+    is_distinct=True,
+)

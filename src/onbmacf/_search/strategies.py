@@ -1,41 +1,57 @@
 """The strategies, and one search with any of them. A new strategy is one file and one line in STRATEGIES.
 
-Map, Options, Asked  ->  opposing_pairs  ->  Problem  ->  Strategy.find  ->  Found
+Map, Options, Asked  ->  opposing_pairs  ->  Problem  ->  Strategy.find  ->  Found, Effort
 """
+
+from dataclasses import replace
+from functools import cache, partial
+from typing import NamedTuple
 
 import numpy as np
 
-from onbmacf._base.arrays import Mask
+from onbmacf._base.arrays import Mask, Matrix, Rows
 from onbmacf._base.checks import check_choice
 from onbmacf._search.budget import Meter, last_checks
-from onbmacf._search.options import Options, check_options
+from onbmacf._search.options import DEFAULTS, Options, check_options
 from onbmacf._search.pairs import opposing_pairs, rounds_of
 from onbmacf._search.paper import PAPER
-from onbmacf._search.problem import Asked, Features, Found, Map, Problem, Strategy
+from onbmacf._search.problem import Asked, Features, Found, LabelOf, Map, Problem, Reach, Strategy
 from onbmacf._search.refined import REFINED
+from onbmacf.errors import ParameterError
 
 STRATEGIES: dict[str, Strategy] = {"refined": REFINED, "paper": PAPER}
 
 
+class Effort(NamedTuple):
+    """How hard a search looked, per factual."""
+
+    asked: Rows  # questions
+    ran_out: Mask  # whether the budget ended it
+    is_proven: Mask  # whether every allowed combination of values was asked about
+    failed: Rows  # questions on which the model raised
+
+
 def checked(options: Options) -> Options:
-    """Return the options if all of them are allowed."""
+    """Return the options if all of them are allowed and none is without effect."""
     check_choice("strategy", options.strategy, STRATEGIES)
+    for name in STRATEGIES[options.strategy].ignores:
+        if getattr(options, name) != DEFAULTS[name]:
+            raise ParameterError(f"{name} does nothing with strategy={options.strategy!r}: leave it out.")
     return check_options(options)
 
 
-def search(fitted: Map, features: Features, options: Options, asked: Asked, n: int) -> tuple[Found, Mask]:
-    """Explain some factuals together; also return whose budget of questions ran out before the balls did.
+def search(fitted: Map, features: Features, options: Options, asked: Asked, n: int) -> tuple[Found, Effort]:
+    """Explain some factuals together; also return how hard the search looked.
 
     Nothing here sees pandas, the schema or the model. The answers do not depend on which factuals are asked together.
     """
     strategy = STRATEGIES[options.strategy]
     home, balls, pairs = opposing_pairs(fitted, options, asked)
-    reserve = n * strategy.reserve(options) + last_checks(n)
-    per_ball = 1 + len(features.starts)  # the projection, then each feature put back once
-    meter = Meter(asked.label_of, len(asked.z), options.max_model_rows, reserve, per_ball, strategy.ball_share)
+    meter = _meter(strategy, options, asked, asked.label_of, n, len(features.starts))
     problem = Problem(
         z=asked.z,
         codes=asked.codes,
+        wanted=asked.wanted,
         home=home,
         pairs=pairs,
         balls=balls,
@@ -48,6 +64,39 @@ def search(fitted: Map, features: Features, options: Options, asked: Asked, n: i
         ask=asked.label_of,
         snap=asked.snap,
         share=fitted.share,
+        seen=cache(partial(_seen, fitted.Z, features)),
+        reach=_within(asked.reach, meter),
     )
-    found = strategy.find(problem)
-    return found._replace(ball=np.where(found.ball < len(fitted.cover), found.ball, -1)), meter.ran_out
+    found, is_proven = strategy.find(_with_free(problem, asked))
+    found = found._replace(ball=np.where(found.ball < len(fitted.cover), found.ball, -1))
+    is_proven = is_proven & ~meter.ran_out & (meter.failed == 0)
+    return found, Effort(meter.asked, meter.ran_out, is_proven, meter.failed)
+
+
+def _meter(strategy: Strategy, options: Options, asked: Asked, label_of: LabelOf, n: int, n_features: int) -> Meter:
+    reserve = n * strategy.reserve(options) + last_checks(n)
+    per_ball = 1 + n_features  # the projection, then each feature put back once
+    return Meter(label_of, len(asked.z), options.max_model_rows, reserve, per_ball, strategy.ball_share)
+
+
+def _with_free(problem: Problem, asked: Asked) -> Problem:
+    """Add the same problem without its rules; with a budget there is none, for it would cost as much again."""
+    if asked.free_label_of is None or problem.options.max_model_rows is not None:
+        return problem
+    features = problem.features._replace(constrain=asked.free_place, max_changes=None)
+    label_of, snap = asked.free_label_of, asked.free_snap
+    return replace(problem, free=replace(problem, features=features, label_of=label_of, ask=label_of, snap=snap))
+
+
+def _within(reach: Reach, meter: Meter) -> Reach:
+    """Return the points a factual may become only where the budget allows to ask about all of them."""
+
+    def points(factual: int, most: int) -> Matrix | None:
+        every = reach(factual, most)
+        return every if every is not None and meter.allows(len(every)) else None
+
+    return points
+
+
+def _seen(Z: Matrix, features: Features, at: int) -> Matrix:
+    return np.unique(Z[:, features.of_column == at], axis=0)

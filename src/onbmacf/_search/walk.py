@@ -13,6 +13,7 @@ import numpy as np
 from onbmacf._base.arrays import Mask, Matrix, Rows
 from onbmacf._search.problem import LabelOf, Snap
 
+EDGE = 1e-12  # rounding error forgiven to a point between two others
 WAY_BACK = 16  # parts into which the way to a refined counterfactual is cut
 
 
@@ -67,7 +68,8 @@ def walk(
     hit = _first(answers == ball_labels[:, np.newaxis])  # line 27; if none says so, line 32: the goal
     before = np.arange(n_stops) < hit[:, np.newaxis]
     moved = (points != z[candidates.factual][:, np.newaxis]).any(axis=2)
-    same = before & moved & (answers == labels[candidates.factual][:, np.newaxis])  # decision 0013
+    between_ends = _lies_between(z[factual], points.reshape(-1, z.shape[1]), goal).reshape(n_walks, n_stops)
+    same = before & moved & between_ends & (answers == labels[candidates.factual][:, np.newaxis])  # decision 0013
     last = n_stops - 1 - _first(same[:, ::-1])
     has = same.any(axis=1)
     walks = np.arange(n_walks)
@@ -83,7 +85,7 @@ def way_back(z: Matrix, labels: Rows, factual: Rows, point: Matrix, label_of: La
     start, goal = z[factual[line]], point[line]
     places = snap(start + np.tile(shares, len(point))[:, np.newaxis] * (goal - start), start, goal)
     same = label_of(places, factual[line]) == labels[factual[line]]
-    same &= (places != start).any(axis=1)
+    same &= (places != start).any(axis=1) & _lies_between(start, places, goal)
     same = same.reshape(len(point), n_stops)
     last = n_stops - 1 - _first(same[:, ::-1])
     has = same.any(axis=1)
@@ -102,6 +104,12 @@ def margins(start: Matrix, point: Matrix, holds: Callable[[Matrix, Rows], Mask])
     kept = holds(places, line).reshape(len(point), len(shares))
     lost = np.where(kept.all(axis=1), len(shares), (~kept).argmax(axis=1))
     return lost / WAY_BACK
+
+
+def _lies_between(start: Matrix, points: Matrix, goal: Matrix) -> Mask:
+    """Say which points are, in every column, between their factual and their goal: rules may push one beyond."""
+    low, high = np.minimum(start, goal), np.maximum(start, goal)
+    return np.asarray(((points >= low - EDGE) & (points <= high + EDGE)).all(axis=1))
 
 
 def _first(mask: Mask) -> Rows:

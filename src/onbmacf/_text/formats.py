@@ -71,7 +71,7 @@ def no_formula(value: Any) -> Any:
 def _without_formulas(column: "pd.Series[Any]") -> "pd.Series[Any]":
     if pd.api.types.is_numeric_dtype(column.dtype) or pd.api.types.is_bool_dtype(column.dtype):
         return column
-    return column.astype(object).map(no_formula)
+    return pd.Series([no_formula(value) for value in column.array], index=column.index, dtype=object)
 
 
 def _row(values: Any, digits: int) -> str:

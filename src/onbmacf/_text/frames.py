@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from onbmacf._base.arrays import Rows
+from onbmacf._base.arrays import Rows, objects
 
 
 def counterfactual_frame(answers: Any) -> pd.DataFrame:
@@ -26,6 +26,7 @@ def counterfactual_frame(answers: Any) -> pd.DataFrame:
     }
     if batch.probability is not None:
         found["probability"] = batch.probability
+    found["released"] = _listed(batch.released, answers.rows.columns)
     names = {name: _free(name, answers.rows.columns) for name in found}
     meta = pd.DataFrame({names[name]: column for name, column in found.items()})
     frame = pd.concat([meta, batch.values], axis=1)
@@ -73,6 +74,15 @@ def row_of(frame: pd.DataFrame, place: int) -> "pd.Series[Any]":
 def ranks(factual: Rows) -> Rows:
     """Return 1, 2, ... within each run of equal factuals."""
     return np.arange(len(factual)) - np.searchsorted(factual, factual) + 1
+
+
+def _listed(released: NDArray[Any], columns: Any) -> NDArray[Any]:
+    """Return, per line, the names of the released features as one text."""
+    texts = [
+        ", ".join(str(name) for name, is_released in zip(columns, line, strict=True) if is_released)
+        for line in released
+    ]
+    return objects(texts)
 
 
 def _free(name: str, taken: Any) -> str:

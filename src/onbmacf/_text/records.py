@@ -22,6 +22,7 @@ def record(answer: Any) -> dict[str, Any]:
         "label": plain(answer.label),
         "status": str(answer.status),
         "reason": answer.reason,
+        "would_need": list(answer.would_need),
         "factual": _values(answer.factual),
         "counterfactuals": [_counterfactual(found) for found in answer.counterfactuals],
     }
@@ -50,6 +51,7 @@ def _counterfactual(found: Any) -> dict[str, Any]:
         "label": plain(found.label),
         "distance": found.distance,
         "n_changes": found.n_changes,
+        "released": [plain(name) for name in found.released],
         "relaxation": str(found.relaxation),
         "ball": found.ball,
         "plausibility": found.plausibility,

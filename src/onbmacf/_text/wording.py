@@ -19,7 +19,18 @@ class _Changed(Protocol):
 
 
 def shown(value: Any) -> str:
-    """Return a value as text for people: floats with 4 significant digits, anything else unchanged."""
+    """Return a value of a row as text for people: every digit that it takes to write it exactly, and no more.
+
+    >>> shown(7.5), shown(12.0), shown(1234567.25), shown("a")
+    ('7.5', '12', '1234567.25', 'a')
+    """
+    if not isinstance(value, Real) or isinstance(value, Integral | bool):
+        return str(value)
+    return "0" if value == 0 else str(value).removesuffix(".0")
+
+
+def rounded(value: Any) -> str:
+    """Return a figure, a distance or a mean, as text for people: 4 significant digits."""
     if isinstance(value, Real) and not isinstance(value, Integral | bool):
         return f"{float(value):.4g}" if abs(float(value)) < 1e4 else f"{float(value):,.0f}"
     return str(value)
@@ -46,19 +57,19 @@ def quoted(label: Any) -> str:
     return f"'{label}'" if isinstance(label, str) else shown(label)
 
 
-def what_if(found: _Changed) -> str:
+def what_if(found: _Changed, released: tuple[Any, ...] = ()) -> str:
     """Return the changes as text: 'tobacco were 1.2 instead of 7.5 and age were 31 instead of 54'."""
-    parts = [_change(name, found.factual[name], found.values[name]) for name in found.changed]
+    parts = [f"{marked(name, released)} were {after} instead of {before}" for name, before, after in _values(found)]
     return parts[0] if len(parts) == 1 else ", ".join(parts[:-1]) + " and " + parts[-1]
 
 
 def sentence(label: Any, found: Any) -> str:
     """Return one counterfactual as a sentence, and its semifactual as another if it has one."""
-    text = f"If {what_if(found)}, the model would say {quoted(found.label)} instead of {quoted(label)}."
+    text = f"If {what_if(found, found.released)}, the model would say {quoted(found.label)} instead of {quoted(label)}."
     if found.relaxation == "immutability":
         text += " No counterfactual that keeps the immutable features was found, so they were released."
     if found.semifactual is not None:
-        text += f" Even if {what_if(found.semifactual)}, it would still say {quoted(label)}."
+        text += f" Even if {what_if(found.semifactual, found.released)}, it would still say {quoted(label)}."
     return text
 
 
@@ -75,14 +86,23 @@ def lines(explanation: Any) -> list[list[str]]:
 
 
 def _cells(found: Any) -> list[str]:
-    even_if = "" if found.semifactual is None else arrows(found.semifactual)
-    return [quoted(found.label), arrows(found), shown(found.distance), even_if]
+    even_if = "" if found.semifactual is None else arrows(found.semifactual, found.released)
+    return [quoted(found.label), arrows(found, found.released), rounded(found.distance), even_if]
 
 
-def arrows(found: _Changed) -> str:
+def arrows(found: _Changed, released: tuple[Any, ...] = ()) -> str:
     """Return the changes as text: 'tobacco: 7.5 \u2192 1.2; age: 54 \u2192 31'."""
-    changes = ((name, *_pair(found.factual[name], found.values[name])) for name in found.changed)
-    return "; ".join(f"{name}: {before} \u2192 {after}" for name, before, after in changes)
+    return "; ".join(f"{marked(name, released)}: {before} \u2192 {after}" for name, before, after in _values(found))
+
+
+def marked(name: Any, released: tuple[Any, ...]) -> str:
+    """Return a changed feature's name, marked where it is immutable or its rule is broken."""
+    return f"{name} (released)" if name in released else str(name)
+
+
+def _values(found: _Changed) -> list[tuple[Any, str, str]]:
+    """Return name, value before and value after of each change."""
+    return [(name, shown(found.factual[name]), shown(found.values[name])) for name in found.changed]
 
 
 def html_table(explanations: Sequence[Any], n_more: int = 0) -> str:
@@ -95,14 +115,3 @@ def html_table(explanations: Sequence[Any], n_more: int = 0) -> str:
 
 def _html_row(cells: list[str]) -> str:
     return "<tr>" + "".join(f"<td>{html.escape(visible(cell))}</td>" for cell in cells) + "</tr>"
-
-
-def _change(name: Any, before: Any, after: Any) -> str:
-    old, new = _pair(before, after)
-    return f"{name} were {new} instead of {old}"
-
-
-def _pair(before: Any, after: Any) -> tuple[str, str]:
-    """Return two values as text, with all their digits where four would make them look the same."""
-    old, new = shown(before), shown(after)
-    return (str(before), str(after)) if old == new else (old, new)

@@ -166,8 +166,8 @@ def semifactual_distances(answers: Explanations) -> pd.DataFrame:
     --------
     >>> audit.semifactual_distances(answers).head(2).round(3)
        distance  semifactual_distance  share_of_way
-    0     0.250                 0.234         0.938
-    3     0.126                 0.118         0.938
+    0     0.250                 0.234         0.937
+    3     0.126                 0.118         0.936
 
     """
     batch = answers.batch

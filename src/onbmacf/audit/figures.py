@@ -96,8 +96,8 @@ def status_counts(answers: Explanations) -> pd.DataFrame:
 def released(answers: Explanations, schema: Schema) -> pd.DataFrame:
     """Return the immutable features that had to change, and for how many rows.
 
-    A row counts if its first counterfactual was only found with the immutable features released, and changes the
-    feature.
+    A row counts if its first counterfactual changes the feature, or if it has none and one is found as soon as the
+    feature may change.
 
     Parameters
     ----------
@@ -120,10 +120,11 @@ def released(answers: Explanations, schema: Schema) -> pd.DataFrame:
 
     """
     _check_same(answers, schema)
-    changed = answers.batch.changed[first_lines(answers)[is_released(answers)]]
-    n_asked = int(is_asked(answers).sum())
+    first, n_asked = first_lines(answers), int(is_asked(answers).sum())
+    changed = np.vstack([answers.batch.changed, np.zeros((1, len(schema.names)), dtype=bool)])[first]  # -1: the last
     names = list(answers.rows.columns)
-    counts = [int(changed[:, names.index(name)].sum()) for name in schema.immutable]
+    needed = {name: [str(name) in needs for needs in answers.would_need] for name in schema.immutable}
+    counts = [int((changed[:, names.index(name)] | np.array(needed[name], dtype=bool)).sum()) for name in needed]
     frame = pd.DataFrame({"feature": pd.Series(list(schema.immutable), dtype=object), "n_rows": counts})
     frame["n_asked"] = n_asked
     frame["share"] = frame["n_rows"] / n_asked if n_asked else np.nan
@@ -201,14 +202,15 @@ def first_lines(answers: Explanations) -> NDArray[np.intp]:
 
 def is_asked(answers: Explanations) -> Flags:
     """Return, per row, whether it was searched: it could be encoded and did not have the target label already."""
-    return np.isin(answers.statuses.astype(str), [Status.FOUND, Status.INFEASIBLE])
+    return np.isin(answers.statuses.astype(str), [Status.FOUND, Status.NONE_FOUND, Status.INFEASIBLE])
 
 
 def is_released(answers: Explanations) -> Flags:
-    """Return, per row, whether its first counterfactual was found only after the immutables were released."""
-    first = first_lines(answers)
+    """Return, per row, whether a counterfactual is found only if an immutable feature changes."""
+    first, names = first_lines(answers), {str(name) for name in answers.rows.columns}
     released_lines = np.append(answers.batch.relaxation == Relaxation.IMMUTABILITY, False)  # -1: the last entry
-    return np.asarray(released_lines[first], dtype=bool)
+    needed = np.array([not names.isdisjoint(needs) for needs in answers.would_need], dtype=bool)
+    return np.asarray(released_lines[first] | needed, dtype=bool)
 
 
 def keeps_immutables(answers: Explanations, schema: Schema) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from onbmacf._text.wording import quoted, shown
+from onbmacf._text.wording import quoted, rounded
 from onbmacf.audit.changes import changes_by_feature, pairs, semifactual_distances, single_changes
 from onbmacf.audit.figures import keeps_immutables, overview, released
 from onbmacf.explanation import Explanations
@@ -80,10 +80,9 @@ def _released(answers: Explanations, schema: Schema) -> list[str]:
         kept = f"Every row with a counterfactual has one that keeps the immutable features ({names})."
         return [kept] if figures["found"] and keeps_immutables(answers, schema) else []
     counts = [f"{line.feature} for {line.n_rows:,}" for line in released(answers, schema).itertuples() if line.n_rows]
-    changed = f"; they change {_listed(counts)}" if counts else ""
     return [
-        f"For {n_released:,} of {n_asked:,} rows ({_percent(n_released / n_asked)}), counterfactuals were found only "
-        f"after the immutable features ({names}) were released{changed}."
+        f"For {n_released:,} of {n_asked:,} rows ({_percent(n_released / n_asked)}), a counterfactual is found only if "
+        f"an immutable feature changes: {_listed(counts)}."
     ]
 
 
@@ -139,7 +138,7 @@ def _way(line: Any) -> str:
     if pd.isna(line.up):
         return ""
     way = "up" if line.up >= line.down else "down"
-    return f", {way} in {_percent(max(line.up, line.down))} of these, median change {shown(line.median_size)}"
+    return f", {way} in {_percent(max(line.up, line.down))} of these, median change {rounded(line.median_size)}"
 
 
 def _pairs(answers: Explanations) -> list[str]:

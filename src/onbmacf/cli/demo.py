@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from onbmacf._text.wording import shown
+from onbmacf._text.wording import marked, shown
 from onbmacf.datasets import heart_network, load_heart
 from onbmacf.explainer import ONBMACF
 from onbmacf.explanation import Explanation, Explanations
@@ -54,5 +54,5 @@ def _person(answer: Explanation) -> str:
         for name in found.changed:
             even_if = "-" if found.semifactual is None else shown(found.semifactual.values[name])
             before, after = shown(found.factual[name]), shown(found.values[name])
-            lines.append(f"  {name!s:<12}{before:>10}{after:>10}{even_if:>10}")
+            lines.append(f"  {marked(name, found.released):<12}{before:>10}{after:>10}{even_if:>10}")
     return "\n".join([*lines, *(f"  {sentence}" for sentence in answer.sentences())])

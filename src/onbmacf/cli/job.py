@@ -108,11 +108,10 @@ def _model(table: pd.DataFrame, y: "pd.Series[Any] | None", request: Request) ->
     trained = train_network(table, y)
     note = (
         f"No model was given: a network (32-16) was trained on {y.name!r} with {trained.n_trained:,} of {len(table):,} "
-        f"rows (seed 0); it is right on {trained.accuracy:.1%} of the other {trained.n_tested:,}. "
-        "What follows is about that model."
+        f"rows (seed 0); {trained.comparison}. What follows is about that model."
     )
     say(note)
-    return trained.model, (note,)
+    return trained.model, (note, f"Warning: {trained.warning}") if trained.warning else (note,)
 
 
 def _features(

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from onbmacf._disk.map_file import SavedMap, read_map
-from onbmacf._text.wording import quoted, shown, visible
+from onbmacf._text.wording import quoted, rounded, visible
 
 
 def map_info(path: Path) -> str:
@@ -18,7 +18,7 @@ def map_info(path: Path) -> str:
         ("balls", f"{len(cover):,}, {int(cover.is_degenerate.sum()):,} of them with radius 0"),
         (
             "radius",
-            " / ".join(shown(q) for q in np.quantile(cover.radii, [0, 0.5, 1])) + " (smallest, median, largest)",
+            " / ".join(rounded(q) for q in np.quantile(cover.radii, [0, 0.5, 1])) + " (smallest, median, largest)",
         ),
         *((f"label {quoted(label)}", _of_label(fitted, code)) for code, label in enumerate(fitted.classes)),
         *((f"column {f.name}", f.kind + (", immutable" if f.immutable else "")) for f in features),

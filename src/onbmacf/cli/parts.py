@@ -28,7 +28,7 @@ from onbmacf.report.fingerprint import model_digest, table_digest
 
 CHUNK = 100  # rows per part
 FRAMES = ("values", "semifactual_values")  # columns of a batch that are frames
-OF_ROWS = ("labels", "statuses", "reasons")
+OF_ROWS = ("labels", "statuses", "reasons", "would_need")
 COUNTS = ("n_calls", "n_questions", "n_model_rows")
 LAYOUT = (*Batch._fields, *OF_ROWS, *COUNTS)  # of a part: part of its name, so that another layout is never read
 

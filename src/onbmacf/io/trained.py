@@ -1,11 +1,16 @@
-"""A small network for a table that comes with a target column but without a model."""
+"""A small network for a table that comes with a target column but without a model.
 
+table, y  ->  train_network  ->  TrainedNetwork: the model, and how it compares with always guessing one label
+"""
+
+import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from onbmacf.errors import TableError
+from onbmacf._text.wording import quoted
+from onbmacf.errors import OnbmacfWarning, TableError
 
 SHARE_TRAINED = 0.75
 BATCH = 100
@@ -24,7 +29,11 @@ class TrainedNetwork(NamedTuple):
     n_tested : int
         Number of rows it was tested on.
     accuracy : float
-        Share of the tested rows, from 0 to 1, to which it gives the right label; NaN without tested rows.
+        Share of the tested rows, from 0 to 1, to which it gives the right label.
+    most_frequent : object
+        The most frequent label among the rows it was trained on; of several, the one that sorts first.
+    baseline : float
+        Share of the tested rows with that label: the accuracy of always guessing it.
 
     """
 
@@ -32,13 +41,34 @@ class TrainedNetwork(NamedTuple):
     n_trained: int
     n_tested: int
     accuracy: float
+    most_frequent: Any
+    baseline: float
+
+    @property
+    def comparison(self) -> str:
+        """How it compares with always guessing the most frequent label, in words."""
+        return (
+            f"it is right on {self.accuracy:.1%} of the other {self.n_tested:,}; always guessing "
+            f"{quoted(self.most_frequent)} is right on {self.baseline:.1%}"
+        )
+
+    @property
+    def warning(self) -> str:
+        """What to warn of: that it is not better than guessing; empty if it is."""
+        if self.accuracy > self.baseline:
+            return ""
+        return (
+            "the trained network is not better than always guessing the most frequent label: trained on "
+            f"{self.n_trained:,} rows, {self.comparison}. Explanations of it say little about the labels."
+        )
 
 
 def train_network(table: pd.DataFrame, y: "pd.Series[Any]") -> TrainedNetwork:
     """Train a small network on three quarters of the rows, and test it on the others.
 
     Numbers are scaled to [0, 1] and text is one-hot encoded; the hidden layers have 32 and 16 units. Everything drawn
-    at random is drawn with seed 0, so the same table gives the same network.
+    at random is drawn with seed 0, so the same table gives the same network. A network that is not better than always
+    guessing the most frequent label is an `OnbmacfWarning`.
 
     Parameters
     ----------
@@ -50,7 +80,8 @@ def train_network(table: pd.DataFrame, y: "pd.Series[Any]") -> TrainedNetwork:
     Returns
     -------
     TrainedNetwork
-        The model, the numbers of rows it was trained and tested on, and its accuracy on the latter.
+        The model, the numbers of rows it was trained and tested on, its accuracy on the latter, and that of always
+        guessing the most frequent label.
 
     Raises
     ------
@@ -64,7 +95,7 @@ def train_network(table: pd.DataFrame, y: "pd.Series[Any]") -> TrainedNetwork:
     >>> trained = train_network(*load_heart())
     >>> trained.n_trained, trained.n_tested
     (346, 116)
-    >>> trained.accuracy > 0.6
+    >>> trained.accuracy > trained.baseline > 0.5
     True
 
     """
@@ -72,8 +103,13 @@ def train_network(table: pd.DataFrame, y: "pd.Series[Any]") -> TrainedNetwork:
     shuffled = np.random.default_rng(0).permutation(len(table))
     rows, others = np.split(shuffled, [max(1, int(SHARE_TRAINED * len(table)))])
     model = _network(table).fit(table.iloc[rows], y.iloc[rows])
-    right = float((model.predict(table.iloc[others]) == y.iloc[others]).mean()) if len(others) else float("nan")
-    return TrainedNetwork(model, len(rows), len(others), right)
+    most_frequent = y.iloc[rows].mode().iloc[0]
+    right = float((model.predict(table.iloc[others]) == y.iloc[others]).mean())
+    baseline = float((most_frequent == y.iloc[others]).mean())
+    trained = TrainedNetwork(model, len(rows), len(others), right, most_frequent, baseline)
+    if trained.warning:
+        warnings.warn(trained.warning, OnbmacfWarning, stacklevel=2)
+    return trained
 
 
 def _check_classes(y: "pd.Series[Any]") -> None:

@@ -21,10 +21,10 @@ def new_axes(size: tuple[float, float] = (6.4, 4.0), projection: str | None = No
     return Figure(figsize=size, layout="constrained").add_subplot(projection=projection)
 
 
-def name(value: Any) -> str:
+def name(value: Any, longest: int = LONGEST) -> str:
     """Return a name or value as one short line of text."""
     text = visible(value)
-    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "\u2026"
+    return text if len(text) <= longest else text[: longest - 1] + "\u2026"
 
 
 def set_ticks(axis: Any, places: Iterable[float], names: Iterable[Any], **looks: Any) -> None:

@@ -1,14 +1,16 @@
 """One counterfactual: the changed features, before and after."""
 
+from itertools import zip_longest
 from numbers import Real
 from typing import Any
 
 import numpy as np
 
-from onbmacf._text.wording import quoted, shown
-from onbmacf.plots._axes import COLOURS, add_legend, bare, new_axes, set_ticks, set_titles, write
+from onbmacf._text.wording import marked, quoted, shown, visible
+from onbmacf.plots._axes import COLOURS, LONGEST, add_legend, bare, name, new_axes, set_ticks, set_titles, write
 
 THICK = 0.36
+BEFORE = 10  # characters shown before the first that differs
 
 
 def before_after(counterfactual: Any, ax: Any = None) -> Any:
@@ -46,9 +48,10 @@ def before_after(counterfactual: Any, ax: Any = None) -> Any:
     old_bars = ax.barh(places - THICK / 2, lengths[:, 0], color="#DDDDDD", hatch="///", **looks)
     new_bars = ax.barh(places + THICK / 2, lengths[:, 1], color=COLOURS[0], **looks)
     for place, (old, new) in enumerate(zip(before, after, strict=True)):
-        write(ax, max(lengths[place, 0], 0), place - THICK / 2, shown(old), right=4, va="center", fontsize="small")
-        write(ax, max(lengths[place, 1], 0), place + THICK / 2, shown(new), right=4, va="center", fontsize="small")
-    set_ticks(ax.yaxis, places, names)
+        for side, text in enumerate(_told_apart(visible(shown(old)), visible(shown(new)))):
+            x, y = max(lengths[place, side], 0), place + (side - 0.5) * THICK
+            write(ax, x, y, text, right=4, va="center", fontsize="small")
+    set_ticks(ax.yaxis, places, [_tick(feature, counterfactual.released) for feature in names])
     ax.invert_yaxis()
     ax.set_xticks([])
     ax.set_xlim(min(0.0, lengths.min(initial=0.0)) * 1.05, 1.45)
@@ -64,3 +67,17 @@ def _lengths(old: Any, new: Any) -> tuple[float, float]:
         return 0.0, 0.0
     largest = max(abs(float(old)), abs(float(new)))
     return float(old) / largest, float(new) / largest
+
+
+def _tick(feature: Any, released: tuple[Any, ...]) -> str:
+    """Return a feature's name, short enough that its mark is not cut off."""
+    mark = marked("", released=("",)) if feature in released else ""
+    return name(feature, LONGEST - len(mark)) + mark
+
+
+def _told_apart(old: str, new: str) -> tuple[str, str]:
+    """Return two texts, from shortly before they differ where they would be the same once cut."""
+    if old == new or name(old) != name(new):
+        return old, new
+    start = next(at for at, (one, other) in enumerate(zip_longest(old, new)) if one != other) - BEFORE
+    return f"\u2026{old[start:]}", f"\u2026{new[start:]}"

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 
 from onbmacf import plots
-from onbmacf._text.wording import quoted, shown
-from onbmacf.explanation import Counterfactual, Explanation, Explanations, Relaxation
+from onbmacf._text.wording import marked, quoted, shown
+from onbmacf.explanation import Counterfactual, Explanation, Explanations
 from onbmacf.report.tables import picture, table
 
 FIRST_PICTURE = 1000  # first id of the plots of cases, above those of all other plots
@@ -19,7 +19,7 @@ def cases(answers: Explanations, most: int) -> list[dict[str, Any]]:
 
 
 def _chosen(answers: Explanations, most: int) -> list[int]:
-    released = np.unique(answers.batch.factual[answers.batch.relaxation == Relaxation.IMMUTABILITY])
+    released = np.unique(answers.batch.factual[answers.batch.released.any(axis=1)])
     answered = np.unique(answers.batch.factual)
     unanswered = np.setdiff1d(np.flatnonzero(answers.statuses != "already"), answered)
     order = [*released[: max(1, most // 2)], *unanswered[: max(1, most // 3)], *answered]
@@ -39,13 +39,14 @@ def _case(answer: Explanation, place: int) -> dict[str, Any]:
 
 
 def _changes(found: Counterfactual) -> pd.DataFrame:
-    kept = found.semifactual
-    lines = [
-        (name, shown(found.factual[name]), shown(found.values[name]), shown(kept.values[name]) if kept else "\u2013")
-        for name in found.changed
-    ]
+    kept, lines = found.semifactual, []
+    for name in found.changed:
+        even_if = shown(kept.values[name]) if kept else "\u2013"
+        lines.append((marked(name, found.released), shown(found.factual[name]), shown(found.values[name]), even_if))
     return pd.DataFrame(lines, columns=["feature", "before", "after", "even if"])
 
 
 def _in_words(found: Counterfactual) -> str:
-    return "; ".join(f"{n} from {shown(found.factual[n])} to {shown(found.values[n])}" for n in found.changed) + "."
+    names, released = found.changed, found.released
+    changes = (f"{marked(n, released)} from {shown(found.factual[n])} to {shown(found.values[n])}" for n in names)
+    return "; ".join(changes) + "."

@@ -25,8 +25,8 @@ LIMITS = (
     "A counterfactual is about the model, not about causes: it says what the model would answer for other values, not "
     "what would happen to a person whose values changed.",
     "Nothing here says whether a decision was right, or whether a change is possible, fair or advisable for a person.",
-    "Immutable features are kept wherever the search finds a counterfactual that keeps them. 'Released' means that it "
-    "found none, which does not prove that none exists.",
+    "Immutable features are kept, unless the options release them. That a row needs one changed means that no "
+    "counterfactual without it was found; only where the status is 'infeasible' is it proven that there is none.",
     "Distances are measured after scaling each feature to its range in the table; a different scaling would give "
     "different distances.",
     "Intervals are bootstrap percentile intervals over the explained rows. They apply to rows like these, are not "
@@ -188,12 +188,12 @@ def _model(explainer: ONBMACF, about: About) -> list[tuple[str, str]]:
 
 
 def _columns(explainer: ONBMACF) -> pd.DataFrame:
-    space = explainer.fitted_.space
+    Z = explainer.Z_
+    ends = explainer.fitted_.space.decode(np.stack([Z.min(axis=0), Z.max(axis=0)]))
     lines = []
-    for place, feature in enumerate(explainer.schema_.features):
+    for feature in explainer.schema_.features:
         if feature.is_numeric:
-            low, highest = space.low[place], explainer.Z_[:, space.blocks[place].start].max()
-            values = f"{shown(low)} to {shown(low + space.span[place] * highest)}"
+            values = " to ".join(shown(end) for end in ends[feature.name].array)
         else:
             values = _some([shown(level) for level in feature.levels or ()])
         lines.append((feature.name, feature.kind, feature.immutable, values))
@@ -213,8 +213,8 @@ def _classes(explainer: ONBMACF) -> pd.DataFrame:
 
 def _cases_intro(answers: Explanations, n_cases: int) -> str:
     return (
-        f"Up to {n_cases} of {len(answers):,} rows: first rows for which immutable features were released, then rows "
-        "without a counterfactual, then the others in the given order."
+        f"Up to {n_cases} of {len(answers):,} rows: first rows with a released feature, then rows without a "
+        "counterfactual, then the others in the given order."
     )
 
 

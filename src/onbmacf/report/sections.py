@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from onbmacf import audit, plots
-from onbmacf._text.wording import shown
+from onbmacf._text.wording import rounded
 from onbmacf.explanation import Explanations
 from onbmacf.report.tables import picture, table
 from onbmacf.schema import Schema
@@ -97,7 +97,7 @@ def _drawn(burden: pd.DataFrame) -> list[str]:
 def _burden_picture(group: Groups, measure: str, place: int) -> dict[str, Any]:
     lines = group.burden[group.burden["measure"] == measure]
     values = "; ".join(
-        f"{line.group}: {shown(line.estimate)} ({shown(line.low)} to {shown(line.high)}), n = {line.n_rows:,}"
+        f"{line.group}: {rounded(line.estimate)} ({rounded(line.low)} to {rounded(line.high)}), n = {line.n_rows:,}"
         for line in lines.itertuples()
     )
     title = f"{plots.AXIS_NAMES.get(measure, measure).capitalize()} by {group.name}"

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from onbmacf._text.wording import shown, visible
+from onbmacf._text.wording import rounded, visible
 
 HEADS = {
     "n_rows": "rows",
@@ -88,7 +88,7 @@ def _cell(column: Any, value: Any) -> str:
         return f"{value:,}"
     if isinstance(value, float | np.floating) and abs(float(value)) < 1000:
         return f"{value:.3g}"
-    return visible(shown(value))
+    return visible(rounded(value))
 
 
 def _is_number(column: "pd.Series[Any]") -> bool:
