@@ -76,7 +76,7 @@ def random_schema(random, table):
 
 def all_rows(table, schema, factual):
     """Return every row that keeps the immutables: levels, and whole numbers of the fitted range or of the rule's."""
-    values = []
+    values, levels = [], {feature.name: feature.levels for feature in schema.features}
     for name in table.columns:
         rule = schema.rules.features.get(name, Rule())
         if name in schema.immutable:
@@ -86,7 +86,7 @@ def all_rows(table, schema, factual):
             high = table[name].max() if rule.high == np.inf else int(rule.high)
             values.append(sorted({*range(int(low), int(high) + 1), int(factual[name])}))
         else:
-            values.append(list(pd.unique(table[name])))
+            values.append(list(levels[name]))  # also those that no row has
     rows = pd.DataFrame(list(itertools.product(*values)), columns=table.columns)
     return rows.astype(table.dtypes.to_dict())
 
@@ -103,7 +103,7 @@ def test_every_status_agrees_with_a_search_over_all_values(seed):
         pytest.skip("the model gives one label only")
     space = explainer.fitted_.space
     for answer in explainer.explain(table.head(N_ROWS)):
-        rows = all_rows(table, schema, answer.factual)
+        rows = all_rows(table, explainer.schema_, answer.factual)
         other = rows[model(rows) != answer.label]
         legal = other[[not breaks(answer.factual, row, schema.rules) for _, row in other.iterrows()]]
         assert (answer.status == "found") == bool(len(legal)), answer.reason
