@@ -20,6 +20,8 @@ from speed_machine import installed
 from speed_pipelines import TARGET, Counted, load_case
 from speed_rivals import METHODS, PACKAGES
 
+QUALITIES = ("distance", "changes", "plausibility")
+
 
 class Run:
     """A prepared method and what each of its calls took."""
@@ -48,22 +50,22 @@ class Run:
 
 
 def quality(case, rows, found):
-    """Return the share of rows with a valid answer, and the means of distance, changes and plausibility of these.
+    """Return the share of rows with a valid answer, the means over these, and each row's distance (or None).
 
     Distances are those of the benchmark: the sum of moves as shares of a feature's range, another level counting 1.
     Plausibility is the share of the desired label among the 5 nearest rows of the table.
     """
     from onbmacf.bench.metrics import feature_differences, l0, l1
 
-    kept = [(row, frame) for row, frame in zip(rows, found, strict=True) if frame is not None]
-    kept = [(row, frame) for row, frame in kept if case.pipeline.predict(frame)[0] == TARGET]
-    if not kept:
-        return {"success": 0.0, "distance": None, "changes": None, "plausibility": None}
-    points = np.vstack([encoded(case.task, frame) for _, frame in kept])
-    moved = feature_differences(case.task.Z[[row for row, _ in kept]], points, case.task.blocks)
-    near = case.neighbour_shares(points)
-    means = {"distance": l1(moved), "changes": l0(moved), "plausibility": near}
-    return {"success": len(kept) / len(rows), **{name: float(values.mean()) for name, values in means.items()}}
+    valid = [frame is not None and case.pipeline.predict(frame)[0] == TARGET for frame in found]
+    if not any(valid):
+        return {"success": 0.0, **dict.fromkeys(QUALITIES), "distances": [None] * len(found)}
+    points = np.vstack([encoded(case.task, frame) for frame, good in zip(found, valid, strict=True) if good])
+    moved = feature_differences(case.task.Z[rows[valid]], points, case.task.blocks)
+    values = dict(zip(QUALITIES, (l1(moved), l0(moved), case.neighbour_shares(points)), strict=True))
+    each = iter(values["distance"].tolist())
+    means = {name: float(numbers.mean()) for name, numbers in values.items()}
+    return {"success": float(np.mean(valid)), **means, "distances": [next(each) if good else None for good in valid]}
 
 
 def encoded(task, frame):
@@ -75,14 +77,25 @@ def measure(table, model, cache, wanted):
     """Return the figures of every method on one pair, or why there are none."""
     case = load_case(table, model, cache)
     factuals = case.factuals(max(wanted.values()))
-    runs, results = [], {}
-    for name, most in wanted.items():
-        try:
-            runs.append(Run(name, case, factuals[:most]))
-            runs[-1].call(factuals[0])
-        except Exception as error:
-            results[name] = {"failed": f"{type(error).__name__}: {error}"}
-            runs = [run for run in runs if run.name != name]
+    prepared = {name: attempt(name, case, factuals[:most]) for name, most in wanted.items()}
+    runs = [run for run in prepared.values() if isinstance(run, Run)]
+    take_turns(runs, factuals)
+    methods = {name: run.result() if isinstance(run, Run) else run for name, run in prepared.items()}
+    return {"labels": case.digest, "methods": methods}
+
+
+def attempt(name, case, rows):
+    """Return a prepared method that has explained its first row, or what it raised."""
+    try:
+        run = Run(name, case, rows)
+        run.call(rows[0])
+    except Exception as error:
+        return {"failed": f"{type(error).__name__}: {error}"}
+    return run
+
+
+def take_turns(runs, factuals):
+    """Let each method explain each of its rows; what lies in memory already is kept out of the garbage collection."""
     gc.collect()
     gc.freeze()
     for place, row in enumerate(factuals):
@@ -91,7 +104,6 @@ def measure(table, model, cache, wanted):
                 found, spent = run.call(row)
                 run.found.append(found)
                 run.spent.append(spent)
-    return {name: results.get(name) or next(r for r in runs if r.name == name).result() for name in wanted}
 
 
 def main():

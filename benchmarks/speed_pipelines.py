@@ -6,6 +6,7 @@ Text columns are one-hot encoded and numbers standardised, as a caller would do 
 scaler before the model. Everything has one thread.
 """
 
+import hashlib
 import os
 import pickle
 from dataclasses import dataclass
@@ -67,6 +68,11 @@ class Case:
     def labels(self):
         """The pipeline's label of each row."""
         return np.asarray(self.pipeline.predict(self.task.table))
+
+    @property
+    def digest(self):
+        """What tells apart pipelines that label the table differently."""
+        return hashlib.sha256(self.labels.astype(np.int8).tobytes()).hexdigest()[:16]
 
     def factuals(self, most):
         """Return the first rows, in file order, that do not have the desired label."""
