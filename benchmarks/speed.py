@@ -1,9 +1,10 @@
 """Measure the package's speed: ratios of times from one run on one machine, printed and written as Markdown and JSON.
 
-    python benchmarks/speed.py [--quick] [--million] [--data-dir FOLDER] [--cache FOLDER] [--out FOLDER]
+    python benchmarks/speed.py [--quick] [--million] [--before FOLDER] [--data-dir FOLDER] [--cache FOLDER]
+                               [--out FOLDER]
 
 Every figure comes from its own process, one after the other. NICE and DiCE run in virtual environments that this script
-creates in the cache folder. Absolute times are not judged.
+creates in the cache folder. One row per call (speed_one.py) comes last. Absolute times are not judged.
 """
 
 import argparse
@@ -15,9 +16,13 @@ import venv
 from pathlib import Path
 
 from speed_machine import machine
+from speed_one import PARTS, measured
+from speed_one import parsed as one_row_options
+from speed_one_report import markdown as one_row_page
 from speed_report import markdown, ratios
 
 HERE = Path(__file__).parent
+BASELINE = HERE.parent / "docs" / "speed" / "one-row-before.json"  # one row per call before the search asked ahead
 DATASETS = {"saheart": "heart", "heloc": "heloc", "adult": "adult"}
 WHOLE = {"adult": "adult", "give_me_some_credit": "Give Me Some Credit"}
 RIVALS = {"nice": ["NICEx", "scipy", "onnxruntime"], "dice": ["dice-ml", "onnxruntime"]}
@@ -38,12 +43,27 @@ def main():
     results["whole"] = {name: fitted(folders[name], sizes) for name in WHOLE if name in folders}
     results["explain"] = explain_results(folders, sizes, options.cache)
     results["ratios"] = ratios(results)
-    text = markdown(results)
+    publish(results, markdown(results), options.out, "results")
+    one_row = one_row_results(options)
+    publish(one_row, one_row_page(one_row), options.out, "one-row")
+
+
+def publish(results, text, folder, name):
+    """Print a page, and write it and its figures if there is a folder for them."""
     print(text)
-    if options.out is not None:
-        options.out.mkdir(parents=True, exist_ok=True)
-        (options.out / "results.json").write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
-        (options.out / "results.md").write_text(text, encoding="utf-8")
+    if folder is not None:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{name}.json").write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+        (folder / f"{name}.md").write_text(text, encoding="utf-8")
+
+
+def one_row_results(options):
+    """Measure one row per call, budgets, many calls in a row, and batches beside those of an earlier version."""
+    if options.data_dir is not None:
+        os.environ["ONBMACF_DATA"] = str(options.data_dir)
+    wanted = {"cache": options.cache, "baseline": BASELINE, "before": options.before}
+    arguments = [part for name, value in wanted.items() if value is not None for part in (f"--{name}", str(value))]
+    return measured(one_row_options(["--parts", ",".join(PARTS), *arguments, *["--quick"] * options.quick]))
 
 
 def parsed():
@@ -54,8 +74,9 @@ def parsed():
     parser.add_argument(
         "--data-dir", type=Path, help="folder with the benchmark's tables (default: found or downloaded)"
     )
+    parser.add_argument("--before", type=Path, help="src of an earlier version, against which batches are timed")
     parser.add_argument("--cache", type=Path, default=HERE.parent / ".speed", help="environments and trained models")
-    parser.add_argument("--out", type=Path, help="write results.md and results.json to this folder")
+    parser.add_argument("--out", type=Path, help="write the pages and their figures to this folder")
     return parser.parse_args()
 
 

@@ -7,6 +7,7 @@ they have no batch mode. speed.py gives each method one thread.
 """
 
 import contextlib
+import hashlib
 import io
 import json
 import sys
@@ -132,14 +133,15 @@ def measure(name, folder, kind, most_rows, most_seconds):
     batches = [factuals] if name in IN_ONE_CALL else [factuals[[place]] for place in range(len(factuals))]
     explain(factuals[:1])
     model.n_calls = model.n_rows = model.seconds = 0
-    found, start = [], time.perf_counter()
+    found, start, cpu = [], time.perf_counter(), time.process_time()
     for batch in batches:
         found.append(explain(batch))
         seconds = time.perf_counter() - start
         if seconds > most_seconds:
             break
     cost = {"calls": model.n_calls, "model_rows": model.n_rows, "model_seconds": model.seconds}
-    cost["version"] = version(PACKAGES[name])
+    cost |= {"cpu_seconds": time.process_time() - cpu, "version": version(PACKAGES[name])}
+    cost["digest"] = hashlib.sha256(np.vstack(found).tobytes()).hexdigest()[:16]
     return {"fit_seconds": prepared, "seconds": seconds, **cost, **judged(problem, model, np.vstack(found))}
 
 

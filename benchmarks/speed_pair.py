@@ -106,15 +106,14 @@ def take_turns(runs, factuals):
                 run.spent.append(spent)
 
 
-def main():
-    """Measure what the arguments ask for, keeping the output of the methods away from the result."""
-    table, model, cache, *wanted = sys.argv[1:]
-    rows = {name: int(most) for name, most in (part.split("=") for part in wanted)}
+def printed(function, *arguments):
+    """Print what a function returns as one line of JSON, keeping all other output away from it."""
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
         warnings.simplefilter("ignore")
-        answer = measure(table, model, cache, rows)
+        answer = function(*arguments)
     print(json.dumps(answer))
 
 
 if __name__ == "__main__":
-    main()
+    table, model, cache, *parts = sys.argv[1:]
+    printed(measure, table, model, cache, {name: int(most) for name, most in (part.split("=") for part in parts)})

@@ -27,6 +27,7 @@ MODELS = {
 }
 TARGET = 1  # the label to reach
 SEED = 0
+MANY_ROWS = 5000  # from here on a network may stop early; a tenth of a small table says too little about when
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 ONE_THREAD = dict.fromkeys(THREADS, "1")
 
@@ -119,7 +120,7 @@ def pipeline_of(table, model):
     text, numbers = by_type(table)
     spread = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
     mixed = ColumnTransformer([("text", spread, text), ("numbers", StandardScaler(), numbers)])
-    return make_pipeline(mixed if text else StandardScaler(), estimator(model))
+    return make_pipeline(mixed if text else StandardScaler(), estimator(model, len(table)))
 
 
 def by_type(table):
@@ -128,7 +129,7 @@ def by_type(table):
     return [name for name in table.columns if name not in numbers], numbers
 
 
-def estimator(model):
+def estimator(model, n_rows):
     """Return a classifier with one thread and a fixed seed."""
     from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
     from sklearn.linear_model import LogisticRegression
@@ -140,6 +141,6 @@ def estimator(model):
         "forest": lambda: RandomForestClassifier(100, random_state=SEED, n_jobs=1),
         "boosting": lambda: HistGradientBoostingClassifier(random_state=SEED),
         "xgboost": lambda: XGBClassifier(n_estimators=100, max_depth=4, random_state=SEED, n_jobs=1),
-        "network": lambda: MLPClassifier((32, 16), early_stopping=True, random_state=SEED),
+        "network": lambda: MLPClassifier((32, 16), early_stopping=n_rows > MANY_ROWS, random_state=SEED),
     }
     return makers[model]()

@@ -28,11 +28,18 @@ def ratios(results):
         rows.append(row("cover of 1,000,000 x 10: peak memory in MB", cover["million"].get("peak_mb"), "under 4,000"))
     for name, kinds in results["explain"].items():
         for kind, found in kinds.items():
-            for rival, aim in (("nice", "at least 5"), ("dice", "at least 100")):
+            for rival in ("nice", "dice"):
                 what = f"{NAMES[name]}, {kind}: {METHODS[rival]}'s time per explanation over ours"
-                aim = aim if kind == "network" else "none set"
-                rows.append(row(what, over(per_row(found[rival]), per_row(found["ours"]), "seconds"), aim))
+                ratio = over(per_row(found[rival]), per_row(found["ours"]), "seconds")
+                rows.append(row(what, ratio, aim(name, kind, rival)))
     return rows
+
+
+def aim(name, kind, rival):
+    """Return the target for one rival on one dataset and model."""
+    if kind == "network":
+        return {"nice": "at least 5", "dice": "at least 100"}[rival]
+    return "at least 2" if rival == "nice" and name in ("adult", "heloc") else "none set"
 
 
 def row(what, value, aim):

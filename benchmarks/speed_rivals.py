@@ -19,15 +19,24 @@ def ours(case, model, **options):
     from onbmacf import ONBMACF
 
     table = case.task.table
-    explainer = ONBMACF(**options).fit(table, model)
+    return OneRow(table, ONBMACF(**options).fit(table, model))
 
-    def explain(row):
-        answers = explainer.explain(table.iloc[[row]], target=TARGET)
-        explain.questions = answers.n_questions
+
+class OneRow:
+    """A fitted explainer that answers for one row of the table, and keeps how many points it asked about."""
+
+    def __init__(self, table, explainer):
+        self.table, self.explainer, self.questions = table, explainer, 0
+
+    def __call__(self, row):
+        """Return the counterfactual as a frame of one row, or None."""
+        answers = self.explainer.explain(self.table.iloc[[row]], target=TARGET)
+        self.questions = answers.n_questions
         return answers.batch.values if len(answers.batch.values) else None
 
-    explain.explainer = explainer
-    return explain
+    def within(self, **budget):
+        """Return the same with a budget, on the same map."""
+        return OneRow(self.table, self.explainer.with_options(**budget))
 
 
 def nice(case, model):

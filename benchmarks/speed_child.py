@@ -1,0 +1,37 @@
+"""Run a script of this folder in a process of its own: one thread, the chosen code of the package, NICE on the path."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from speed_pipelines import ONE_THREAD
+
+HERE = Path(__file__).parent
+OWN_CODE = HERE.parent / "src"
+CACHE = HERE.parent / ".speed"
+
+
+def child(script, *arguments, cache=CACHE, code=None):
+    """Return what a script prints, with the package of the folder `code`; a failure is a result too."""
+    print("...", script, *arguments, file=sys.stderr, flush=True)
+    command = [str(part) for part in (sys.executable, HERE / script, *arguments)]
+    path = os.pathsep.join(str(Path(folder).resolve()) for folder in (code or OWN_CODE, nice_folder(cache)))
+    done = subprocess.run(command, capture_output=True, text=True, env=os.environ | ONE_THREAD | {"PYTHONPATH": path})
+    if done.returncode:
+        return {"failed": (done.stderr.strip().splitlines() or [f"exit {done.returncode}"])[-1]}
+    return json.loads(done.stdout)
+
+
+def nice_folder(cache):
+    """Return a folder with NICEx, installed there on first use.
+
+    NICEx asks for numpy and pandas below 2 and runs unchanged on later ones, so it is installed without what it depends
+    on. That lets it share one environment, and thereby the very same pipelines, with all other methods.
+    """
+    folder = Path(cache) / "packages" / "NICEx"
+    if not (folder / "nice").exists():
+        command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(folder), "NICEx"]
+        subprocess.run(command, check=True)
+    return folder
