@@ -124,7 +124,7 @@ def test_only_answers_with_the_desired_label_count(case):
 def test_budgets_follow_what_the_package_offers():
     from speed_budget import wanted
 
-    spent = [(4, 6), (13, 51)]
+    spent = [(3, 6), (13, 51)]
     rows_only = dict(wanted(spent, {"max_model_rows": None}))
     both = dict(wanted(spent, {"max_model_rows": None, "max_model_calls": None}))
     assert "7 calls" not in rows_only
@@ -157,7 +157,10 @@ def test_the_page_shows_every_part_and_what_failed():
         "pairs": {"saheart": {"logistic": {"labels": "a", "methods": {"ours": ours, "nice": {"failed": "no wheel"}}}}},
         "budgets": {"saheart": {"network": {"NICE": budget, "20 rows": budget | {"distances": [1.0]}}}},
         "steady": {"saheart, logistic": steady},
-        "batches": {"saheart, forest": {"now": batch, "before": batch | {"cpu_seconds": 3.0}}},
+        "batches": {
+            "saheart, forest": {"now": batch, "before": batch | {"cpu_seconds": 3.0}},
+            "adult, forest": {"now": batch, "before": {"failed": "no earlier version given"}},
+        },
     }
     page = markdown(json.loads(json.dumps(results)))
     assert "0 of 1 pairs meet every target" in page
@@ -165,6 +168,7 @@ def test_the_page_shows_every_part_and_what_failed():
     assert "| heart | 32-16 network | 20 rows | 1.00 | 1.000 | 0.50 |" in page
     assert "| saheart, logistic | 100 / 1,000 | 200.0 / 201.0 | 4.0 | 10.0 | 2.5 |" in page
     assert "| saheart, forest | 4 | 500.00 | 750.00 | 1.50 | 3 | 3 | yes |" in page
+    assert "| adult, forest | 4 | 500.00 | not measured | not measured | 3 | not measured | not measured |" in page
 
 
 def test_a_quick_run_fills_in_smaller_sizes_and_keeps_what_was_said():
