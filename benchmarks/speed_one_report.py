@@ -96,7 +96,7 @@ BUDGET_COLUMNS = {
     "calls": ("calls", 0),
     "calls_worst": ("most calls", 0),
     "rows_asked": ("rows asked", 0),
-    "rows_asked_worst": ("most rows", 0),
+    "rows_asked_worst": ("most rows asked", 0),
 }
 
 
@@ -107,11 +107,19 @@ def budget_section(results):
     names = list(dict.fromkeys(name for lines in good.values() for name in lines))
     means = {name: averaged([lines[name] for lines in good.values() if name in lines]) for name in names}
     heads = [head for head, _ in BUDGET_COLUMNS.values()]
-    every = [[*pair, name, *cells(v, BUDGET_COLUMNS)] for pair, lines in good.items() for name, v in lines.items()]
-    every += [[*pair, "", *cells(lines, BUDGET_COLUMNS)] for pair, lines in found.items() if "failed" in lines]
-    short = table(["budget", *heads], [[name, *cells(values, BUDGET_COLUMNS)] for name, values in means.items()])
-    text = f"Means over {len(good)} pairs of a table and a model; each pair follows below.\n"
+    every = [[*pair, name, *budget_cells(v)] for pair, lines in good.items() for name, v in lines.items()]
+    every += [[*pair, "", *budget_cells(lines)] for pair, lines in found.items() if "failed" in lines]
+    short = table(["budget", *heads], [[name, *budget_cells(values)] for name, values in means.items()])
+    text = (
+        f"Means over {len(good)} pairs of a table and a model (of the columns that begin with *most*: the largest). "
+        "*Over NICE's* compares the rows that both answered. Each pair follows below.\n"
+    )
     return "\n".join([text, short, table(["table", "model", "budget", *heads], every)])
+
+
+def budget_cells(values):
+    """Return the cells of one budget; a quality is missing only where no row has an answer."""
+    return ["none" if cell == "not measured" else cell for cell in cells(values, BUDGET_COLUMNS)]
 
 
 def beside_nice(lines):

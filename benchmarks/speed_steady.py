@@ -3,9 +3,10 @@
     python speed_steady.py TABLE MODEL CACHE CALLS
 
 Calls go round up to 200 rows, so that what a row needs and what grows can be told apart. Memory is that of the process
-now, not its peak. The first call is not counted.
+now, not its peak, without garbage. The first call is not counted.
 """
 
+import gc
 import os
 import sys
 import time
@@ -34,6 +35,7 @@ def measure(table, model, cache, n_calls):
         explain(rows[count % len(rows)])
         spent.append(1000 * (time.process_time() - start))
         if count in looks:
+            gc.collect()
             memory[count] = resident_mb()
     middle, slow = np.percentile(spent, [50, 99])
     times = {"median_ms": middle, "p99_ms": slow, "p99_over_median": slow / middle, "worst_ms": max(spent)}
