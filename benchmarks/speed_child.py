@@ -11,6 +11,7 @@ from speed_pipelines import ONE_THREAD
 HERE = Path(__file__).parent
 OWN_CODE = HERE.parent / "src"
 CACHE = HERE.parent / ".speed"
+PATIENCE = 1800  # seconds after which a script is stopped
 
 
 def child(script, *arguments, cache=CACHE, code=None):
@@ -18,7 +19,11 @@ def child(script, *arguments, cache=CACHE, code=None):
     print("...", script, *arguments, file=sys.stderr, flush=True)
     command = [str(part) for part in (sys.executable, HERE / script, *arguments)]
     path = os.pathsep.join(str(Path(folder).resolve()) for folder in (code or OWN_CODE, nice_folder(cache)))
-    done = subprocess.run(command, capture_output=True, text=True, env=os.environ | ONE_THREAD | {"PYTHONPATH": path})
+    around = os.environ | ONE_THREAD | {"PYTHONPATH": path}
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, env=around, timeout=PATIENCE)
+    except subprocess.TimeoutExpired:
+        return {"failed": f"took longer than {PATIENCE} s"}
     if done.returncode:
         return {"failed": (done.stderr.strip().splitlines() or [f"exit {done.returncode}"])[-1]}
     return json.loads(done.stdout)
