@@ -114,7 +114,16 @@ def budget_section(results):
         f"Means over {len(good)} pairs of a table and a model (of the columns that begin with *most*: the largest). "
         "*Over NICE's* compares the rows that both answered. Each pair follows below.\n"
     )
-    return "\n".join([text, short, table(["table", "model", "budget", *heads], every)])
+    return "\n".join([text, short, at_their_budget(good), table(["table", "model", "budget", *heads], every)])
+
+
+def at_their_budget(good):
+    """Return a sentence that says on how many pairs answers within NICE's own budget are at least as near."""
+    ratios = [v["of_nice"] for lines in good.values() for name, v in lines.items() if name.startswith("NICE's")]
+    near = sum(ratio is not None and ratio <= 1 for ratio in ratios)
+    return (
+        f"Within NICE's own budget, the mean answer is at least as near as NICE's on {near} of {len(ratios)} pairs.\n"
+    )
 
 
 def budget_cells(values):
@@ -151,7 +160,7 @@ def steady_section(results):
 
 def batch_section(results):
     """Return the time of all rows in one call, now and before."""
-    lines = []
+    lines, ratios = [], []
     for name, found in results["batches"].items():
         now, before = measured(found, "now"), measured(found, "before")
         ratio = over(before.get("cpu_seconds"), now.get("cpu_seconds"))
@@ -159,8 +168,10 @@ def batch_section(results):
         counts = [shown(now.get("rows"), 0), shown(each(now), 2), shown(each(before), 2), shown(ratio, 2)]
         calls = [shown(version.get("calls"), 0) for version in (now, before)]
         lines.append([name, *counts, *calls, same])
+        ratios.append(ratio)
     heads = ["table, model", "rows", "CPU ms per row", "before", "times as fast", "calls", "before", "same answers"]
-    return table(heads, lines) + "\nThe target is at least 1 on every line.\n"
+    fast = sum(ratio is not None and ratio >= 1 for ratio in ratios)
+    return f"{table(heads, lines)}\nThe target is at least 1 on every line; {fast} of {len(lines)} reach it.\n"
 
 
 def each(found):

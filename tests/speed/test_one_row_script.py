@@ -149,13 +149,18 @@ def test_the_page_shows_every_part_and_what_failed():
     ours = one | figures(20) | {"distance": 1.0}
     budget = dict.fromkeys(("success", "changes", "plausibility", "distance", "rows_asked", "rows_asked_worst"), 1.0)
     budget |= {"calls": 5.0, "calls_worst": 7.0, "distances": [2.0]}
+    near = budget | {"distances": [1.0]}
     batch = {"cpu_seconds": 2.0, "rows": 4, "calls": 3, "digest": "same"}
     steady = {"memory_mb": {"100": 200.0, "1000": 201.0}, "median_ms": 4.0, "p99_ms": 10.0, "p99_over_median": 2.5}
     results = {
         "machine": machine(),
         "quick": False,
         "pairs": {"saheart": {"logistic": {"labels": "a", "methods": {"ours": ours, "nice": {"failed": "no wheel"}}}}},
-        "budgets": {"saheart": {"network": {"NICE": budget, "20 rows": budget | {"distances": [1.0]}}}},
+        "budgets": {
+            "saheart": {"network": {"NICE": budget, "20 rows": near, "NICE's rows and calls": near}},
+            "adult": {"network": {"NICE": budget, "NICE's rows and calls": near}},
+            "heloc": {"network": {"NICE": budget, "NICE's rows and calls": budget | {"distances": [2.5]}}},
+        },
         "steady": {"saheart, logistic": steady},
         "batches": {
             "saheart, forest": {"now": batch, "before": batch | {"cpu_seconds": 3.0}},
@@ -166,6 +171,8 @@ def test_the_page_shows_every_part_and_what_failed():
     assert "0 of 1 pairs meet every target" in page
     assert "not measured: no wheel" in page
     assert "| heart | 32-16 network | 20 rows | 1.00 | 1.000 | 0.50 |" in page
+    assert "at least as near as NICE's on 2 of 3 pairs" in page
+    assert "at least 1 on every line; 1 of 2 reach it" in page
     assert "| saheart, logistic | 100 / 1,000 | 200.0 / 201.0 | 4.0 | 10.0 | 2.5 |" in page
     assert "| saheart, forest | 4 | 500.00 | 750.00 | 1.50 | 3 | 3 | yes |" in page
     assert "| adult, forest | 4 | 500.00 | not measured | not measured | 3 | not measured | not measured |" in page
