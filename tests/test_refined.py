@@ -12,10 +12,11 @@ from sklearn.preprocessing import MinMaxScaler
 from onbmacf import ONBMACF, Relaxation, Schema
 from onbmacf._balls.geometry import Balls
 from onbmacf._batch.answers import repeats
-from onbmacf._search import ranking, tighten
+from onbmacf._search import ranking
 from onbmacf._search.options import Options
-from onbmacf._search.problem import Features, Pairs, Problem
+from onbmacf._search.problem import Asking, Features, Pairs, Problem
 from onbmacf._search.reduce import cut_changes, reduce_changes
+from onbmacf._search.undo import undo_changes
 from onbmacf.errors import ParameterError
 from strategies import ExplanationCase, explanation_cases
 from test_against_paper import explained_by_the_package
@@ -180,10 +181,8 @@ def test_undoing_goes_on_until_nothing_can_be_undone():
     def accepts(points, lines):  # the first can go back only after the second
         return (points[:, 2] > 0) & ~((points[:, 0] == 0) & (points[:, 1] > 0))
 
-    assert tighten.undo_all(start, point, features, accepts).tolist() == [[0.0, 0.0, 0.9]]
-    tight = tighten.tighten(start, point, features, accepts, lambda points, z, goal: points)
-    assert (tight[0, :2] == 0).all()
-    assert 0 < tight[0, 2] < 0.1
+    asking = Asking(accepts, ahead=lambda points, lines: None, places=0)
+    assert undo_changes(start, point, features, asking).tolist() == [[0.0, 0.0, 0.9]]
 
 
 def test_a_row_that_repeats_one_before_is_dropped():
@@ -217,8 +216,10 @@ def test_cutting_keeps_the_label_in_fewer_questions_than_reducing(n_features, la
 
         return keeps
 
-    cut = cut_changes(start, goal, features, counted("cut"), largest_first)
-    reduced = reduce_changes(start, goal, features, counted("reduced"), largest_first)
+    order = np.full(len(goal), largest_first)
+    asking = Asking(counted("cut"), ahead=None, places=0)
+    cut = undo_changes(start, cut_changes(start, goal, features, asking, order), features, asking)
+    reduced = reduce_changes(start, goal, features, counted("reduced"), order)
     assert holds(cut, np.flatnonzero(reached)).all()
     assert ((cut == goal) | (cut == start)).all()
     assert (cut != start).sum() < 1.2 * (reduced != start).sum()
@@ -245,7 +246,8 @@ def test_lines_whose_neighbours_are_not_looked_at_would_not_be_chosen(n, monkeyp
         z=z, wanted=None, seen=None, reach=None, codes=zero[:30], home=zero[:30],
         pairs=Pairs(zero[:0], zero[:0], none[:, 0]), features=features,
         balls=Balls(none, none[:, 0], zero[:0]), options=Options(plausibility=0.5), n=n, rounds=zero, label_of=None,
-        afford=None, ask=None, snap=None, share=plausible,
+        afford=None, ask=None, snap=None, share=plausible, ahead=None, places=0, ask_again=None, is_allowed=None,
+        knows_centers=True, nearest_members=None,
     )  # fmt: skip
     chosen = ranking.choose(problem, lines, np.zeros(30, dtype=bool))
     n_looked = sum(looked)

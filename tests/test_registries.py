@@ -9,8 +9,9 @@ from onbmacf._balls.metrics import METRICS, Measure
 from onbmacf._base.arrays import take
 from onbmacf._base.enums import Relaxation
 from onbmacf._search.problem import Found, Outcome, Strategy
-from onbmacf._search.reduce import project
+from onbmacf._search.reduce import projected, viable
 from onbmacf._search.strategies import STRATEGIES
+from onbmacf._search.walk import look_back
 from onbmacf.errors import ParameterError
 
 
@@ -41,20 +42,20 @@ def test_a_metric_is_one_entry(heart, monkeypatch):
 def test_a_strategy_is_one_entry(heart, monkeypatch):
     def nearest_centre(problem):
         """The nearest projected centre of the right label, as it is."""
-        kept, points = project(
-            problem.z, problem.pairs, problem.balls, problem.features, problem.label_of, Relaxation.NONE
-        )
+        pairs = problem.pairs.every()
+        kept, points = viable(problem, projected(problem, pairs, Relaxation.NONE))
         order = np.lexsort((np.abs(points - problem.z[kept.factual]).sum(axis=1), kept.factual))
         kept, points = take(kept, order), points[order]
         first = np.unique(kept.factual, return_index=True)[1]
         kept, points = take(kept, first), points[first]
         none = np.zeros(len(points), dtype=np.intp)
         labels = problem.balls.labels[kept.ball]
-        found = Found(kept.factual, kept.ball, labels, none, points, problem.z[kept.factual], none.astype(bool))
+        back = look_back(problem, kept.factual, points, labels)
+        found = Found(kept.factual, kept.ball, labels, none, points, *back)
         return Outcome(found, np.zeros(len(problem.z), dtype=bool))
 
     strategy = Strategy(
-        nearest_centre, lambda options: 0, 1, release="nothing", ignores=(), is_readable=False, is_distinct=True
+        nearest_centre, lambda options: 0, release="nothing", ignores=(), is_readable=False, is_distinct=True
     )
     monkeypatch.setitem(STRATEGIES, "centre", strategy)
     answers = ONBMACF(strategy="centre").fit(heart, model).explain(heart.head(20), target="fine")

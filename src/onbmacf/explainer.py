@@ -42,7 +42,7 @@ class ONBMACF(Options):
     recover : {"overlay", "persist"}, default "overlay"
         What happens to a home ball of another label: it is replaced for this row only, or for good (decision 0011).
     strategy : {"refined", "paper"}, default "refined"
-        ``"paper"`` walks from the boundary as Algorithm 3 does; ``"refined"`` also reduces in a second order, tightens
+        ``"paper"`` walks from the boundary as Algorithm 3 does; ``"refined"`` reduces in two orders, tightens
         the best points and prefers counterfactuals that change different features (decision 0025).
     plausibility : float from 0 to 1, default 0.5
         For ``"refined"``: at 0 the nearest point counts; at 1 only points count whose 5 nearest fitted rows all have
@@ -56,10 +56,15 @@ class ONBMACF(Options):
         ``"exhaustive"`` tries every opposing ball, as the paper does; ``"best_first"`` tries them by a lower bound of
         their boundary's distance, at least 128, and stops when no nearer one is to be expected (decision 0024).
     max_model_rows : int, optional
-        The most questions that a search may ask of the model for one row; the best answer so far is returned.
+        The most points that the model may be asked about for one row, its own label included; the best answer found
+        within it is returned. The semifactual, the margin and the probability are left out where nothing is left.
+    max_model_calls : int, optional
+        The most calls of the model for one row. Rows are then searched one by one. Both limits hold if both are given.
     predict_chunk : int, default 512
-        Rows per call of the model. Every call has this size (it is padded), so that answers do not depend on
-        batching; make it small for a model that is slow per row. Fixed by ``fit``.
+        The most rows in one call of the model. Calls are padded to this size, so that answers do not depend on
+        batching; a model whose labels and probabilities ``fit`` sees to be the same in calls of any size gets calls of
+        16, 32, 64, ... rows (decision 0047). A row explained alone asks up to so many points at once: fewer mean more
+        calls, so make it small only for a model that is slow per row. Fixed by ``fit``.
     n_jobs : int, default 1
         Processes that explain; the answers are the same for any number.
 
@@ -75,6 +80,8 @@ class ONBMACF(Options):
         The code of the model's label of each fitted row.
     Z_ : array
         The fitted rows, encoded.
+    call_sizes_ : tuple of int
+        Rows that a call of the model may have, as ``fit`` learned; ``predict_chunk`` alone if the size matters to it.
     warnings_ : tuple of str
         What ``fit`` noticed.
 
@@ -221,6 +228,12 @@ class ONBMACF(Options):
     def Z_(self) -> NDArray[Any]:  # noqa: N802 - Z is encoded everywhere
         """The fitted rows, encoded."""
         return self._map().Z
+
+    @property
+    def call_sizes_(self) -> tuple[int, ...]:
+        """Rows that a call of the model may have: several sizes where its answers were seen not to depend on them."""
+        box = self._map().black_box
+        return box.sizes or (box.largest,)
 
     @property
     def warnings_(self) -> tuple[str, ...]:

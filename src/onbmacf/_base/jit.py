@@ -1,38 +1,87 @@
 """The only module that imports numba: how kernels are compiled, and how they run on threads.
 
-Kernels are compiled on first use and cached on disk. They release the interpreter lock and never reorder
-floating-point sums (no `fastmath`). None uses numba's parallel mode: threads come from `map_chunks`, so
+Kernels are compiled on first use, by one process at a time, and cached on disk. They release the interpreter lock and
+never reorder floating-point sums (no `fastmath`). None uses numba's parallel mode: threads come from `map_chunks`, so
 kernels can be called from any thread, any number of times at once.
 """
 
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import update_wrapper
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numba
 
+from onbmacf._base.cache_folder import cache_folder, one_process_at_a_time
+
+_config: Any = numba.config
+_njit: Any = numba.njit  # its type leaves out the options that say which wrappers are not needed
 Function = TypeVar("Function", bound=Callable[..., Any])
+_switching = threading.Lock()  # held while numba is told where to keep its files
+
+
+class Kernel:
+    """A function that is compiled when it is first called, for the types of arguments it is called with."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._compiled: Any = _njit(function, nogil=True, no_cfunc_wrapper=True)
+        self._folder: Path | None = None
+        self._known: set[tuple[Any, ...]] = set()
+        update_wrapper(self, function)
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Call the compiled function."""
+        types = tuple(self._compiled.typeof_pyval(argument) for argument in arguments)
+        if types not in self._known:
+            self._compile(types)
+        return self._compiled(*arguments)
+
+    def _compile(self, types: tuple[Any, ...]) -> None:
+        """Load the machine code from the cache, or compile it while other processes wait for it."""
+        folder = self._folder = self._folder or cache_folder(Path(self._compiled.py_func.__code__.co_filename).parent)
+        if folder is not None and not self._known:
+            _keep_in(folder, self._compiled)
+        with one_process_at_a_time(folder):
+            self._compiled.compile(types)
+        self._known.add(types)
+
+
+def _keep_in(folder: Path, compiled: Any) -> None:
+    """Let numba cache a function in a folder, and everybody else's functions where they were cached before."""
+    with _switching:
+        usual = _config.CACHE_DIR
+        _config.CACHE_DIR = str(folder)
+        try:
+            with suppress(RuntimeError):  # no source file to tell the state of: an archive, a frozen program
+                compiled.enable_caching()
+        finally:
+            _config.CACHE_DIR = usual
 
 
 def kernel(function: Function) -> Function:
     """Compile `function` on first use."""
-    return _compile(function, inline=False)
+    compiled: Any = Kernel(function)
+    return compiled
+
+
+def part(function: Function) -> Function:
+    """Compile `function` for the kernels that call it: it cannot be called from elsewhere, which saves a wrapper."""
+    return _inner(function, inline=False)
 
 
 def inlined(function: Function) -> Function:
     """Compile `function` into the kernels that call it: for innermost loops, where a call would cost too much."""
-    return _compile(function, inline=True)
+    return _inner(function, inline=True)
 
 
-def _compile(function: Function, inline: bool) -> Function:
-    """Compile with a cache on disk, or without one if neither the package's nor the user's cache folder is writable."""
-    try:
-        compiled: Any = numba.njit(function, nogil=True, forceinline=inline, cache=True)
-    except RuntimeError:
-        compiled = numba.njit(function, nogil=True, forceinline=inline)
+def _inner(function: Function, inline: bool) -> Function:
+    compiled: Any = _njit(function, nogil=True, forceinline=inline, no_cpython_wrapper=True, no_cfunc_wrapper=True)
     return compiled
 
 

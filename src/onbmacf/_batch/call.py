@@ -44,13 +44,13 @@ class Call:
 
     @classmethod
     def of(cls, fitted: Fitted, options: Options, query: Query) -> "Call":
-        """Bind the rules of the schema; they are checked here, once."""
-        return cls(fitted, options, query, Constraints(fitted.space, fitted.space.schema.rules))
+        """Return a call under the rules of the schema."""
+        return cls(fitted, options, query, fitted.constraints)
 
-    @cached_property
+    @property
     def own_rules(self) -> Constraints:
         """The rules of the schema, also where this call is asked without some of them."""
-        return Constraints(self.fitted.space, self.fitted.space.schema.rules)
+        return self.fitted.constraints
 
     @cached_property
     def is_held(self) -> Mask:
@@ -65,6 +65,8 @@ class Call:
     @cached_property
     def reach(self) -> Reach:
         """The rows that a row may become."""
+        if self.constraints is self.fitted.constraints and not self.freed:
+            return self.fitted.reach
         return Reach(self.fitted.space, self.constraints, self.fitted.ranges, self.is_held)
 
     @property

@@ -77,7 +77,7 @@ def _elsewhere(call: Call) -> Any:
     """Return the function from rows to answers that other machines get, with all it needs."""
     if call.options.recover == "persist":
         raise ParameterError('recover="persist" answers row after row: it cannot be shared out among workers.')
-    call.fitted.neighbours  # noqa: B018 - made once, here, and sent along
+    call.fitted.map  # noqa: B018 - made once, here, and sent along
     return partial(_explain_alone, replace(call, options=replace(call.options, n_jobs=1)))
 
 

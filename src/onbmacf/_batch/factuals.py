@@ -16,8 +16,7 @@ from onbmacf._base.arrays import Mask, Matrix, Rows
 from onbmacf._base.enums import Status
 from onbmacf._batch.call import Call
 from onbmacf._rows.model import FAILED, BlackBox
-from onbmacf._search.budget import UNASKED
-from onbmacf._search.problem import Asked
+from onbmacf._search.problem import UNASKED, Asked
 from onbmacf.errors import ParameterError
 
 FORBIDDEN = UNASKED  # a point that breaks a rule: never asked, never accepted
@@ -64,18 +63,22 @@ class Asker:
 
     def asked(self) -> Asked:
         """Return the factuals and these functions in the form that a search takes."""
-        own = self.factuals
+        own, least = self.factuals, self.call.query.min_probability
         has_rules = bool(self.call.constraints) or self.call.constraints.rules.max_changes is not None
         return Asked(
             z=own.z,
             codes=own.codes,
             wanted=own.wanted,
             label_of=self.label_of,
+            plain_label_of=self.plain_label_of,
+            is_allowed=self.is_allowed,
             snap=self.snap,
             free_label_of=self.free_label_of if has_rules else None,
             free_snap=self.free_snap,
             free_place=self.call.place_freely,
             reach=self.reach,
+            knows_centers=not has_rules and least == 0,
+            cost=2 if least > 0 else 1,
         )
 
     def label_of(self, points: Matrix, factual: Rows) -> Rows:
@@ -87,6 +90,14 @@ class Asker:
         if self.call.query.min_probability > 0:
             self._forbid_unsure(N, codes, factual)
         return codes
+
+    def plain_label_of(self, points: Matrix, factual: Rows) -> Rows:
+        """Return the model's label codes of encoded points, whatever the rules and the probability."""
+        return self.box.ask(self.numbers(points, factual))
+
+    def is_allowed(self, points: Matrix, factual: Rows) -> Mask:
+        """Say which points keep every rule."""
+        return self.call.constraints.allowed(self.numbers(points, factual), self.factuals.N[factual])
 
     def free_label_of(self, points: Matrix, factual: Rows) -> Rows:
         """Return the model's label codes of encoded points, whatever the rules say."""

@@ -7,14 +7,17 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+from onbmacf._balls.associate import ball_index
 from onbmacf._balls.cover import BallCover, build_cover, check_cover_memory
-from onbmacf._balls.metrics import one_hot_height
+from onbmacf._balls.geometry import Balls
+from onbmacf._balls.metrics import Metric, one_hot_height
 from onbmacf._balls.neighbours import Neighbours
 from onbmacf._base.arrays import Matrix, Rows
 from onbmacf._batch.fit_checks import fit_warnings, probe_rows
 from onbmacf._rows.constraints import Constraints
 from onbmacf._rows.form import TableForm
 from onbmacf._rows.model import BlackBox
+from onbmacf._rows.reach import Reach
 from onbmacf._rows.space import FeatureSpace
 from onbmacf._search.options import OF_FIT, Options
 from onbmacf._search.problem import Map
@@ -44,14 +47,30 @@ class Fitted:
         return Neighbours(self.Z, self.labels, self.space.to_unit, N_NEIGHBOURS)
 
     @cached_property
+    def constraints(self) -> Constraints:
+        """The rules of the schema, bound to the encoding."""
+        return Constraints(self.space, self.space.schema.rules)
+
+    @cached_property
+    def reach(self) -> Reach:
+        """The rows that a row may become under these rules."""
+        return Reach(self.space, self.constraints, self.ranges, self.space.is_immutable)
+
+    @cached_property
     def ranges(self) -> Matrix:
         """The smallest and largest fitted value of each numeric feature."""
         return self.space.ranges(self.Z)
 
-    @property
+    @cached_property
     def map(self) -> Map:
-        """The arrays that a search needs."""
-        return Map(self.Z, self.labels, self.cover, self.neighbours.share)
+        """The arrays that a search needs, and the index of the balls where they are many."""
+        balls = Balls(self.Z[self.cover.centers], self.cover.radii, self.cover.labels)
+        return Map(self.Z, self.labels, self.cover, self.neighbours.share, balls, ball_index(balls, self._metric))
+
+    @property
+    def _metric(self) -> Metric:
+        metric: Metric = self.options["metric"]
+        return metric
 
     def grown(self, **changes: Any) -> "Fitted":
         """Return the map with rows let into it; neighbours stay those among the rows seen in fit."""
@@ -82,6 +101,7 @@ def fit_table(
     Constraints(space, space.schema.rules)  # contradictions are reported before any work
     check_cover_memory(len(N), space.width)
     box, labels = BlackBox(model, form, options.predict_chunk, output).learn_classes(N)
+    box = box.learn_sizes(N[probe_rows(len(N))])
     Z = space.encode_numbers(N)
     cover = build_cover(Z, labels, options.metric, options.competitors, client=client)
     warnings = fit_warnings(form, N, cover, box, labels)

@@ -18,7 +18,7 @@ from onbmacf._batch.call import Call
 from onbmacf._batch.factuals import Asker, Factuals
 from onbmacf._batch.fitted import Fitted
 from onbmacf._rows.model import BlackBox, Counts
-from onbmacf._search.options import Options
+from onbmacf._search.options import LIMITS, Options
 from onbmacf._search.pairs import chunks
 from onbmacf._search.problem import Found
 from onbmacf._search.strategies import Effort, search
@@ -39,16 +39,23 @@ class Part(NamedTuple):
 def search_all(call: Call, factuals: Factuals, box: BlackBox) -> tuple[Found, Effort, Fitted]:
     """Search for every open factual; the map comes back too, grown if `recover="persist"` lets rows into it."""
     lines = factuals.open_lines()
-    call.fitted.neighbours  # noqa: B018 - made once, here, for all processes
+    call.fitted.map  # noqa: B018 - made once, here, for all processes
     if call.options.recover == "persist":
         parts, call = _one_by_one(call, factuals, box, lines)
     else:
-        slices = chunks(len(lines), len(call.fitted.cover), call.options.n_jobs, call.options.search)
-        pieces = [lines[piece] for piece in slices]
+        pieces = _pieces(call, lines)
         parts = [part for how in _searches(call) for part in _run(call, how, factuals, box, pieces)]
     for part in parts:
         box.counts.add(part.counts)
     return _found(parts, call.fitted.space.width), _effort(parts, len(factuals.z)), call.fitted
+
+
+def _pieces(call: Call, lines: Rows) -> list[Rows]:
+    """Return the factuals that are searched together; each alone where its calls of the model are counted."""
+    if call.options.max_model_calls is not None:
+        return [lines[[place]] for place in range(len(lines))]
+    slices = chunks(len(lines), len(call.fitted.cover), call.options.n_jobs, call.options.search)
+    return [lines[piece] for piece in slices]
 
 
 def _searches(call: Call) -> list[tuple[Options, int]]:
@@ -56,8 +63,8 @@ def _searches(call: Call) -> list[tuple[Options, int]]:
     options = call.options
     if not call.query.front:
         return [(options, options.n_counterfactuals)]
-    if options.max_model_rows is not None:
-        options = replace(options, max_model_rows=max(1, options.max_model_rows // len(FRONT_LEVELS)))
+    shares = {name: getattr(options, name) for name in LIMITS if getattr(options, name) is not None}
+    options = replace(options, **{name: max(1, limit // len(FRONT_LEVELS)) for name, limit in shares.items()})
     return [(replace(options, plausibility=level), FRONT_POINTS) for level in FRONT_LEVELS]
 
 
@@ -99,17 +106,18 @@ def _found(parts: list[Part], width: int) -> Found:
     """Put what was found part by part together, sorted by factual."""
     if not parts:
         none, points = np.empty(0, dtype=np.intp), np.empty((0, width))
-        return Found(none, none, none, none, points, points, np.empty(0, dtype=bool))
+        return Found(none, none, none, none, points, points, np.empty(0, dtype=bool), none, np.empty(0))
     every = stack([part.found for part in parts])
     return take(every, np.argsort(every.factual, kind="stable"))
 
 
 def _effort(parts: list[Part], n_factuals: int) -> Effort:
     """Return how hard all searches together looked, per factual."""
-    total = Effort(*(np.zeros(n_factuals, dtype=kind) for kind in (np.intp, bool, bool, np.intp)))
+    total = Effort(*(np.zeros(n_factuals, dtype=kind) for kind in (np.intp, bool, bool, np.intp, np.intp)))
     for part in parts:
         total.asked[part.lines] += part.effort.asked
         total.ran_out[part.lines] |= part.effort.ran_out
         total.is_proven[part.lines] |= part.effort.is_proven
         total.failed[part.lines] += part.effort.failed
+        total.left[part.lines] = part.effort.left
     return total

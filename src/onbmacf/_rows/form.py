@@ -53,6 +53,8 @@ class TableForm:
 
     def frame(self, N: Matrix) -> pd.DataFrame:
         """Return numbers as rows with the caller's columns and dtypes: the inverse of `numbers`."""
+        if self._one_dtype is not None:
+            return pd.DataFrame(N.astype(self._one_dtype), columns=self._columns)
         columns = {}
         for position, feature in enumerate(self.schema.features):
             if feature.is_numeric:
@@ -60,6 +62,17 @@ class TableForm:
             else:
                 columns[feature.name] = self._level_arrays[position].take(N[:, position].astype(np.intp))
         return pd.DataFrame(columns, index=pd.RangeIndex(len(N)), copy=False)
+
+    @cached_property
+    def _one_dtype(self) -> Any:
+        """The dtype of all columns, where they are numbers of one dtype: such a frame is made in one step."""
+        is_plain = all(isinstance(dtype, np.dtype) and dtype.kind in "fiu" for dtype in self.dtypes)
+        is_one = is_plain and len(set(self.dtypes)) == 1
+        return self.dtypes[0] if is_one and all(feature.is_numeric for feature in self.schema.features) else None
+
+    @cached_property
+    def _columns(self) -> Any:
+        return pd.DataFrame({name: [] for name in self.schema.names}).columns
 
     @cached_property
     def _level_arrays(self) -> dict[int, Any]:

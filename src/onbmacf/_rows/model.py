@@ -1,13 +1,15 @@
 """Any predict function as a black box: rows in, integer labels out.
 
-    N (numbers)  ->  the caller's own form  ->  predict, in chunks of one fixed size  ->  label codes
+    N (numbers)  ->  the caller's own form  ->  predict, in chunks of fixed sizes  ->  label codes
 
-Every call has the same shape (the last chunk is padded with copies of its first row), because matrix products
-differ in their last bits with the shape of the batch. So no answer depends on which other rows are in the call.
+Matrix products differ in their last bits with the shape of the batch. So that no answer depends on which other rows are
+in the call, a chunk is padded to one size with copies of its first row, or, where `learn_sizes` has seen that the
+model's answers do not depend on the size, to the next of a few sizes.
 """
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -22,6 +24,7 @@ from onbmacf.errors import ModelError
 
 FAILED = -1  # the code of a row on which the model raised an error
 OUTPUTS = ("auto", "label", "probability")
+SMALLEST = 16  # rows of the smallest call of a model whose answers do not depend on the size of the call
 MOST_RETRIES = 64  # calls per failing chunk to find the rows on which the model raises
 
 
@@ -53,6 +56,7 @@ class BlackBox:
     classes: NDArray[Any] = field(default_factory=lambda: np.empty(0, dtype=object))
     counts: Counts = field(default_factory=Counts)
     unseen: list[Any] = field(default_factory=list)  # labels seen after fit that no fitted row has
+    sizes: tuple[int, ...] = ()  # rows that a call may have, smaller ones first; none: `chunk` alone
 
     def __post_init__(self) -> None:
         check_choice("output", self.output, OUTPUTS)
@@ -82,6 +86,18 @@ class BlackBox:
         known = replace(self, classes=classes)
         return known, known.codes(labels)
 
+    def learn_sizes(self, N: Matrix) -> "BlackBox":
+        """Ask about the same rows in calls of several sizes; return the black box with the sizes that may be used.
+
+        All powers of two from 16 up to the chunk where labels and probabilities are the same to the bit, whatever the
+        size and the place of a row in it; the chunk alone otherwise.
+        """
+        sizes = [SMALLEST << k for k in range(20) if SMALLEST << k < self.chunk]
+        trials = [replace(self, sizes=(size,), counts=Counts()) for size in (*sizes, self.chunk)]
+        asked = [_at_once(trial, np.roll(N, turn, axis=0), -turn) for turn, trial in enumerate(trials)]
+        is_same = all(np.array_equal(one, asked[-1][at]) for own in asked for at, one in enumerate(own))
+        return replace(self, sizes=(*sizes, self.chunk) if is_same else ())
+
     def ask(self, N: Matrix) -> Codes:
         """Return label codes: from len(classes) on for labels that no fitted row has, FAILED where the model raised."""
         return self.codes(self.ask_labels(N))
@@ -97,8 +113,24 @@ class BlackBox:
             error = labels[is_error][-1]
             self.counts.error = f"{type(error).__name__}: {error}"
             return np.array([FAILED if isinstance(label, Exception) else self._code(label) for label in labels])
+        if labels.dtype.kind in "iu" and self._whole is not None:
+            place = np.searchsorted(self._whole, labels).clip(max=len(self._whole) - 1)
+            if (self._whole[place] == labels).all():
+                return place
         found, values = pd.factorize(labels)
         return np.array([self._code(value) for value in values.tolist()], dtype=np.intp)[found]
+
+    @cached_property
+    def _whole(self) -> Codes | None:
+        """The classes as sorted whole numbers, where they are such."""
+        if not len(self.classes) or not all(isinstance(label, int) for label in self.classes):
+            return None
+        return np.array(self.classes, dtype=np.int64)
+
+    def named(self, codes: Codes) -> NDArray[Any]:
+        """Return the labels with these codes, as the model gives them."""
+        known = [*self.classes, *self.unseen]
+        return objects([known[code] for code in codes])
 
     def probability(self, N: Matrix, codes: Codes) -> Matrix | None:
         """Return the model's probability of one label per row; None if the model has no probabilities."""
@@ -106,13 +138,14 @@ class BlackBox:
         names = getattr(self.model, "classes_", None)
         if predict is None or names is None:
             return None
-        rows = self.form.rows_for_model(_padded(N, self.chunk))
-        parts = [np.asarray(predict(rows[i : i + self.chunk].copy())) for i in range(0, len(N), self.chunk)]
-        self._count(len(parts), len(N))
         known = list(np.asarray(names).tolist())
         column = np.array([known.index(self.classes[code]) for code in codes], dtype=np.intp)
-        every = np.concatenate(parts)[: len(N)] if parts else np.empty((0, len(known)))
-        return every[np.arange(len(N)), column]
+        parts = [np.empty((0, len(known)))]
+        for part in self._parts(len(N)):
+            rows = self._rows(N[part])
+            self._count(1, len(N[part]), len(rows))
+            parts.append(np.asarray(predict(rows))[: len(N[part])])
+        return np.concatenate(parts)[np.arange(len(N)), column]
 
     def _code(self, label: Any) -> int:
         known = [*self.classes, *self.unseen]
@@ -121,18 +154,29 @@ class BlackBox:
             return len(known)
         return known.index(label)
 
+    def _parts(self, n_rows: int) -> list[slice]:
+        return [slice(start, min(start + self.largest, n_rows)) for start in range(0, n_rows, self.largest)]
+
+    @property
+    def largest(self) -> int:
+        """The largest number of rows in one call."""
+        return self.sizes[-1] if self.sizes else self.chunk
+
+    def _rows(self, N: Matrix) -> Any:
+        """Return one chunk in the caller's form, padded with copies of its first row."""
+        size = next(size for size in self.sizes or (self.chunk,) if size >= len(N))
+        return self.form.rows_for_model(np.concatenate([N, np.repeat(N[:1], size - len(N), axis=0)]))
+
     def _answers(self, N: Matrix) -> Iterator[NDArray[Any]]:
-        rows = self.form.rows_for_model(_padded(N, self.chunk))
-        for start in range(0, len(N), self.chunk):
-            part = slice(start, start + self.chunk)
-            n_real = min(self.chunk, len(N) - start)
+        for part in self._parts(len(N)):
+            own = N[part]
             try:
-                yield self._predict(rows[part].copy(), n_real)
+                yield self._predict(self._rows(own), len(own))
             except ModelError:
                 raise
             except Exception as error:
-                labels = np.empty(n_real, dtype=object)
-                self._isolate(N[part], labels, np.arange(n_real), [MOST_RETRIES], error)
+                labels = np.empty(len(own), dtype=object)
+                self._isolate(own, labels, np.arange(len(own)), [MOST_RETRIES], error)
                 yield labels
 
     def _isolate(self, N: Any, labels: Any, lines: Any, left: list[int], error: Exception) -> None:
@@ -144,7 +188,7 @@ class BlackBox:
         for half in np.array_split(lines, 2):
             left[0] -= 1
             try:
-                answer = self._predict(self.form.rows_for_model(_padded(N[half], self.chunk)), len(half))
+                answer = self._predict(self._rows(N[half]), len(half))
                 labels[half] = answer.tolist()
             except ModelError:
                 raise
@@ -154,19 +198,19 @@ class BlackBox:
     def _predict(self, rows: Any, n_real: int) -> NDArray[Any]:
         """Call the model with one chunk of the fixed size and return one label per real row."""
         predict: Callable[[Any], Any] = getattr(self.model, "predict", self.model)
-        self._count(1, n_real)
-        return self._labels(predict(rows))[:n_real]
+        self._count(1, n_real, len(rows))
+        return self._labels(predict(rows), len(rows))[:n_real]
 
-    def _count(self, n_calls: int, n_questions: int) -> None:
+    def _count(self, n_calls: int, n_questions: int, n_rows: int) -> None:
         self.counts.n_calls += n_calls
         self.counts.n_questions += n_questions
-        self.counts.n_model_rows += n_calls * self.chunk
+        self.counts.n_model_rows += n_rows
 
-    def _labels(self, answer: Any) -> NDArray[Any]:
+    def _labels(self, answer: Any, n_rows: int) -> NDArray[Any]:
         """Return labels, scores or class probabilities, in any container, as a vector of labels."""
         if hasattr(answer, "detach"):  # a torch tensor
             answer = answer.detach().cpu().numpy()
-        answer = _as_vector_or_matrix(np.asarray(answer), self.chunk)
+        answer = _as_vector_or_matrix(np.asarray(answer), n_rows)
         _check_no_nan(answer)
         if answer.ndim == 2:
             return self._named(answer.argmax(axis=1), answer.shape[1])
@@ -183,11 +227,13 @@ class BlackBox:
         return np.asarray(np.asarray(names)[positions])
 
 
-def _padded(N: Matrix, chunk: int) -> Matrix:
-    """Pad the last chunk with copies of its first row."""
-    n_missing = -len(N) % chunk
-    first = len(N) - len(N) % chunk
-    return N if not n_missing else np.concatenate([N, np.repeat(N[first : first + 1], n_missing, axis=0)])
+def _at_once(box: BlackBox, N: Matrix, turn: int) -> tuple[NDArray[Any], ...]:
+    """Return labels and, where there are any, probabilities of rows, turned back into their order."""
+    labels, predict = box.ask_labels(N), getattr(box.model, "predict_proba", None)
+    if predict is None:
+        return (np.roll(labels, turn),)
+    parts = [np.asarray(predict(box._rows(N[part])))[: len(N[part])] for part in box._parts(len(N))]
+    return np.roll(labels, turn), np.roll(np.concatenate(parts), turn, axis=0)
 
 
 def _as_vector_or_matrix(answer: NDArray[Any], n_asked: int) -> NDArray[Any]:

@@ -1,63 +1,103 @@
-"""The budget of questions: counts what is asked for each factual, and refuses what `max_model_rows` does not allow."""
+"""The budget of questions: counts what is asked for each factual, and refuses what the caller's limits do not allow.
+
+    max_model_rows, max_model_calls  ->  Budget  ->  Meter.counted(label_of)  ->  labels, UNASKED where it ran out
+
+A factual's own label is the first row and the first call. What only describes an answer (its semifactual, margin and
+probability) gets what the search has left over.
+"""
+
+from typing import NamedTuple
 
 import numpy as np
 
-from onbmacf._base.arrays import Matrix, Rows
+from onbmacf._base.arrays import Mask, Matrix, Rows
+from onbmacf._search.options import Options
 from onbmacf._search.pairs import places
-from onbmacf._search.problem import LabelOf
-from onbmacf._search.walk import WAY_BACK
+from onbmacf._search.problem import RAISED, UNASKED, LabelOf
 
-UNASKED = -2  # the label of a point that was not asked
-RAISED = -1  # the label of a point on which the model raised
+ENDLESS = 1 << 62  # rows where there is no limit
+
+
+class Budget(NamedTuple):
+    """What may be spent on one factual."""
+
+    rows: int | None
+    calls: int | None
+    chunk: int  # rows in one call
+    cost: int  # rows, and calls, that one question takes: two where the probability is asked, too
+
+    @classmethod
+    def of(cls, options: Options, cost: int) -> "Budget":
+        """Read the limits off the options."""
+        return cls(options.max_model_rows, options.max_model_calls, options.predict_chunk, cost)
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether there is any limit."""
+        return self.rows is not None or self.calls is not None
+
+    @property
+    def places(self) -> int:
+        """Points that may be asked about together at the price of one: none where every row counts and no call does."""
+        if self.rows is None:
+            return self.chunk
+        return 0 if self.calls is None else min(self.chunk, 2 * self.rows // self.calls)
 
 
 class Meter:
-    """Counts the questions asked per factual, and tells how many more balls a budget allows at worst."""
+    """Counts rows and calls per factual, and tells what a budget still allows."""
 
-    def __init__(
-        self, label_of: LabelOf, n_factuals: int, budget: int | None, reserve: int, per_ball: int, ball_share: int
-    ) -> None:
-        self._label_of, self._budget = label_of, budget
-        self._set_aside = 1 + reserve  # its own label, and what comes after the search
-        self._spent = np.full(n_factuals, self._set_aside)
-        self._per_ball, self._ball_share = per_ball, ball_share
-        self.ran_out = np.zeros(n_factuals, dtype=bool)
-        self.failed = np.zeros(n_factuals, dtype=np.intp)  # questions on which the model raised
+    def __init__(self, n_factuals: int, budget: Budget) -> None:
+        self._budget = budget
+        self._rows, self._calls = np.ones(n_factuals, dtype=np.intp), np.ones(n_factuals, dtype=np.intp)
+        self.ran_out: Mask = np.zeros(n_factuals, dtype=bool)
+        self.failed: Rows = np.zeros(n_factuals, dtype=np.intp)  # questions on which the model raised
 
-    def label_of(self, points: Matrix, factual: Rows) -> Rows:
-        """Ask, and count the rows of each factual; what its budget does not allow is not asked and has no label."""
-        if self._budget is None:
-            self._spent += np.bincount(factual, minlength=len(self._spent))
-            return self._noted(self._label_of(points, factual), factual)
-        asked = np.flatnonzero(self._spent[factual] + places(factual, np.zeros(len(factual))) < self._budget)
-        self._spent += np.bincount(factual[asked], minlength=len(self._spent))
-        self.ran_out[np.delete(factual, asked)] = True
-        labels = np.full(len(points), UNASKED, dtype=np.intp)
-        labels[asked] = self._label_of(points[asked], factual[asked])
-        return self._noted(labels, factual)
+    def counted(self, label_of: LabelOf, n_reserved: int = 0) -> LabelOf:
+        """Return the same function within the budget, less some questions that are set aside."""
 
-    def _noted(self, labels: Rows, factual: Rows) -> Rows:
-        self.failed += np.bincount(factual[labels == RAISED], minlength=len(self.failed))
-        return labels
+        def ask(points: Matrix, factual: Rows) -> Rows:
+            if not self._budget.is_limited:
+                return self._noted(label_of(points, factual), factual)
+            most = np.maximum(0, self.left - n_reserved)
+            asked = np.flatnonzero(places(factual, np.zeros(len(factual))) < most[factual])
+            self.ran_out[np.delete(factual, asked)] = True
+            labels = np.full(len(points), UNASKED, dtype=np.intp)
+            if len(asked):
+                labels[asked] = self._noted(label_of(points[asked], factual[asked]), factual[asked])
+            return labels
+
+        return ask
+
+    @property
+    def left(self) -> Rows:
+        """How many more questions each factual may ask in one go."""
+        budget, most = self._budget, np.full(len(self._rows), ENDLESS)
+        if budget.rows is not None:
+            most = np.minimum(most, (budget.rows - self._rows) // budget.cost)
+        if budget.calls is not None:
+            most = np.minimum(most, (budget.calls - self._calls) // budget.cost * budget.chunk)
+        return np.maximum(0, most)
 
     @property
     def asked(self) -> Rows:
         """How many questions the search has asked for each factual."""
-        return self._spent - self._set_aside
+        return self._rows - 1
 
-    def allows(self, n_questions: int) -> bool:
-        """Say whether so many questions for one factual could ever be within the budget."""
-        return self._budget is None or self._set_aside + n_questions <= self._budget
+    def afford(self, wanted: Rows, cost: int, share: int) -> Rows:
+        """Return per factual how many of the wanted can be had for one part in `share` of what is left; at least one.
 
-    def afford(self, n_balls: Rows) -> Rows:
-        """Return per factual how many of the balls can be tried within the budget, and note where not all can."""
-        if self._budget is None:
-            return n_balls
-        left = -(-np.maximum(0, (self._budget - self._spent) // self._per_ball) // self._ball_share)  # rounded up
-        self.ran_out |= left < n_balls
-        return np.minimum(left, n_balls)
+        Also note where not all can.
+        """
+        if self._budget.rows is None:
+            return wanted
+        most = -(-self.left // (cost * share))  # rounded up: with one question left, one
+        self.ran_out |= most < wanted
+        return np.minimum(most, wanted)
 
-
-def last_checks(n: int) -> int:
-    """Return the questions set aside for n counterfactuals: asked again, the probability, the margin."""
-    return n * (2 + WAY_BACK)
+    def _noted(self, labels: Rows, factual: Rows) -> Rows:
+        n_rows = np.bincount(factual, minlength=len(self._rows))
+        self._rows += self._budget.cost * n_rows
+        self._calls += self._budget.cost * -(-n_rows // self._budget.chunk)
+        self.failed += np.bincount(factual[labels == RAISED], minlength=len(self.failed))
+        return labels

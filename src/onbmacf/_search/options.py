@@ -13,6 +13,7 @@ from onbmacf.errors import ParameterError
 RECOVERIES = ("overlay", "persist")
 RELEASES = ("immutable", "nothing", "rules")
 SEARCHES = ("best_first", "exhaustive")
+LIMITS = ("max_model_rows", "max_model_calls")  # of what is spent on one row
 OF_FIT = ("metric", "competitors", "predict_chunk")  # cannot change once a map is fitted
 
 
@@ -33,8 +34,14 @@ class Options:
     release: str | None = None
     search: str = "best_first"
     max_model_rows: int | None = None
+    max_model_calls: int | None = None
     predict_chunk: int = 512
     n_jobs: int = 1
+
+    @property
+    def limits(self) -> str:
+        """The names of the limits that are set; nothing where there are none."""
+        return " or ".join(name for name in LIMITS if getattr(self, name) is not None)
 
 
 NAMES = tuple(option.name for option in fields(Options))
@@ -62,8 +69,9 @@ def check_options(options: Options) -> Options:
         check_choice(name, getattr(options, name), choices)
     if options.release is not None:
         check_choice("release", options.release, RELEASES)
-    if options.max_model_rows is not None:
-        check_count("max_model_rows", options.max_model_rows)
+    for name in LIMITS:
+        if getattr(options, name) is not None:
+            check_count(name, getattr(options, name))
     return options
 
 

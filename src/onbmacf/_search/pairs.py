@@ -1,52 +1,134 @@
 """Which balls each factual is tried with, and in what order: Algorithm 3 lines 2, 3 and 15 to 20.
 
-    z, codes, wanted  ->  opposing_pairs  ->  home balls, all balls, Pairs  ->  by_bound  ->  the nearest first
+    z, codes, wanted  ->  opposing_pairs  ->  home balls, all balls, Opposing  ->  first  ->  the nearest pairs
 
-A factual whose home ball has another label is cut out of that ball for its own search (docs/decisions/0011).
+Where there are many balls, an index finds the nearest of them; the order is that of the full list. A factual whose home
+ball has another label is cut out of that ball for its own search (docs/decisions/0011).
 """
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from onbmacf._balls.associate import home_balls
+from onbmacf._balls.associate import MANY_BALLS, home_balls
 from onbmacf._balls.distance import distances, paired
 from onbmacf._balls.geometry import Balls
 from onbmacf._balls.recover import reach_of, recover
 from onbmacf._base.arrays import Mask, Matrix, Rows, stack, take
 from onbmacf._search.options import Options
-from onbmacf._search.problem import Asked, Map, Pairs
+from onbmacf._search.problem import Asked, Features, Map, Pairs
+
+if TYPE_CHECKING:
+    from onbmacf._balls.kernels import NearestBalls
 
 FIRST_ROUND = 128  # balls per factual in the first round of a best-first search
 MOST_PAIRS = 1 << 17  # factual-ball pairs that are tried together
 MOST_LISTED = 1 << 19  # factual-ball pairs that are put in order together
+MOST_FOUND = 1 << 21  # factual-ball pairs of which an index finds the nearest
+NO_PAIRS = Pairs(np.empty(0, dtype=np.intp), np.empty(0, dtype=np.intp), np.empty(0))
 
 
-def opposing_pairs(fitted: Map, options: Options, asked: Asked) -> tuple[Rows, Balls, Pairs]:
-    """Return each factual's home ball, all balls with those of re-covered homes behind, and the opposing pairs."""
+@dataclass(frozen=True, eq=False)
+class Opposing:
+    """The opposing balls of each factual, looked for as they are needed."""
+
+    sizes: Rows  # how many balls each factual has; 0 for one that is left out
+    near: Callable[[Rows, int], Pairs]  # factuals, k -> pairs, with the k of the smallest bounds of each among them
+
+    def only(self, kept: Mask) -> Opposing:
+        """Leave out the factuals that are not kept."""
+        return replace(self, sizes=np.where(kept, self.sizes, 0))
+
+    def first(self, most: int) -> tuple[Pairs, Rows]:
+        """Return the pairs of each factual by their bound, ties by ball, and the place of each: the first `most`."""
+        return by_bound(self.near(np.flatnonzero(self.sizes), most), most)
+
+    def every(self) -> Pairs:
+        """Return all pairs, by factual and ball."""
+        return self.near(np.flatnonzero(self.sizes), int(self.sizes.max(initial=0)))
+
+
+def opposing_pairs(fitted: Map, options: Options, asked: Asked) -> tuple[Rows, Balls, Opposing]:
+    """Return each factual's home ball, all balls with those of re-covered homes behind, and the opposing balls."""
     balls, z, codes = fitted.balls, asked.z, asked.codes
-    away = distances(z, balls.points, options.metric)
-    home = home_balls(away, balls.radii, options.association, options.boundary)
-    is_known = balls.labels < asked.wanted.shape[1]  # a row taken into the map may have a label unseen in fit
-    opposing = asked.wanted[:, np.where(is_known, balls.labels, 0)] & is_known
+    home, away = _homes(fitted, options, z)
+    gap = paired(z, balls.points[home], options.metric) - balls.radii[home]
     outside = np.flatnonzero(balls.labels[home] != codes)  # line 15
-    opposing[outside, home[outside]] = False  # line 17
-    extra = [_overlay(fitted, options, z[line], int(home[line])) for line in outside]
-    reach = reach_of(z[outside], codes[outside], fitted.Z, fitted.labels, options.metric)
-    own = Balls(z[outside], reach, codes[outside])  # line 19: a = i
-    away -= balls.radii
-    at_home = away[np.arange(len(z)), home]
-    at_home[outside] = -reach
+    replaced, added = np.full(len(z), -1), NO_PAIRS
+    if len(outside):
+        extra = [_overlay(fitted, options, z[line], int(home[line])) for line in outside]
+        reach = reach_of(z[outside], codes[outside], fitted.Z, fitted.labels, options.metric)
+        own = Balls(z[outside], reach, codes[outside])  # line 19: a = i
+        gap[outside], replaced[outside] = -reach, home[outside]  # line 17
+        home, balls, added = _with_overlays(home, balls, outside, own, extra, asked.wanted)
+        gaps = paired(z[added.factual], balls.points[added.ball], options.metric) - balls.radii[added.ball]
+        added = added._replace(bound=(gaps - gap[added.factual]) / 2)
+    return home, balls, _opposing(fitted, asked, away, gap, replaced, added)
+
+
+def _homes(fitted: Map, options: Options, z: Matrix) -> tuple[Rows, Matrix | None]:
+    """Algorithm 2: the home ball of each factual; also the distances to all balls where there is no index of them."""
+    balls, index = fitted.balls, fitted.ball_index
+    if index is not None and (options.association, options.boundary) == ("surface", "surface"):
+        return index.home(z), None
+    away = distances(z, balls.points, options.metric)
+    return home_balls(away, balls.radii, options.association, options.boundary), away if index is None else None
+
+
+def _opposing(fitted: Map, asked: Asked, away: Matrix | None, gap: Matrix, replaced: Rows, added: Pairs) -> Opposing:
+    """Return the opposing balls without those replaced and with those added; `gap` is the one to the home ball."""
+    balls = fitted.balls
+    wanted = np.zeros((len(gap), max(asked.wanted.shape[1], balls.labels.max() + 1)), dtype=bool)
+    wanted[:, : asked.wanted.shape[1]] = asked.wanted  # a row taken into the map may have a label unseen in fit
+    sizes = wanted @ np.bincount(balls.labels, minlength=wanted.shape[1])
+    sizes -= (replaced >= 0) & wanted[np.arange(len(gap)), balls.labels[replaced]]
+    sizes += np.bincount(added.factual, minlength=len(gap))
+    if away is not None:
+        find = _lister(balls, away, wanted, gap)
+    else:
+        find = partial(_found, fitted.ball_index, asked.z, wanted, gap)
+
+    def near(factuals: Rows, most: int) -> Pairs:
+        pairs = find(factuals, most + 1)  # one more: the ball that is replaced may be among them
+        pairs = take(pairs, pairs.ball != replaced[pairs.factual])
+        return _merged(pairs, take(added, np.isin(added.factual, factuals)))
+
+    return Opposing(sizes, near)
+
+
+def _lister(balls: Balls, away: Matrix, wanted: Mask, gap: Matrix) -> Callable[[Rows, int], Pairs]:
+    """List all balls of wanted labels once; return the function that picks those of some factuals."""
+    opposing = wanted[:, balls.labels]
     factual, ball = np.nonzero(opposing)
-    pairs = Pairs(factual, ball, (away[opposing] - at_home[factual]) / 2)
-    home, balls, added = _with_overlays(home, balls, outside, own, extra, asked.wanted)
-    gaps = paired(z[added.factual], balls.points[added.ball], options.metric) - balls.radii[added.ball]
-    added = added._replace(bound=(gaps - at_home[added.factual]) / 2)
-    return home, balls, _merged(pairs, added)
+    away -= balls.radii
+    every = Pairs(factual, ball, (away[opposing] - gap[factual]) / 2)
+
+    def of(factuals: Rows, most: int) -> Pairs:
+        return every if len(factuals) == len(gap) else take(every, np.isin(every.factual, factuals))
+
+    return of
+
+
+def _found(index: NearestBalls | None, z: Matrix, wanted: Mask, gap: Matrix, factuals: Rows, most: int) -> Pairs:
+    """Return the nearest balls of wanted labels, by factual and ball."""
+    assert index is not None, "without an index, all balls are listed"
+    ball, bound = index.nearest(z[factuals], wanted[factuals], gap[factuals], most)
+    line, place = np.nonzero(ball >= 0)
+    pairs = Pairs(factuals[line], ball[line, place], bound[line, place])
+    return take(pairs, np.lexsort((pairs.ball, pairs.factual)))
 
 
 def _overlay(fitted: Map, options: Options, z: Matrix, home: int) -> Balls:
     """Line 16: the balls that replace the home ball of one factual."""
     rows = fitted.cover.members(home)
-    chosen, radii = recover(z, fitted.Z[rows], fitted.cover.reach[rows], options.metric, options.competitors)
+    is_loaded = fitted.ball_index is not None
+    own = (z, fitted.Z[rows], fitted.cover.reach[rows])
+    chosen, radii = recover(*own, options.metric, options.competitors, is_loaded)
     return Balls(fitted.Z[rows[chosen]], radii, np.full(len(chosen), fitted.cover.labels[home]))
 
 
@@ -70,6 +152,20 @@ def _merged(pairs: Pairs, added: Pairs) -> Pairs:
         return pairs
     both = stack([pairs, added])
     return take(both, np.argsort(both.factual, kind="stable"))
+
+
+def nearest_members(fitted: Map, balls: Balls, features: Features, z: Matrix, pairs: Pairs) -> Matrix:
+    """Return per pair the row of its ball that is nearest to the factual in the features that may change."""
+    points = balls.points[pairs.ball].copy()
+    is_free = ~features.is_immutable[features.of_column]
+    is_old = pairs.ball < len(fitted.cover)  # a ball that was made for this search keeps its centre
+    for factual in np.unique(pairs.factual[is_old]):
+        lines = np.flatnonzero((pairs.factual == factual) & is_old)
+        rows = np.flatnonzero(np.isin(fitted.cover.owner, pairs.ball[lines]))
+        away = np.abs(fitted.Z[rows] - z[factual])[:, is_free].sum(axis=1)
+        rows = rows[np.lexsort((away, fitted.cover.owner[rows]))]
+        points[lines] = fitted.Z[rows[np.searchsorted(fitted.cover.owner[rows], pairs.ball[lines])]]
+    return points
 
 
 def by_bound(pairs: Pairs, most: int | None = None) -> tuple[Pairs, Rows]:
@@ -101,9 +197,9 @@ def places(factual: Rows, score: Matrix) -> Rows:
     return place
 
 
-def rounds_of(search: str, pairs: Pairs) -> Rows:
+def rounds_of(search: str, sizes: Rows) -> Rows:
     """Return how many balls per factual have been tried after each round: all at once, or 128, 384, 896, ..."""
-    most = int(np.bincount(pairs.factual).max(initial=1))
+    most = int(sizes.max(initial=1))
     if search == "exhaustive":
         return np.array([most])
     n_rounds = 1 + max(0, int(np.ceil(np.log2(most / FIRST_ROUND + 1))))
@@ -116,6 +212,7 @@ def chunks(n_factuals: int, n_balls: int, n_jobs: int = 1, search: str = "exhaus
     A best-first search seldom goes beyond its first two rounds, so it may take more factuals at once.
     """
     n_tried = n_balls if search == "exhaustive" else min(n_balls, 4 * FIRST_ROUND)
-    most = min(MOST_PAIRS // max(1, n_tried), MOST_LISTED // max(1, n_balls))
+    listed = MOST_FOUND if search != "exhaustive" and n_balls > MANY_BALLS else MOST_LISTED
+    most = min(MOST_PAIRS // max(1, n_tried), listed // max(1, n_balls))
     step = max(1, min(most, -(-n_factuals // n_jobs)))
     return [slice(start, min(start + step, n_factuals)) for start in range(0, n_factuals, step)]

@@ -1,6 +1,6 @@
 """The paper's strategy, Algorithm 3: the n nearest boundaries, and a walk from each until the label changes.
 
-    pairs  ->  project  ->  reduce_changes  ->  crossing  ->  the n nearest: Candidates  ->  walk  ->  Found
+    pairs  ->  projected, viable  ->  reduce_changes  ->  crossing  ->  the n nearest: Candidates  ->  walk  ->  Found
 
 Symbols: docs/glossary.md. "Line n" is line n of Algorithm 3. Departures: docs/decisions/0007 to 0010, 0014, 0024.
 """
@@ -14,8 +14,8 @@ from onbmacf._base.enums import Relaxation
 from onbmacf._search.options import Options
 from onbmacf._search.pairs import by_bound
 from onbmacf._search.problem import Found, Outcome, Pairs, Problem, Strategy
-from onbmacf._search.reduce import few_enough, keeper, passes, project, reduce_changes, stays_inside
-from onbmacf._search.walk import Candidates, between, walk
+from onbmacf._search.reduce import few_enough, keeper, passes, projected, reduce_changes, stays_inside, viable
+from onbmacf._search.walk import Candidates, between, look_back, walk
 
 
 def find(problem: Problem) -> Outcome:
@@ -25,14 +25,15 @@ def find(problem: Problem) -> Outcome:
     options = problem.options
     shares = (options.step_ratio, options.max_steps)
     walked = walk(problem.z, problem.codes, candidates, labels, problem.ask, problem.snap, *shares)
-    found = Found(candidates.factual, candidates.ball, labels, candidates.relaxation, *walked)
+    back = look_back(problem, candidates.factual, walked.counterfactual, labels)
+    found = Found(candidates.factual, candidates.ball, labels, candidates.relaxation, *walked, back.again, back.margin)
     return Outcome(found, np.zeros(len(problem.z), dtype=bool))
 
 
 def shortlist(problem: Problem) -> Candidates:
     """Lines 2-14: per factual the n candidates with the nearest boundary point, relaxing where there is none."""
     found: list[Candidates] = []
-    pairs = problem.pairs
+    pairs = problem.pairs.every()
     for step, relaxation in enumerate(passes(problem.features)):
         if not len(pairs.factual):
             break
@@ -52,7 +53,8 @@ def _one_pass(problem: Problem, pairs: Pairs, relaxation: Relaxation) -> Candida
     found: list[Candidates] = []
     for last in problem.rounds:
         due = (place >= tried) & (place < last)
-        size = problem.afford(np.bincount(pairs.factual[due], minlength=len(z)))
+        per_ball = 1 + len(problem.features.starts)  # the projection, then each feature put back once
+        size = problem.afford(np.bincount(pairs.factual[due], minlength=len(z)), per_ball, 1)
         now = due & (place < tried + size[pairs.factual])
         found.append(_tried(problem, take(pairs, now), relaxation))
         near, worst = nearest(problem, _joined(found, z.shape[1]))  # lines 8, 9
@@ -69,7 +71,7 @@ def _one_pass(problem: Problem, pairs: Pairs, relaxation: Relaxation) -> Candida
 def _tried(problem: Problem, pairs: Pairs, relaxation: Relaxation) -> Candidates:
     """Lines 4-7 for some pairs: project, reduce the changes, and find the boundary on the way."""
     z, balls, features = problem.z, problem.balls, problem.features
-    kept, goal = project(z, pairs, balls, features, problem.label_of, relaxation)
+    kept, goal = viable(problem, projected(problem, pairs, relaxation))
     goal = reduce_changes(z[kept.factual], goal, features, keeper(kept, balls, problem.label_of))  # line 6
     few = few_enough(z[kept.factual], goal, features)
     kept, goal = take(kept, few), goal[few]
@@ -109,7 +111,6 @@ def _questions_of_a_walk(options: Options) -> int:
 PAPER = Strategy(
     find,
     _questions_of_a_walk,
-    ball_share=1,
     release="immutable",
     ignores=("plausibility",),
     is_readable=False,

@@ -5,12 +5,19 @@ Problem  ->  Strategy.find  ->  Found
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from onbmacf._balls.cover import BallCover
 from onbmacf._balls.geometry import Balls
 from onbmacf._base.arrays import Mask, Matrix, Rows
 from onbmacf._search.options import Options
+
+if TYPE_CHECKING:
+    from onbmacf._balls.kernels import NearestBalls
+    from onbmacf._search.pairs import Opposing
+
+UNASKED = -2  # the label of a point that was not asked
+RAISED = -1  # the label of a point on which the model raised
 
 LabelOf = Callable[[Matrix, Rows], Rows]  # points, the factual of each -> labels
 Snap = Callable[[Matrix, Matrix, Matrix], Matrix]  # points, their factuals, their goals -> points with allowed values
@@ -25,11 +32,8 @@ class Map(NamedTuple):
     labels: Rows
     cover: BallCover
     share: Share
-
-    @property
-    def balls(self) -> Balls:
-        """The cover's balls as places."""
-        return Balls(self.Z[self.cover.centers], self.cover.radii, self.cover.labels)
+    balls: Balls  # of the cover, as places
+    ball_index: "NearestBalls | None" = None  # of the balls, where they are many
 
 
 class Features(NamedTuple):
@@ -56,6 +60,19 @@ class Pairs(NamedTuple):
     bound: Matrix
 
 
+class Asking(NamedTuple):
+    """How a stage asks about trial points of its lines."""
+
+    holds: Callable[[Matrix, Rows], Mask]  # points, lines -> which are accepted
+    ahead: Callable[[Matrix, Rows], None]  # the same points may be asked about soon
+    places: int  # points that may be asked together at the price of one question
+
+    def among(self, lines: Rows) -> "Asking":
+        """Return the same for some of the lines."""
+        holds, ahead = self.holds, self.ahead
+        return Asking(lambda p, own: holds(p, lines[own]), lambda p, own: ahead(p, lines[own]), self.places)
+
+
 class Asked(NamedTuple):
     """The factuals of a search, and how points are asked about."""
 
@@ -63,11 +80,15 @@ class Asked(NamedTuple):
     codes: Rows  # the label of each factual
     wanted: Mask  # factuals x classes: which labels to reach
     label_of: LabelOf
+    plain_label_of: LabelOf  # what the model says, whatever the rules and the probability
+    is_allowed: Callable[[Matrix, Rows], Mask]  # whether points keep the rules
     snap: Snap
     free_label_of: LabelOf | None  # the same without the rules; None where there are none
     free_snap: Snap
     free_place: Callable[[Matrix, Matrix], Matrix]
     reach: Reach
+    knows_centers: bool  # whether a fitted row is known to be acceptable if its label is
+    cost: int  # rows, and calls, that one question takes
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,15 +99,21 @@ class Problem:
     codes: Rows
     wanted: Mask  # factuals x classes: which labels to reach
     home: Rows  # the ball of each factual
-    pairs: Pairs
+    pairs: "Opposing"  # the balls that each factual is tried with
     balls: Balls
     features: Features
     options: Options
     n: int  # counterfactuals per factual
     rounds: Rows  # balls per factual to have tried after each round, nearest bound first; the last has no end
     label_of: LabelOf  # counted: what the budget does not allow has no label
-    afford: Callable[[Rows], Rows]  # per factual: how many of so many balls its budget allows
-    ask: LabelOf  # not counted: for the questions that the budget has set aside
+    ahead: Callable[[Matrix, Rows], None]  # points that may be asked about soon, and the factual of each
+    places: int  # points that may be asked together at the price of one question
+    afford: Callable[[Rows, int, int], Rows]  # how many per factual, what one costs, 1 part in so many -> how many
+    ask: LabelOf  # the same with what the budget has set aside for the end
+    ask_again: LabelOf  # counted, never from memory, whatever the rules
+    is_allowed: Callable[[Matrix, Rows], Mask]
+    knows_centers: bool
+    nearest_members: Callable[[Pairs], Matrix] | None  # with a budget: the nearest row of each pair's ball
     snap: Snap
     share: Share
     seen: Callable[[int], Matrix]  # the fitted values of a feature, encoded
@@ -104,6 +131,8 @@ class Found(NamedTuple):
     counterfactual: Matrix
     semifactual: Matrix  # the factual itself where there is none
     has_semifactual: Mask
+    again: Rows  # the label when the model was asked again, whatever the rules
+    margin: Matrix  # share of the way back to the factual on which the label holds; NaN where it was not asked
 
 
 class Outcome(NamedTuple):
@@ -118,8 +147,7 @@ class Strategy:
     """A way to solve a problem, and what it costs."""
 
     find: Callable[[Problem], "Outcome"]
-    reserve: Callable[[Options], int]  # questions per counterfactual that `find` asks uncounted
-    ball_share: int  # one part in so many of the budget is for balls, the rest for what follows
+    reserve: Callable[[Options], int]  # questions per counterfactual that are set aside for the end of `find`
     release: str  # what may be given up where the caller does not say
     ignores: tuple[str, ...]  # options that do nothing here
     is_readable: bool  # whether values are put on their readable grid before the model is asked

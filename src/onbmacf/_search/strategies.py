@@ -11,11 +11,12 @@ import numpy as np
 
 from onbmacf._base.arrays import Mask, Matrix, Rows
 from onbmacf._base.checks import check_choice
-from onbmacf._search.budget import Meter, last_checks
+from onbmacf._search.budget import Budget, Meter
+from onbmacf._search.memo import Memo
 from onbmacf._search.options import DEFAULTS, Options, check_options
-from onbmacf._search.pairs import opposing_pairs, rounds_of
+from onbmacf._search.pairs import nearest_members, opposing_pairs, rounds_of
 from onbmacf._search.paper import PAPER
-from onbmacf._search.problem import Asked, Features, Found, LabelOf, Map, Problem, Reach, Strategy
+from onbmacf._search.problem import Asked, Features, Found, Map, Problem, Reach, Strategy
 from onbmacf._search.refined import REFINED
 from onbmacf.errors import ParameterError
 
@@ -29,6 +30,7 @@ class Effort(NamedTuple):
     ran_out: Mask  # whether the budget ended it
     is_proven: Mask  # whether every allowed combination of values was asked about
     failed: Rows  # questions on which the model raised
+    left: Rows  # questions that the budget still allows
 
 
 def checked(options: Options) -> Options:
@@ -45,9 +47,10 @@ def search(fitted: Map, features: Features, options: Options, asked: Asked, n: i
 
     Nothing here sees pandas, the schema or the model. The answers do not depend on which factuals are asked together.
     """
-    strategy = STRATEGIES[options.strategy]
+    strategy, budget = STRATEGIES[options.strategy], Budget.of(options, asked.cost)
     home, balls, pairs = opposing_pairs(fitted, options, asked)
-    meter = _meter(strategy, options, asked, asked.label_of, n, len(features.starts))
+    meter, n_reserved = Meter(len(asked.z), budget), n * strategy.reserve(options)
+    memo = Memo(meter.counted(asked.label_of, n_reserved), len(asked.z), budget)
     problem = Problem(
         z=asked.z,
         codes=asked.codes,
@@ -58,34 +61,35 @@ def search(fitted: Map, features: Features, options: Options, asked: Asked, n: i
         features=features,
         options=options,
         n=n,
-        rounds=rounds_of(options.search, pairs),
-        label_of=meter.label_of,
+        rounds=rounds_of(options.search, pairs.sizes),
+        label_of=memo.label_of,
+        ahead=memo.ahead,
+        places=memo.places,
         afford=meter.afford,
-        ask=asked.label_of,
+        ask=meter.counted(asked.label_of),
+        ask_again=meter.counted(asked.plain_label_of),
+        is_allowed=asked.is_allowed,
+        knows_centers=asked.knows_centers,
+        nearest_members=partial(nearest_members, fitted, balls, features, asked.z) if budget.is_limited else None,
         snap=asked.snap,
         share=fitted.share,
         seen=cache(partial(_seen, fitted.Z, features)),
         reach=_within(asked.reach, meter),
     )
-    found, is_proven = strategy.find(_with_free(problem, asked))
+    found, is_proven = strategy.find(_with_free(problem, asked, budget))
     found = found._replace(ball=np.where(found.ball < len(fitted.cover), found.ball, -1))
     is_proven = is_proven & ~meter.ran_out & (meter.failed == 0)
-    return found, Effort(meter.asked, meter.ran_out, is_proven, meter.failed)
+    return found, Effort(meter.asked, meter.ran_out, is_proven, meter.failed, meter.left)
 
 
-def _meter(strategy: Strategy, options: Options, asked: Asked, label_of: LabelOf, n: int, n_features: int) -> Meter:
-    reserve = n * strategy.reserve(options) + last_checks(n)
-    per_ball = 1 + n_features  # the projection, then each feature put back once
-    return Meter(label_of, len(asked.z), options.max_model_rows, reserve, per_ball, strategy.ball_share)
-
-
-def _with_free(problem: Problem, asked: Asked) -> Problem:
+def _with_free(problem: Problem, asked: Asked, budget: Budget) -> Problem:
     """Add the same problem without its rules; with a budget there is none, for it would cost as much again."""
-    if asked.free_label_of is None or problem.options.max_model_rows is not None:
+    if asked.free_label_of is None or budget.is_limited:
         return problem
     features = problem.features._replace(constrain=asked.free_place, max_changes=None)
-    label_of, snap = asked.free_label_of, asked.free_snap
-    return replace(problem, free=replace(problem, features=features, label_of=label_of, ask=label_of, snap=snap))
+    memo = Memo(asked.free_label_of, len(asked.z), budget)
+    free = replace(problem, features=features, label_of=memo.label_of, ahead=memo.ahead, snap=asked.free_snap)
+    return replace(problem, free=free)
 
 
 def _within(reach: Reach, meter: Meter) -> Reach:
@@ -93,7 +97,7 @@ def _within(reach: Reach, meter: Meter) -> Reach:
 
     def points(factual: int, most: int) -> Matrix | None:
         every = reach(factual, most)
-        return every if every is not None and meter.allows(len(every)) else None
+        return every if every is not None and len(every) <= meter.left[factual] else None
 
     return points
 

@@ -5,16 +5,15 @@
 All points of all walks are rounded and asked in one question (decision 0007). Symbols: docs/glossary.md.
 """
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
 from onbmacf._base.arrays import Mask, Matrix, Rows
-from onbmacf._search.problem import LabelOf, Snap
+from onbmacf._search.problem import UNASKED, LabelOf, Problem, Snap
 
 EDGE = 1e-12  # rounding error forgiven to a point between two others
-WAY_BACK = 16  # parts into which the way to a refined counterfactual is cut
+WAY_BACK = 16  # parts into which the way from a counterfactual back to its factual is cut
 
 
 class Candidates(NamedTuple):
@@ -25,6 +24,15 @@ class Candidates(NamedTuple):
     goal: Matrix  # the projected centre after reducing changes
     share: Matrix  # where the boundary cuts the way from the factual to the goal
     relaxation: Rows  # position in Relaxation
+
+
+class LookedBack(NamedTuple):
+    """What lies between a point and its factual, one line per point."""
+
+    semifactual: Matrix  # the factual itself where there is none
+    has_semifactual: Mask
+    again: Rows  # the label of the point when it was asked again
+    margin: Matrix  # share of the way; NaN where it was not asked
 
 
 class Walked(NamedTuple):
@@ -77,33 +85,32 @@ def walk(
     return Walked(points[walks, hit], semifactual, has)
 
 
-def way_back(z: Matrix, labels: Rows, factual: Rows, point: Matrix, label_of: LabelOf, snap: Snap) -> Walked:
-    """Look at the way from the factual to each point: the semifactual is the last place of the factual's label."""
-    n_stops = WAY_BACK - 1
-    shares = np.arange(1, WAY_BACK) / WAY_BACK
-    line = np.repeat(np.arange(len(point)), n_stops)
-    start, goal = z[factual[line]], point[line]
-    places = snap(start + np.tile(shares, len(point))[:, np.newaxis] * (goal - start), start, goal)
-    same = label_of(places, factual[line]) == labels[factual[line]]
-    same &= (places != start).any(axis=1) & _lies_between(start, places, goal)
-    same = same.reshape(len(point), n_stops)
-    last = n_stops - 1 - _first(same[:, ::-1])
-    has = same.any(axis=1)
-    found = places.reshape(len(point), n_stops, z.shape[1])[np.arange(len(point)), last]
-    return Walked(point, np.where(has[:, np.newaxis], found, z[factual]), has)
+def look_back(problem: Problem, factual: Rows, point: Matrix, label: Rows) -> LookedBack:
+    """Ask the model again about each point, and about the way from there back to the factual.
 
-
-def margins(start: Matrix, point: Matrix, holds: Callable[[Matrix, Rows], Mask]) -> Matrix:
-    """Return the share of the way back to the factual that each point can go before its label is lost.
-
-    Looked at in sixteenths of the way; holds(points, lines) says where the label is still there.
+    The semifactual is the place nearest to the point that has the factual's label and keeps the rules. The margin is
+    the share of the way on which the point's label holds without a gap.
     """
-    shares = 1.0 - np.arange(1, WAY_BACK) / WAY_BACK
-    line = np.repeat(np.arange(len(point)), len(shares))
-    places = start[line] + np.tile(shares, len(point))[:, np.newaxis] * (point[line] - start[line])
-    kept = holds(places, line).reshape(len(point), len(shares))
-    lost = np.where(kept.all(axis=1), len(shares), (~kept).argmax(axis=1))
-    return lost / WAY_BACK
+    shares = np.arange(WAY_BACK, 0, -1) / WAY_BACK  # the point first: a budget may end on the way
+    line = np.repeat(np.arange(len(point)), WAY_BACK)
+    start, goal = problem.z[factual[line]], point[line]
+    places = problem.snap(between(start, goal, np.tile(shares, len(point))), start, goal)
+    places[::WAY_BACK] = point
+    said = problem.ask_again(places, factual[line])
+    same = (said == problem.codes[factual[line]]) & (places != start).any(axis=1) & _lies_between(start, places, goal)
+    same[same] = problem.is_allowed(places[same], factual[line[same]])
+    said, same = said.reshape(-1, WAY_BACK), same.reshape(-1, WAY_BACK)
+    has, first = same.any(axis=1), np.arange(0, len(line), WAY_BACK) + same.argmax(axis=1)
+    semifactual = np.where(has[:, np.newaxis], places[first], problem.z[factual])
+    return LookedBack(semifactual, has, said[:, 0], _margins(said[:, 1:], label))
+
+
+def _margins(said: Rows, label: Rows) -> Matrix:
+    """Return the share of the way on which the label holds, from what was said from the point on; NaN if unasked."""
+    is_lost = said != label[:, np.newaxis]
+    n_kept = np.where(is_lost.any(axis=1), is_lost.argmax(axis=1), said.shape[1])
+    ends = said[np.arange(len(said)), np.minimum(n_kept, said.shape[1] - 1)]
+    return np.where(ends == UNASKED, np.nan, n_kept / WAY_BACK)
 
 
 def _lies_between(start: Matrix, points: Matrix, goal: Matrix) -> Mask:

@@ -41,8 +41,8 @@ def changes_by_feature(answers: Explanations, schema: Schema | None = None) -> p
     >>> changes = audit.changes_by_feature(answers, schema)
     >>> changes[["feature", "count", "share", "down", "median_size"]].head(2).round(2)
        feature  count  share  down  median_size
-    0  tobacco     19   0.90   1.0         5.77
-    1      ldl      3   0.14   1.0         6.44
+    0  tobacco     19   0.90   1.0         5.37
+    1      ldl      3   0.14   1.0         6.43
 
     """
     features = _features(answers, schema)
@@ -166,8 +166,8 @@ def semifactual_distances(answers: Explanations) -> pd.DataFrame:
     --------
     >>> audit.semifactual_distances(answers).head(2).round(3)
        distance  semifactual_distance  share_of_way
-    0     0.250                 0.234         0.937
-    3     0.126                 0.118         0.936
+    0     0.248                 0.232         0.938
+    3     0.125                 0.118         0.939
 
     """
     batch = answers.batch

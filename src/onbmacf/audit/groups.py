@@ -132,7 +132,7 @@ def burden(
     >>> groups[groups["measure"] == "distance"].round(2)
         measure    group  n_rows  estimate   low  high
     4  distance   Absent       7      0.25  0.12  0.42
-    5  distance  Present      14      0.21  0.15  0.27
+    5  distance  Present      14      0.20  0.14  0.27
 
     """
     groups = _groups(answers, by)

@@ -35,7 +35,7 @@ def before_after(counterfactual: Any, ax: Any = None) -> Any:
     --------
     >>> ax = plots.before_after(answers[0].counterfactuals[0])
     >>> [text.get_text() for text in ax.texts]
-    ['12', '4.2']
+    ['12', '4.27']
 
     """
     names = list(counterfactual.changed)

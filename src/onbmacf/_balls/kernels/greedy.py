@@ -15,10 +15,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onbmacf._balls.kernels.grid import Grid, bracket, to_grid
-from onbmacf._balls.kernels.leaves import GONE, LEAF, Leaves, box_sums, build_leaves, count_within, leaf_sums
+from onbmacf._balls.kernels.leaves import (
+    GONE,
+    LEAF,
+    Leaves,
+    box_gaps,
+    box_sums,
+    build_leaves,
+    count_within,
+    leaf_sums,
+    rows_to_box,
+)
 from onbmacf._balls.kernels.sums import exact_sum, to_limits
 from onbmacf._base.executor import run_all, shares
-from onbmacf._base.jit import kernel, map_chunks
+from onbmacf._base.jit import kernel, map_chunks, part
 
 CHUNK = 4  # leaves per task
 TURNS = 2000  # steps of the heap per call, so that Ctrl-C is noticed between calls
@@ -42,8 +52,9 @@ def greedy_cover_fast(
     owner, centers = np.full(len(Z), -1), np.empty(len(Z), np.intp)
     size, balls, left, goal = len(Z), 0, len(Z), len(Z) // 2
     while left > 0:
+        boxes, sums = np.empty((2, len(leaves.rows)), np.int16), np.empty(LEAF, np.int16)
         size, balls, left = _advance(
-            grid, limits, leaves, competitors == "all", heap, size, owner, centers, balls, goal
+            grid, limits, leaves, competitors == "all", heap, size, owner, centers, balls, left, goal, boxes, sums
         )
         if 0 < left <= goal:
             leaves, goal = build_leaves(grid, np.flatnonzero(owner < 0)), left // 2
@@ -80,65 +91,65 @@ def _bound_of(grid: Grid, limits: NDArray[np.float64], leaves: Leaves, span: sli
     return gains[rows[rows >= 0]]
 
 
-@kernel
 def _bound(grid: Grid, limits: Any, leaves: Leaves, start: int, stop: int, gains: Any) -> None:
     """Line 10 for the rows of leaves `start` to `stop`, from the grid alone: at least as many as the ball covers."""
-    near, far = np.empty(len(leaves.rows), np.int16), np.empty(len(leaves.rows), np.int16)
-    sums, metric = np.empty(LEAF, np.int16), grid.ruler.metric
+    lines = np.empty((4, LEAF), np.int16)
     for own in range(start, stop):
-        for row in leaves.rows[own, : leaves.live[own]]:
-            maybe = bracket(limits[row], grid.ruler)[1]
-            box_sums(grid.points[row], leaves, metric, near, far)
-            for leaf in range(len(near)):
-                if near[leaf] > maybe:
-                    continue
-                if far[leaf] <= maybe:
-                    gains[row] += leaves.live[leaf]
-                elif leaf_sums(grid.points[row], leaves, leaf, metric, sums) <= maybe:
-                    gains[row] += count_within(sums, maybe)
+        _bound_of_leaf(grid, limits, leaves, own, box_gaps(leaves, own, grid.ruler.metric), lines, gains)
 
 
 @kernel
-def _count(grid: Grid, limit: Any, leaves: Leaves, row: int, near: Any, far: Any, sums: Any) -> Any:
-    """Line 10: the size of P, the uncovered rows within the limit of `row`."""
-    gain, z, metric = 0, grid.Z[row], grid.ruler.metric
+def _bound_of_leaf(grid: Grid, limits: Any, leaves: Leaves, own: int, between: Any, lines: Any, gains: Any) -> None:
+    """Line 10 for the rows of one leaf; `between` says how near its box is to every box, `lines` is room to work in."""
+    near, far, sums, maybe = lines[0], lines[1], lines[2], lines[3]
+    metric, count, widest = grid.ruler.metric, leaves.live[own], np.int16(-1)
+    for at in range(count):
+        maybe[at] = bracket(limits[leaves.rows[own, at]], grid.ruler)[1]
+        widest = max(widest, maybe[at])
+    for leaf in range(len(between)):
+        if between[leaf] > widest:
+            continue
+        rows_to_box(leaves, own, leaf, metric, near, far)
+        for at in range(count):
+            row = leaves.rows[own, at]
+            if far[at] <= maybe[at]:
+                gains[row] += leaves.live[leaf]
+            elif near[at] <= maybe[at] and leaf_sums(grid.points[row], leaves, leaf, metric, sums) <= maybe[at]:
+                gains[row] += count_within(sums, maybe[at])
+
+
+@part
+def _gain(
+    grid: Grid, limit: Any, leaves: Leaves, row: int, near: Any, far: Any, sums: Any, owner: Any, ball: int
+) -> Any:
+    """Line 10: the size of P, the uncovered rows within the limit of `row`; lines 17-18: give them to `ball`, if any.
+
+    `near` and `far` hold what `box_sums` says of the row. Counting and giving are one function: it is compiled once.
+    """
+    gain, metric, counts = 0, grid.ruler.metric, ball < 0
     sure, maybe = bracket(limit, grid.ruler)
-    box_sums(grid.points[row], leaves, metric, near, far)
     for leaf in range(len(near)):
         if near[leaf] > maybe or leaves.live[leaf] == 0:
             continue
-        certain = sure if grid.tame[row] and leaves.tame[leaf] else np.int16(-1)
+        certain = sure if counts and grid.tame[row] and leaves.tame[leaf] else np.int16(-1)
         if far[leaf] <= certain:
             gain += leaves.live[leaf]
         elif leaf_sums(grid.points[row], leaves, leaf, metric, sums) <= maybe:
             inside = count_within(sums, certain)
             gain += inside
-            if inside < count_within(sums, maybe):
-                for at in range(LEAF):
-                    if certain < sums[at] <= maybe:
-                        gain += exact_sum(z, grid.Z[leaves.rows[leaf, at]], metric) <= limit
-    return gain
-
-
-@kernel
-def _take(grid: Grid, limit: Any, leaves: Leaves, row: int, near: Any, sums: Any, owner: Any, ball: int) -> Any:
-    """Lines 17-18: give the uncovered rows within the limit of `row` to `ball`; return how many."""
-    gain, metric = 0, grid.ruler.metric
-    maybe = bracket(limit, grid.ruler)[1]
-    for leaf in range(len(near)):
-        if near[leaf] > maybe or leaf_sums(grid.points[row], leaves, leaf, metric, sums) > maybe:
-            continue
-        for at in range(LEAF):
-            if sums[at] <= maybe:
+            if inside == count_within(sums, maybe):
+                continue
+            for at in range(LEAF):
                 other = leaves.rows[leaf, at]
-                if exact_sum(grid.Z[row], grid.Z[other], metric) <= limit:
-                    owner[other], leaves.gone[leaf, at] = ball, GONE
-                    leaves.live[leaf] -= 1
+                if certain < sums[at] <= maybe and exact_sum(grid.Z[row], grid.Z[other], metric) <= limit:
                     gain += 1
+                    if not counts:
+                        owner[other], leaves.gone[leaf, at] = ball, GONE
+                        leaves.live[leaf] -= 1
     return gain
 
 
-@kernel
+@part
 def _sift(heap: Any, size: int) -> None:
     """Move the top of the heap down to its place."""
     at, key = 0, heap[0]
@@ -164,26 +175,29 @@ def _advance(
     owner: Any,
     centers: Any,
     balls: int,
+    left: int,
     goal: int,
+    boxes: Any,
+    sums: Any,
 ) -> Any:
     """Lines 6-19 for TURNS steps of the heap, or until at most `goal` rows are uncovered.
 
     Line 11 requires strictly more, so a tie goes to the lower row number, which has the lower key.
     """
-    near, far = np.empty(len(leaves.rows), np.int16), np.empty(len(leaves.rows), np.int16)
-    sums, total, left = np.empty(LEAF, np.int16), len(limits), leaves.live.sum()
+    near, far, total = boxes[0], boxes[1], len(limits)
     for _ in range(TURNS):
         if left <= goal:  # line 6
             break
         row, gain = heap[0] % total, 0
         if all_compete or owner[row] < 0:  # line 8
-            gain = _count(grid, limits[row], leaves, row, near, far, sums)  # lines 9-10
+            box_sums(grid.points[row], leaves, grid.ruler.metric, near, far)
+            gain = _gain(grid, limits[row], leaves, row, near, far, sums, owner, -1)  # lines 9-10
         heap[0] = (total - gain) * total + row
         if gain == 0:  # covered, or nothing left to gain
             size -= 1
             heap[0] = heap[size]
         elif (size < 2 or heap[0] < heap[1]) and (size < 3 or heap[0] < heap[2]):  # line 11
-            if _take(grid, limits[row], leaves, row, near, sums, owner, balls) != gain:
+            if _gain(grid, limits[row], leaves, row, near, far, sums, owner, balls) != gain:
                 raise RuntimeError("A ball covered other rows than were counted: the bracket of the grid is wrong.")
             centers[balls], left = row, left - gain
             balls += 1

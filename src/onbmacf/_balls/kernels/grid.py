@@ -37,7 +37,7 @@ class Ruler(NamedTuple):
     step: float  # the length of one grid step
     error: float  # in steps: how far the coarse distance of two tame rows can be from their true distance
     columns: int
-    metric: int
+    metric: int | None  # see code_of
 
 
 class Grid(NamedTuple):
@@ -51,7 +51,7 @@ class Grid(NamedTuple):
 
 def to_grid(Z: NDArray[np.float64], metric: str) -> Grid:
     """Place the rows on the finest grid whose coarse sums stay within TOP."""
-    Z, code = np.require(Z, np.float64, ["C", "W"]), _code(metric)
+    Z, code = np.require(Z, np.float64, ["C", "W"]), code_of(metric)
     points, tame, worst = np.empty(Z.shape, np.int16), np.ones(len(Z), bool), np.zeros(Z.shape[1])
     with np.errstate(over="ignore", invalid="ignore"):
         low, high = _windows(Z, code)
@@ -69,17 +69,21 @@ def to_grid(Z: NDArray[np.float64], metric: str) -> Grid:
 def grid_window(Z: NDArray[np.float64], metric: str) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
     """Return where the grid of these rows starts and ends in each column, and its step."""
     with np.errstate(over="ignore", invalid="ignore"):
-        low, high = _windows(Z, _code(metric))
-        return low, high, _step(high - low, _code(metric))
+        low, high = _windows(Z, code_of(metric))
+        return low, high, _step(high - low, code_of(metric))
 
 
-def _code(metric: str) -> int:
+def code_of(metric: str) -> int | None:
+    """Return the number by which the kernels know a metric; None for the Manhattan one.
+
+    None is a type of its own, so kernels are compiled for this metric alone: the code of the others is left out.
+    """
     code = METRICS[metric].kernel
     assert code is not None, f"no kernel for {metric}"
-    return code
+    return None if code == MANHATTAN else code
 
 
-def _windows(Z: NDArray[np.float64], metric: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _windows(Z: NDArray[np.float64], metric: int | None) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return each column's window: its range, or most of it where extreme outliers stretch the range."""
     lowest, highest = Z.min(axis=0), Z.max(axis=0)
     low, high = lowest, highest
@@ -94,14 +98,14 @@ def _windows(Z: NDArray[np.float64], metric: int) -> tuple[NDArray[np.float64], 
     return low, high
 
 
-def _length(gaps: NDArray[np.float64], metric: int) -> float:
+def _length(gaps: NDArray[np.float64], metric: int | None) -> float:
     """Return the distance that these gaps, one per column, add up to."""
-    if metric == MANHATTAN:
+    if metric is None:
         return float(gaps.sum())
     return float(np.sqrt((gaps**2).sum()) if metric == EUCLIDEAN else gaps.max())
 
 
-def _step(widths: NDArray[np.float64], metric: int) -> float:
+def _step(widths: NDArray[np.float64], metric: int | None) -> float:
     """Return the smallest step that keeps coarse sums within TOP; a step below 1 is made one over a whole number.
 
     The values 0 and 1 of binary columns then lie on the grid and add no error.
@@ -125,9 +129,9 @@ def bracket(limit: Any, ruler: Ruler) -> Any:
 
 
 @inlined
-def plus(total: Any, gap: Any, metric: int) -> Any:
+def plus(total: Any, gap: Any, metric: int | None) -> Any:
     """Return a coarse sum with one column's gap added."""
-    if metric == MANHATTAN:
+    if metric is None:
         return np.int16(total + gap)
     if metric == EUCLIDEAN:
         return np.int16(total + ((np.int32(gap) * np.int32(gap)) >> 16))

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onbmacf._balls.kernels.grid import TOP, Grid, plus
+from onbmacf._balls.metrics import CHEBYSHEV, EUCLIDEAN
 from onbmacf._base.jit import inlined
 
 LEAF = 128  # rows in a leaf
@@ -34,7 +35,7 @@ class Leaves(NamedTuple):
 
 def build_leaves(grid: Grid, rows: NDArray[np.int64]) -> Leaves:
     """Put the rows into leaves, halving the widest side of a box until its rows fit into one leaf."""
-    order = _kd_order(grid.points, rows)
+    order = kd_order(grid.points, rows)
     count = -(-len(order) // LEAF)
     places = np.full(count * LEAF, -1)
     places[: len(order)] = order
@@ -52,7 +53,7 @@ def build_leaves(grid: Grid, rows: NDArray[np.int64]) -> Leaves:
     )
 
 
-def _kd_order(points: NDArray[np.int16], rows: NDArray[np.int64]) -> NDArray[np.int64]:
+def kd_order(points: NDArray[np.int16], rows: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the rows reordered so that each run of LEAF rows is a leaf."""
     order, spans = rows.copy(), [(0, len(rows))]
     while spans:
@@ -79,10 +80,10 @@ def join_leaves(forest: list[Leaves]) -> Leaves:
 
 
 @inlined
-def box_sums(point: Any, leaves: Leaves, metric: int, near: Any, far: Any) -> None:
+def box_sums(point: Any, leaves: Leaves, metric: int | None, near: Any, far: Any) -> None:
     """Write the coarse sums from `point` to the nearest and the farthest corner of every box."""
-    near[:] = 0
-    far[:] = 0
+    for leaf in range(len(near)):
+        near[leaf], far[leaf] = 0, 0
     for column in range(len(point)):
         here, lows, highs = point[column], leaves.low[column], leaves.high[column]
         for leaf in range(len(near)):
@@ -91,8 +92,36 @@ def box_sums(point: Any, leaves: Leaves, metric: int, near: Any, far: Any) -> No
             far[leaf] = plus(far[leaf], max(np.int16(-below), np.int16(-above)), metric)
 
 
+def box_gaps(leaves: Leaves, own: int, metric: int | None) -> NDArray[np.int16]:
+    """Return the coarse sums between the box of leaf `own` and every box: no two rows of theirs are nearer."""
+    low, high = leaves.low[:, own, np.newaxis], leaves.high[:, own, np.newaxis]
+    gaps = np.maximum(np.maximum(leaves.low - high, low - leaves.high), np.int16(0))
+    if metric == CHEBYSHEV:
+        return gaps.max(axis=0)
+    if metric == EUCLIDEAN:
+        gaps = ((gaps.astype(np.int32) ** 2) >> 16).astype(np.int16)
+    return gaps.sum(axis=0, dtype=np.int16)
+
+
 @inlined
-def leaf_sums(point: Any, leaves: Leaves, leaf: int, metric: int, sums: Any) -> Any:
+def rows_to_box(leaves: Leaves, own: int, leaf: int, metric: int | None, near: Any, far: Any) -> None:
+    """Write the coarse sums from every row of leaf `own` to the nearest and the farthest corner of the box of `leaf`.
+
+    Rows of a leaf are compared with another leaf together, as long as that one is near the processor.
+    """
+    points = leaves.points[own]
+    for at in range(LEAF):
+        near[at], far[at] = 0, 0
+    for column in range(len(points)):
+        low, high = leaves.low[column, leaf], leaves.high[column, leaf]
+        for at in range(LEAF):
+            below, above = np.int16(low - points[column, at]), np.int16(points[column, at] - high)
+            near[at] = plus(near[at], max(below, above, np.int16(0)), metric)
+            far[at] = plus(far[at], max(np.int16(-below), np.int16(-above)), metric)
+
+
+@inlined
+def leaf_sums(point: Any, leaves: Leaves, leaf: int, metric: int | None, sums: Any) -> Any:
     """Write the coarse sums from `point` to the rows of one leaf; return the smallest."""
     points, gone = leaves.points[leaf], leaves.gone[leaf]
     for at in range(LEAF):

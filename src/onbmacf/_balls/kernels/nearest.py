@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from onbmacf._balls.kernels.grid import SLACK, TOP, Grid, Ruler, bracket, grid_window, to_grid
 from onbmacf._balls.kernels.leaves import LEAF, Leaves, box_sums, build_leaves, leaf_sums
 from onbmacf._balls.kernels.sums import exact_sum
-from onbmacf._base.jit import kernel, map_chunks
+from onbmacf._base.jit import kernel, map_chunks, part
 
 CHUNK = 64  # points per task
 
@@ -52,12 +52,14 @@ def _nearest_rows(grid: Grid, leaves: Leaves, points: Any, coarse: Any, start: i
         _nearest_of(grid, leaves, points[line], coarse[line], near, sums, totals, found[line])
 
 
-@kernel
+@part
 def _nearest_of(grid: Grid, leaves: Leaves, z: Any, point: Any, near: Any, sums: Any, totals: Any, rows: Any) -> None:
     """Keep the smallest sums so far in order; skip boxes and rows that cannot be below the last one."""
     totals[:] = np.inf
     maybe, last = np.int16(TOP), len(totals) - 1
-    closest = near.argmin()
+    closest = 0
+    for leaf in range(len(near)):
+        closest = leaf if near[leaf] < near[closest] else closest
     for turn in range(-1, len(near)):
         leaf = closest if turn < 0 else turn
         if near[leaf] > maybe or turn == closest:
@@ -74,7 +76,7 @@ def _nearest_of(grid: Grid, leaves: Leaves, z: Any, point: Any, near: Any, sums:
                 maybe = bracket(totals[last], grid.ruler)[1]
 
 
-@kernel
+@part
 def _insert(totals: Any, rows: Any, total: float, row: int) -> None:
     """Insert a sum and its row in order, dropping the last."""
     at = len(totals) - 1

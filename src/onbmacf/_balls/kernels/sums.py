@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from onbmacf._balls.metrics import EUCLIDEAN, MANHATTAN, METRICS
+from onbmacf._balls.metrics import EUCLIDEAN, METRICS
 from onbmacf._base.jit import inlined
 
 
@@ -41,15 +41,17 @@ def to_distances(sums: NDArray[np.float64], metric: str) -> NDArray[np.float64]:
 
 
 @inlined
-def exact_sum(left: Any, right: Any, metric: int) -> Any:
+def with_gap(total: Any, gap: Any, metric: int | None) -> Any:
+    """Return a sum with one column's gap added."""
+    if metric is None:
+        return total + gap
+    return total + gap * gap if metric == EUCLIDEAN else max(total, gap)
+
+
+@inlined
+def exact_sum(left: Any, right: Any, metric: int | None) -> Any:
     """Return the sum between two rows, columns left to right."""
     total = 0.0
     for column in range(len(left)):
-        gap = abs(left[column] - right[column])
-        if metric == MANHATTAN:
-            total += gap
-        elif metric == EUCLIDEAN:
-            total += gap * gap
-        else:
-            total = max(total, gap)
+        total = with_gap(total, abs(left[column] - right[column]), metric)
     return total

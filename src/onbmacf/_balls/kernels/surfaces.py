@@ -1,0 +1,180 @@
+"""The balls whose surfaces are nearest to new points, without looking at all balls: the order is that of a full list.
+
+    Balls  ->  NearestBalls  ->  the k balls of wanted labels with the smallest bounds, per point
+
+A ball's bound is `share * (distance - radius - base)`. Balls lie in leaves of one label each, with a box around their
+centres and the largest of their radii. Sums, roots and differences are rounded in one direction only, so the bound of
+a box is never above the bound of a ball in it, to the last bit, and no leaf is skipped that holds one of the k.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onbmacf._balls.geometry import Balls
+from onbmacf._balls.kernels.grid import code_of, to_grid
+from onbmacf._balls.kernels.leaves import LEAF, kd_order
+from onbmacf._balls.kernels.sums import with_gap
+from onbmacf._balls.metrics import EUCLIDEAN
+from onbmacf._base.jit import inlined, kernel, map_chunks, part
+
+CHUNK = 16  # points per task
+
+
+class BallLeaves(NamedTuple):
+    """Leaves of balls as parallel arrays."""
+
+    balls: NDArray[np.int64]  # (leaves, LEAF): positions in the cover, -1 in empty places
+    points: NDArray[np.float64]  # (leaves, columns, LEAF): centres
+    radii: NDArray[np.float64]  # (leaves, LEAF): minus infinity in empty places
+    widest: NDArray[np.float64]  # per leaf: its largest radius
+    labels: NDArray[np.int64]  # per leaf
+    low: NDArray[np.float64]  # (columns, leaves): the box around the centres
+    high: NDArray[np.float64]
+    metric: int | None  # see code_of
+
+
+class Query(NamedTuple):
+    """Points and what is asked about them, one line each."""
+
+    z: NDArray[np.float64]
+    wanted: NDArray[np.bool_]  # points x labels
+    base: NDArray[np.float64]
+    share: float
+
+
+class NearestBalls:
+    """An index of a cover's balls."""
+
+    def __init__(self, balls: Balls, metric: str) -> None:
+        order = _leaf_order(balls)
+        count = len(order) // LEAF
+        filled = np.maximum.accumulate(np.where(order < 0, -1, np.arange(len(order))))
+        points = np.ascontiguousarray(balls.points[order[filled]].reshape(count, LEAF, -1).transpose(0, 2, 1))
+        radii = np.where(order < 0, -np.inf, balls.radii[order[filled]]).reshape(count, LEAF)
+        self._n_labels = int(balls.labels.max()) + 1
+        self._leaves = BallLeaves(
+            balls=order.reshape(count, LEAF),
+            points=points,
+            radii=radii,
+            widest=radii.max(axis=1),
+            labels=balls.labels[order[::LEAF]].astype(np.int64),
+            low=np.ascontiguousarray(points.min(axis=2).T),
+            high=np.ascontiguousarray(points.max(axis=2).T),
+            metric=code_of(metric),
+        )
+
+    def home(self, z: NDArray[np.float64], threads: int | None = None) -> NDArray[np.intp]:
+        """Return the ball with the nearest surface of each point, ties to the ball chosen first."""
+        every = np.ones((len(z), self._n_labels), dtype=bool)
+        return self._smallest(Query(np.ascontiguousarray(z), every, np.zeros(len(z)), 1.0), 1, threads)[0][:, 0]
+
+    def nearest(
+        self,
+        z: NDArray[np.float64],
+        wanted: NDArray[np.bool_],
+        base: NDArray[np.float64],
+        k: int,
+        threads: int | None = None,
+    ) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+        """Return k balls of wanted labels per point, those of the smallest bounds, and the bounds, in no order.
+
+        The bound is half of what the surface distance exceeds `base` by; ties go to the ball chosen first. Where
+        there are fewer balls, -1 and infinity stand for the others.
+        """
+        allowed = np.zeros((len(z), max(self._n_labels, wanted.shape[1])), dtype=bool)
+        allowed[:, : wanted.shape[1]] = wanted  # a row taken into the map may have a label unseen in fit
+        return self._smallest(Query(np.ascontiguousarray(z), allowed, base, 0.5), k, threads)
+
+    def _smallest(self, query: Query, k: int, threads: int | None) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+        found, bounds = np.full((len(query.z), k), -1, dtype=np.int64), np.full((len(query.z), k), np.inf)
+
+        def work(start: int, stop: int) -> None:
+            near = np.empty((stop - start, len(self._leaves.labels)))
+            _bound_leaves(self._leaves, query, start, stop, near)
+            order = np.argsort(near, axis=1, kind="stable")
+            _scan_leaves(self._leaves, query, start, stop, near, order, found, bounds)
+
+        map_chunks(work, len(query.z), CHUNK, threads)
+        return found, bounds
+
+
+def _leaf_order(balls: Balls) -> NDArray[np.int64]:
+    """Return the balls so that each run of LEAF places is a leaf of one label; -1 in places that stay empty.
+
+    A leaf holds balls that are near to each other and of similar radius: the radius is one more side of its box.
+    """
+    grid = to_grid(np.column_stack([balls.points, balls.radii]), "manhattan")
+    parts = []
+    for label in np.unique(balls.labels):
+        rows = kd_order(grid.points, np.flatnonzero(balls.labels == label))
+        parts += [rows, np.full(-len(rows) % LEAF, -1)]
+    return np.concatenate(parts)
+
+
+@inlined
+def _bound(total: Any, radius: Any, base: Any, share: Any, metric: int | None) -> Any:
+    """Return the bound that belongs to a sum and a radius."""
+    return ((np.sqrt(total) if metric == EUCLIDEAN else total) - radius - base) * share
+
+
+@kernel
+def _bound_leaves(leaves: BallLeaves, query: Query, start: int, stop: int, near: Any) -> None:
+    """Write what no ball of a leaf is below, per point and leaf; infinity where its label is not wanted."""
+    near[:] = 0.0
+    for line in range(start, stop):
+        here, z = near[line - start], query.z[line]
+        for column in range(len(z)):
+            value, low, high = z[column], leaves.low[column], leaves.high[column]
+            for leaf in range(len(here)):
+                gap = max(low[leaf] - value, value - high[leaf], 0.0)
+                here[leaf] = with_gap(here[leaf], gap, leaves.metric)
+        for leaf in range(len(here)):
+            bound = _bound(here[leaf], leaves.widest[leaf], query.base[line], query.share, leaves.metric)
+            here[leaf] = bound if query.wanted[line, leaves.labels[leaf]] else np.inf
+
+
+@kernel
+def _scan_leaves(
+    leaves: BallLeaves, query: Query, start: int, stop: int, near: Any, order: Any, found: Any, bounds: Any
+) -> None:
+    """Keep the smallest bounds so far in a heap, the largest on top; stop at the first leaf that is beyond it."""
+    totals = np.empty(LEAF)
+    for line in range(start, stop):
+        z, top, balls = query.z[line], bounds[line], found[line]
+        for leaf in order[line - start]:
+            if near[line - start, leaf] > top[0] or near[line - start, leaf] == np.inf:
+                break
+            totals[:] = 0.0
+            for column in range(len(z)):
+                points = leaves.points[leaf, column]
+                for at in range(LEAF):
+                    totals[at] = with_gap(totals[at], abs(z[column] - points[at]), leaves.metric)
+            for at in range(LEAF):
+                bound = _bound(totals[at], leaves.radii[leaf, at], query.base[line], query.share, leaves.metric)
+                ball = leaves.balls[leaf, at]
+                if bound < top[0] or (bound == top[0] and ball < balls[0]):
+                    _replace_top(top, balls, bound, ball)
+
+
+@part
+def _replace_top(bounds: Any, balls: Any, bound: float, ball: int) -> None:
+    """Put a bound and its ball in the place of the largest, and move it down to where it belongs."""
+    at, size = 0, len(bounds)
+    while 2 * at + 1 < size:
+        most = 2 * at + 1
+        if most + 1 < size and _is_after(bounds[most + 1], balls[most + 1], bounds[most], balls[most]):
+            most += 1
+        if not _is_after(bounds[most], balls[most], bound, ball):
+            break
+        bounds[at], balls[at] = bounds[most], balls[most]
+        at = most
+    bounds[at], balls[at] = bound, ball
+
+
+@inlined
+def _is_after(bound: Any, ball: Any, other: Any, other_ball: Any) -> Any:
+    return bound > other or (bound == other and ball > other_ball)

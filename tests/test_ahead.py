@@ -1,0 +1,277 @@
+"""Asking ahead: the answers of one question after the other, in a few calls; the size of calls; limits."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from onbmacf import ONBMACF, Rule, Rules, Schema
+from onbmacf._rows.form import TableForm
+from onbmacf._rows.model import BlackBox
+from onbmacf._search.budget import Budget, Meter
+from onbmacf._search.halving import NOT_ASKED, Bracket, halved
+from onbmacf._search.memo import Memo
+from onbmacf._search.problem import UNASKED, Asking, Features
+from onbmacf._search.reduce import cut_changes
+from onbmacf._search.tighten import Segment, shrink_features, shrink_segment
+from onbmacf._search.undo import undo_changes
+from onbmacf.datasets import load_heart
+
+
+class Counting:
+    """A model that counts what it is given."""
+
+    def __init__(self, model):
+        self.model, self.classes_, self.sizes = model, model.classes_, []
+
+    def predict(self, rows):
+        self.sizes.append(len(rows))
+        return self.model.predict(rows)
+
+    def predict_proba(self, rows):
+        self.sizes.append(len(rows))
+        return self.model.predict_proba(rows)
+
+
+@pytest.fixture(scope="module")
+def table(heart):
+    return heart.assign(famhist=(heart["famhist"] == "Present").astype(int))
+
+
+@pytest.fixture(scope="module", params=["linear", "forest"])
+def model(request, table):
+    kind = LogisticRegression() if request.param == "linear" else RandomForestClassifier(30, random_state=0)
+    return Counting(make_pipeline(StandardScaler(), kind).fit(table, load_heart()[1]))
+
+
+@pytest.fixture(scope="module")
+def fitted(table, model):
+    return ONBMACF().fit(table, model, schema=Schema.infer(table, immutable=["age"]))
+
+
+def one_after_the_other(start, point, low, high, trial, accepts):
+    """Halve a single line, one question at a time: what `halved` must agree with."""
+    while high - low > 1:
+        middle = 0 if low == NOT_ASKED else (low + high) // 2
+        moved = trial(middle)
+        if np.array_equal(moved, start):
+            low = middle
+        elif np.array_equal(moved, point) or accepts(moved):
+            high, point = middle, moved
+        else:
+            low = middle
+    return point
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.integers(0, 10_000), st.sampled_from([0, 3, 10, 40, 200, 10_000]), st.booleans())
+def test_halving_ahead_is_halving_in_turn(seed, places, from_zero):
+    rng = np.random.default_rng(seed)
+    n_lines = int(rng.integers(1, 8))
+    high = rng.integers(1, 40, n_lines)
+    holds = rng.random((n_lines, 41)) < 0.5  # no order in what is accepted
+    start, point = np.zeros((n_lines, 1)), high[:, np.newaxis].astype(float)
+    low = np.full(n_lines, NOT_ASKED if from_zero else 0)
+
+    def trial(lines, step):
+        return (step[:, np.newaxis] // 2 * 2.0) + (step == high[lines])[:, np.newaxis] * (step % 2)[:, np.newaxis]
+
+    def accepts(points, lines):
+        return holds[lines, points[:, 0].astype(int)]
+
+    found = halved(start, Bracket(low, high, point), trial, accepts, places).best
+    for line in range(n_lines):
+        own = lambda step, line=line: trial(np.array([line]), np.array([step]))[0]  # noqa: E731
+        said = lambda moved, line=line: holds[line, int(moved[0])]  # noqa: E731
+        expected = one_after_the_other(start[line], point[line], low[line], high[line], own, said)
+        assert found[line].tolist() == expected.tolist()
+
+
+def stages(start, goal, features, asking):
+    """Return the points after each stage that asks about lines of its own."""
+    snap = lambda points, z, goals: points.round(2)  # noqa: E731
+    cut = cut_changes(start, goal, features, asking, np.arange(len(goal)) % 2 == 0)
+    less = undo_changes(start, cut, features, asking)
+    way = shrink_segment(start, Segment.of(less, 8), asking, snap)
+    nearer = shrink_segment(start, way.gone_on(np.arange(len(less)), way.at.best, 32), asking, snap)
+    return cut, less, way.at.best, nearer.at.best, shrink_features(start, nearer.at.best, features, asking, snap)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.integers(0, 10_000), st.sampled_from([20, 100, 500, 10_000]))
+def test_every_stage_gives_the_same_points_with_and_without_asking_ahead(seed, places):
+    rng = np.random.default_rng(seed)
+    n_lines, n_features = int(rng.integers(1, 7)), int(rng.integers(1, 9))
+    start, goal = rng.random((2, n_lines, n_features)).round(2)
+    salt = rng.random(n_features) * 1000
+    columns = np.arange(n_features)
+    features = Features(columns, columns, np.zeros(n_features, dtype=bool))
+
+    def holds(points, lines):  # a label without any order, but the same for the same point; the goals have it
+        return (np.sin(points @ salt) > -0.3) | (points == goal[lines]).all(axis=1)
+
+    def label_of(points, factual):
+        return holds(points, factual).astype(np.intp)
+
+    memo = Memo(label_of, 1, Budget(None, None, 10_000, 1))
+    ahead = Asking(lambda points, lines: memo.label_of(points, lines) == 1, memo.ahead, places)
+    in_turn = Asking(holds, lambda points, lines: None, 0)
+    for one, other in zip(stages(start, goal, features, ahead), stages(start, goal, features, in_turn), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_undoing_leaves_no_change_that_can_be_undone_alone():
+    rng = np.random.default_rng(0)
+    start, goal = rng.random((2, 40, 6))
+    columns = np.arange(6)
+    features = Features(columns, columns, np.zeros(6, dtype=bool))
+    holds = lambda points, lines: (np.sin(points @ np.arange(1, 7) * 40) > 0) | (points == goal[lines]).all(axis=1)  # noqa: E731
+    less = undo_changes(start, goal, features, Asking(holds, lambda points, lines: None, 0))
+    for line in range(40):
+        for column in np.flatnonzero(less[line] != start[line]):
+            undone = np.where(columns == column, start[line], less[line])
+            assert (undone == start[line]).all() or not holds(undone[np.newaxis], np.array([line]))[0]
+
+
+def test_a_memo_asks_about_a_point_once_and_fills_one_call():
+    asked = []
+
+    def label_of(points, factual):
+        asked.append(len(points))
+        return points[:, 0].astype(np.intp)
+
+    memo = Memo(label_of, 1, Budget(None, None, 64, 1))
+    points, own = np.arange(6.0)[:, np.newaxis], np.zeros(6, dtype=np.intp)
+    memo.ahead(points[:4], own[:4])
+    assert memo.label_of(points[[3, 1, 5, 5]], own[:4]).tolist() == [3, 1, 5, 5]
+    memo.ahead(
+        np.arange(100.0, 200.0)[:, np.newaxis], np.zeros(100, dtype=np.intp)
+    )  # more than a call holds: not asked
+    assert asked == [4, 1]
+    assert memo.label_of(points[:1], np.ones(1, dtype=np.intp)).tolist() == [0]  # of another factual: asked
+    assert asked == [4, 1, 1]
+
+
+def test_many_factuals_ask_nothing_ahead():
+    memo = Memo(lambda points, factual: np.zeros(len(points), dtype=np.intp), 100, Budget(None, None, 512, 1))
+    assert memo.places == 0
+    assert Memo(memo.label_of, 4, Budget(None, None, 512, 1)).places == 512
+
+
+@pytest.mark.parametrize("dial", [0.0, 0.5, 1.0])
+def test_alone_in_a_few_calls_and_the_same_answer_as_in_a_batch(fitted, model, table, dial):
+    rows = table[model.predict(table) == 1].head(24)
+    explainer = fitted.with_options(plausibility=dial, n_counterfactuals=2)
+    together = explainer.explain(rows, target=0)
+    calls = []
+    for place in range(len(rows)):
+        before = len(model.sizes)
+        alone = explainer.explain(rows.iloc[[place]], target=0)
+        calls.append(len(model.sizes) - before)
+        assert alone.n_calls == calls[-1]
+        assert alone.n_model_rows == sum(model.sizes[before:])
+        pd.testing.assert_frame_equal(alone.to_frame(), together[place : place + 1].to_frame())
+    assert np.median(calls) <= (14 if dial < 1 else 40)
+    assert max(calls) <= (20 if dial < 1 else 80)
+
+
+def test_under_rules_too(table, model):
+    rules = {"ldl": Rule(low=2, high=9), "tobacco": Rule(direction="down"), "sbp": Rule(step=5)}
+    schema = Schema.infer(table, immutable=["age"]).with_rules(Rules(rules, max_changes=3))
+    rows = table[model.predict(table) == 1].head(20)
+    explainer = ONBMACF().fit(table, model, schema=schema)
+    together = explainer.explain(rows, target=0)
+    alone = [explainer.explain(rows.iloc[[place]], target=0).to_frame() for place in range(len(rows))]
+    pd.testing.assert_frame_equal(pd.concat(alone), together.to_frame())
+
+
+@pytest.mark.parametrize("chunk", [64, 512])
+def test_the_size_of_a_call_does_not_change_an_answer(table, model, fitted, chunk):
+    rows = table[model.predict(table) == 1].head(12)
+    schema = Schema.infer(table, immutable=["age"])
+    explainer = ONBMACF(predict_chunk=chunk).fit(table, model, schema=schema)
+    alone = [explainer.explain(rows.iloc[[place]], target=0).to_frame() for place in range(len(rows))]
+    pd.testing.assert_frame_equal(pd.concat(alone), fitted.explain(rows, target=0).to_frame())
+
+
+def test_small_calls_for_a_model_whose_answers_do_not_depend_on_the_size(table, model):
+    N = TableForm.fit(table, None)
+    numbers = N.numbers(table)
+    box = BlackBox(model, N).learn_sizes(numbers[:64])
+    assert box.sizes == (16, 32, 64, 128, 256, 512)
+    model.sizes.clear()
+    box.ask_labels(numbers[:20])
+    assert model.sizes == [32]
+    by_size = BlackBox(lambda rows: (rows["ldl"] * len(rows) % 7 > 3).astype(int), N).learn_sizes(numbers[:64])
+    assert by_size.sizes == ()
+    assert by_size.largest == 512
+
+
+def test_probabilities_that_depend_on_the_size_are_noticed(table, model):
+    class Drifting(Counting):
+        def predict_proba(self, rows):
+            return self.model.predict_proba(rows) * (1 + 1e-15 * len(rows))
+
+    form = TableForm.fit(table, None)
+    assert BlackBox(Drifting(model.model), form).learn_sizes(form.numbers(table)[:64]).sizes == ()
+
+
+@pytest.mark.parametrize("calls", [1, 2, 4, 7, 12])
+@pytest.mark.parametrize("rows", [None, 15, 60])
+def test_limits_are_never_exceeded(fitted, model, table, calls, rows):
+    some = table[model.predict(table) == 1].head(8)
+    explainer = fitted.with_options(max_model_calls=calls, max_model_rows=rows)
+    together = explainer.explain(some, target=0)
+    for place in range(len(some)):
+        before = len(model.sizes)
+        alone = explainer.explain(some.iloc[[place]], target=0)
+        assert len(model.sizes) - before <= calls
+        assert rows is None or alone.n_questions <= rows
+        assert alone[0].status == ("found" if calls > 3 else alone[0].status)
+        pd.testing.assert_frame_equal(alone.to_frame(), together[place : place + 1].to_frame())
+        for found in alone[0].counterfactuals:
+            values = found.values.to_frame().T.astype(table.dtypes.to_dict())
+            assert model.predict(values)[0] == 0
+
+
+def test_more_calls_give_nearer_answers(fitted, model, table):
+    some = table[model.predict(table) == 1].head(30)
+    means = [
+        fitted.with_options(max_model_calls=calls, plausibility=0.0)
+        .explain(some, target=0)
+        .to_frame()["distance"]
+        .mean()
+        for calls in (3, 5, 8, 30)
+    ]
+    assert means == sorted(means, reverse=True)
+
+
+def test_a_sure_label_costs_two_rows_of_the_budget(fitted, model, table):
+    some = table[model.predict(table) == 1].head(5)
+    explainer = fitted.with_options(max_model_rows=60, max_model_calls=9)
+    for place in range(len(some)):
+        before = len(model.sizes)
+        answers = explainer.explain(some.iloc[[place]], target=0, min_probability=0.7)
+        assert len(model.sizes) - before <= 9
+        assert answers.n_questions <= 60
+        assert (answers.to_frame()["probability"].dropna() >= 0.7).all()
+
+
+def test_the_meter_refuses_what_is_not_allowed():
+    asked = []
+
+    def label_of(points, factual):
+        asked.extend(factual.tolist())
+        return np.zeros(len(points), dtype=np.intp)
+
+    meter = Meter(2, Budget(rows=4, calls=None, chunk=512, cost=1))
+    labels = meter.counted(label_of)(np.zeros((6, 1)), np.array([0, 0, 0, 0, 1, 1]))
+    assert labels.tolist() == [0, 0, 0, UNASKED, 0, 0]
+    assert asked == [0, 0, 0, 1, 1]
+    assert meter.ran_out.tolist() == [True, False]
+    assert meter.left.tolist() == [0, 1]
