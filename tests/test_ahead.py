@@ -1,5 +1,7 @@
 """Asking ahead: the answers of one question after the other, in a few calls; the size of calls; limits."""
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -237,6 +239,18 @@ def test_limits_are_never_exceeded(fitted, model, table, calls, rows):
         for found in alone[0].counterfactuals:
             values = found.values.to_frame().T.astype(table.dtypes.to_dict())
             assert model.predict(values)[0] == 0
+
+
+def test_what_a_limit_left_unasked_is_missing_in_every_form(fitted, model, table):
+    row = table[model.predict(table) == 1].head(1)
+    answers = fitted.with_options(max_model_calls=2).explain(row, target=0)
+    found = answers[0].counterfactuals[0]
+    assert np.isnan(found.margin)
+    assert np.isnan(found.probability)
+    assert found.semifactual is None
+    document = json.loads(answers.to_json())["answers"][0]["counterfactuals"][0]
+    assert document["margin"] is document["probability"] is document["semifactual"] is None
+    assert "nan" not in (answers.sentences()[0] + answers._repr_html_()).lower()
 
 
 def test_more_calls_give_nearer_answers(fitted, model, table):

@@ -79,8 +79,16 @@ def test_the_refined_strategy_keeps_to_its_budget_and_answers_with_what_it_has(f
         pd.testing.assert_frame_equal(alone.to_frame(), together.to_frame().loc[lambda f, i=row: f.index == i])
 
 
-def test_a_budget_too_small_for_anything_is_said(fitted, table):
+def test_with_no_question_left_a_fitted_row_is_the_answer_if_it_may_be(fitted, table):
     answer = explain(fitted, table.head(1), max_model_rows=1)[0]
+    assert answer.status == "found"
+    assert (table == answer.counterfactuals[0].values[table.columns]).all(axis=1).any()
+    assert "max_model_rows was used up" in answer.reason
+
+
+def test_a_budget_too_small_for_anything_is_said(table):
+    held = ONBMACF(max_model_rows=1).fit(table, wavy, schema=Schema.infer(table, immutable=[table.columns[0]]))
+    answer = held.explain(table.head(1))[0]
     assert (answer.status, answer.counterfactuals) == ("none_found", ())
     assert "max_model_rows" in answer.reason
 

@@ -74,9 +74,10 @@ class Counterfactual:
         Share, from 0 to 1, of its 5 nearest fitted rows that have its label.
     margin : float
         Distance, in encoded units, that it can move back towards the factual before its label is lost; measured in
-        sixteenths of the way.
+        sixteenths of the way. NaN where a limit left nothing to ask with.
     probability : float or None
-        The model's own probability of the label, from 0 to 1; None for a model without ``predict_proba``.
+        The model's own probability of the label, from 0 to 1; None for a model without ``predict_proba``, NaN where a
+        limit left nothing to ask with.
     semifactual : Semifactual or None
         The last point on the way there that still has the factual's label; None where there is none.
 

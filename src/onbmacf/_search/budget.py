@@ -85,13 +85,13 @@ class Meter:
         return self._rows - 1
 
     def afford(self, wanted: Rows, cost: int, share: int) -> Rows:
-        """Return per factual how many of the wanted can be had for one part in `share` of what is left; at least one.
+        """Return per factual how many of the wanted can be had for one part in `share` of what is left; one always.
 
         Also note where not all can.
         """
         if self._budget.rows is None:
             return wanted
-        most = -(-self.left // (cost * share))  # rounded up: with one question left, one
+        most = np.maximum(1, -(-self.left // (cost * share)))  # a fitted row is an answer that costs no question
         self.ran_out |= most < wanted
         return np.minimum(most, wanted)
 

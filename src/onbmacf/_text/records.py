@@ -55,7 +55,7 @@ def _counterfactual(found: Any) -> dict[str, Any]:
         "relaxation": str(found.relaxation),
         "ball": found.ball,
         "plausibility": found.plausibility,
-        "margin": found.margin,
+        "margin": plain(found.margin),
         "probability": plain(found.probability),
         "changes": _changes(found),
         "values": _values(found.values),
