@@ -64,6 +64,17 @@ def test_every_row_is_answered_and_no_answer_depends_on_the_batch(fitted, name, 
     assert digest(explainer.explain(rows.sample(frac=1, random_state=2)).to_frame()) == digest(whole)
 
 
+def test_neither_the_size_of_a_call_nor_asking_ahead_changes_an_answer(fitted, name):
+    task, explainer = fitted(name)
+    small = explainer.with_options(strategy="refined")
+    large = ONBMACF().fit(task.table, explainer.fitted_.black_box.model, schema=task.schema)
+    rows = task.table.sample(N_BY_SEVEN, random_state=3)
+    whole = small.explain(rows).to_frame()
+    assert digest(large.explain(rows).to_frame()) == digest(whole)
+    alone = [large.explain(rows[i : i + 1]).to_frame() for i in range(N_ALONE)]
+    assert digest(pd.concat(alone)) == digest(whole[whole.index.isin(rows.index[:N_ALONE])])
+
+
 def assert_immutables_stay(task, rows, found):
     kept = found[found["relaxation"] != Relaxation.IMMUTABILITY]
     locked = list(task.schema.immutable)
