@@ -223,6 +223,15 @@ def test_probabilities_that_depend_on_the_size_are_noticed(table, model):
     assert BlackBox(Drifting(model.model), form).learn_sizes(form.numbers(table)[:64]).sizes == ()
 
 
+def test_a_predict_proba_that_raises_does_not_end_the_fit(table, model):
+    class Broken(Counting):
+        def predict_proba(self, rows):
+            raise RuntimeError("no probabilities today")
+
+    explainer = ONBMACF().fit(table, Broken(model.model))
+    assert explainer.call_sizes_ == (512,)
+
+
 @pytest.mark.parametrize("calls", [1, 2, 4, 7, 12])
 @pytest.mark.parametrize("rows", [None, 15, 60])
 def test_limits_are_never_exceeded(fitted, model, table, calls, rows):

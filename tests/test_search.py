@@ -62,7 +62,7 @@ def test_a_budget_of_questions_is_never_exceeded(fitted, table, budget, search):
         assert answers.n_questions <= budget
         if search == "exhaustive":
             assert answers[0].status == "found"
-            assert "max_model_rows was used up" in answers[0].reason
+            assert "max_model_rows limited the search" in answers[0].reason
 
 
 @pytest.mark.parametrize("budget", [20, 60, 120, 240])
@@ -74,7 +74,7 @@ def test_the_refined_strategy_keeps_to_its_budget_and_answers_with_what_it_has(f
     for row in range(5):
         alone = explain(fitted, table.iloc[[row]], max_model_rows=budget, **how)
         assert alone.n_questions <= budget
-        assert "max_model_rows was used up" in alone[0].reason
+        assert "max_model_rows limited the search" in alone[0].reason
         assert alone[0].status == "found"
         pd.testing.assert_frame_equal(alone.to_frame(), together.to_frame().loc[lambda f, i=row: f.index == i])
 
@@ -83,7 +83,7 @@ def test_with_no_question_left_a_fitted_row_is_the_answer_if_it_may_be(fitted, t
     answer = explain(fitted, table.head(1), max_model_rows=1)[0]
     assert answer.status == "found"
     assert (table == answer.counterfactuals[0].values[table.columns]).all(axis=1).any()
-    assert "max_model_rows was used up" in answer.reason
+    assert "max_model_rows limited the search" in answer.reason
 
 
 def test_a_budget_too_small_for_anything_is_said(table):

@@ -1,20 +1,12 @@
 """The parts that the figures of one row per call rest on: the same pipeline for all, and no target met unmeasured."""
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from onbmacf.bench.datasets import load_task
-
-SCRIPTS = Path(__file__).parents[2] / "benchmarks"
-
-
-@pytest.fixture(autouse=True)
-def scripts(monkeypatch):
-    monkeypatch.syspath_prepend(SCRIPTS)
 
 
 @pytest.fixture

@@ -10,13 +10,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-SCRIPTS = Path(__file__).parents[2] / "benchmarks"
-
-
-@pytest.fixture(autouse=True)
-def scripts(monkeypatch):
-    monkeypatch.syspath_prepend(SCRIPTS)
-
 
 @pytest.fixture
 def numbers():

@@ -76,7 +76,7 @@ def _verdict(
     if n_held == 0:
         return _nothing(effort, raised, limits)
     if effort.ran_out:
-        return Status.FOUND, f"{limits} was used up: the best {n_held} so far, others may be nearer."
+        return Status.FOUND, f"{limits} limited the search: others may be nearer."
     if n_held < n:
         return Status.FOUND, f"{n_held} of {n} counterfactuals were found."
     return Status.FOUND, ""
@@ -88,7 +88,7 @@ def _nothing(effort: Effort, raised: str, limits: str) -> tuple[Status, str]:
     if effort.failed:
         return Status.MODEL_ERROR, f"the model raised {raised} (on {effort.failed:,} of {asked})."
     if effort.ran_out:
-        return Status.NONE_FOUND, f"none was found with {asked}, then {limits} was used up: raise it."
+        return Status.NONE_FOUND, f"none was found with {asked} within {limits}: raise it."
     if effort.is_proven:
         return Status.INFEASIBLE, "none exists: every combination of allowed values in the fitted ranges was asked."
     return Status.NONE_FOUND, f"none was found with {asked} to the model."

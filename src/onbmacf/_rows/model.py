@@ -94,7 +94,12 @@ class BlackBox:
         """
         sizes = [SMALLEST << k for k in range(20) if SMALLEST << k < self.chunk]
         trials = [replace(self, sizes=(size,), counts=Counts()) for size in (*sizes, self.chunk)]
-        asked = [_at_once(trial, np.roll(N, turn, axis=0), -turn) for turn, trial in enumerate(trials)]
+        if not sizes:
+            return self
+        try:
+            asked = [_at_once(trial, np.roll(N, turn, axis=0), -turn) for turn, trial in enumerate(trials)]
+        except Exception:  # a predict_proba that fails is reported where it is needed
+            return self
         is_same = all(np.array_equal(one, asked[-1][at]) for own in asked for at, one in enumerate(own))
         return replace(self, sizes=(*sizes, self.chunk) if is_same else ())
 

@@ -174,8 +174,7 @@ def _few_left(start: Matrix, at: Bracket, lines: Rows, features: Features, place
     lines = lines[np.argsort(at.high[lines], kind="stable")]
     n_sets = np.cumsum(2.0 ** at.high[lines])
     few = lines[n_sets <= places - 2 * (len(lines) - np.arange(len(lines)))]  # the others need places, too
-    order, n_changed = changed_in_order(start[few], at.best[few], features)
-    points, line = undone(start[few], at.best[few], order, n_changed, features, places)
+    points, line = undone(start[few], at.best[few], features)
     return points, few[line]
 
 

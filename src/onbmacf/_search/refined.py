@@ -151,10 +151,10 @@ def _reduced(problem: Problem, pairs: Pairs, every_center: bool) -> Points:
 def _lines(problem: Problem, pairs: Pairs, whole: Matrix, every_center: bool) -> tuple[Points, Mask]:
     """Return the projected centres to be reduced, and which of them lose their largest changes first."""
     place = places(pairs.factual, paired(problem.z[pairs.factual], whole, problem.options.metric))
-    n_each = np.bincount(pairs.factual, minlength=len(problem.z))
-    most = problem.afford(n_each, _per_line(problem.features), REDUCTIONS)
-    near = np.flatnonzero((place < most[pairs.factual]) & (every_center | (place < REDUCED)))
-    n_other = np.where(most < np.minimum(n_each, REDUCED), 0, OTHER)
+    wanted = np.bincount(pairs.factual[place < (np.inf if every_center else REDUCED)], minlength=len(problem.z))
+    most = problem.afford(wanted, _per_line(problem.features), REDUCTIONS)
+    near = np.flatnonzero(place < most[pairs.factual])
+    n_other = np.where(most < wanted, 0, OTHER)
     lines = np.concatenate([near, np.flatnonzero(place < n_other[pairs.factual])])
     pairs, whole = take(pairs, lines), whole[lines]
     nothing = np.zeros(len(lines), dtype=np.intp)  # immutables are held here: Relaxation.NONE
@@ -221,10 +221,8 @@ def _between(problem: Problem, near: Points, far: Points) -> Points:
 def _stops(problem: Problem, near: Points, far: Points) -> tuple[Rows, Matrix]:
     """Return places on the way from near to far, and the line of each."""
     line, share = np.tile(np.arange(len(near.factual)), len(SHARES)), np.repeat(SHARES, len(near.factual))
-    way = (far.point - near.point)[line]
-    return line, problem.snap(
-        near.point[line] + share[:, np.newaxis] * way, problem.z[near.factual[line]], far.point[line]
-    )
+    place = near.point[line] + share[:, np.newaxis] * (far.point - near.point)[line]
+    return line, problem.snap(place, problem.z[near.factual[line]], far.point[line])
 
 
 def _most_plausible(problem: Problem, pool: Points) -> list[Points]:

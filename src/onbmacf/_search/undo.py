@@ -14,8 +14,6 @@ import numpy as np
 from onbmacf._base.arrays import Mask, Matrix, Rows, take
 from onbmacf._search.problem import Asking, Features
 
-MOST_CHANGES = 16  # changes of a point of which every set is considered
-
 
 class Undoing(NamedTuple):
     """Where each line stands. Columns are its changed features, in the order in which they are tried."""
@@ -104,14 +102,10 @@ def _likely(start: Matrix, point: Matrix, order: Rows, n_changed: Rows, features
     return is_likely
 
 
-def undone(
-    start: Matrix, point: Matrix, order: Rows, n_changed: Rows, features: Features, places: int
-) -> tuple[Matrix, Rows]:
-    """Return each point with every set of its changes undone but all, and the line of each; none if they do not fit."""
-    n_sets = (2.0 ** np.minimum(n_changed, MOST_CHANGES) - 2).clip(0)
-    if n_changed.max(initial=0) > MOST_CHANGES or n_sets.sum() > places:
-        n_sets = 0 * n_sets
-    line, at = _numbered(n_sets.astype(np.intp))
+def undone(start: Matrix, point: Matrix, features: Features) -> tuple[Matrix, Rows]:
+    """Return each point, of few changes, with every set of its changes undone but all; also the line of each."""
+    order, n_changed = changed_in_order(start, point, features)
+    line, at = _numbered(np.maximum(0, 2**n_changed - 2))
     is_kept = ((at + 1)[:, np.newaxis] >> np.arange(order.shape[1])) & 1 == 1
     return keeping(start, point, order, features, line, is_kept), line
 
@@ -133,9 +127,8 @@ def changed_in_order(
     is_changed = np.logical_or.reduceat(point != start, features.starts, axis=1)
     key = difference if largest_first is None else np.where(largest_first[:, np.newaxis], -difference, difference)
     n_changed = is_changed.sum(axis=1)
-    return np.argsort(np.where(is_changed, key, np.inf), axis=1, kind="stable")[
-        :, : n_changed.max(initial=0)
-    ], n_changed
+    order = np.argsort(np.where(is_changed, key, np.inf), axis=1, kind="stable")
+    return order[:, : n_changed.max(initial=0)], n_changed
 
 
 def keeping(start: Matrix, point: Matrix, order: Rows, features: Features, line: Rows, is_kept: Mask) -> Matrix:
