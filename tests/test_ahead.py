@@ -1,6 +1,7 @@
 """Asking ahead: the answers of one question after the other, in a few calls; the size of calls; limits."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -22,6 +23,7 @@ from onbmacf._search.problem import UNASKED, Asking, Features
 from onbmacf._search.reduce import cut_changes
 from onbmacf._search.tighten import Segment, shrink_features, shrink_segment
 from onbmacf._search.undo import undo_changes
+from onbmacf._search.walk import look_back
 from onbmacf.datasets import load_heart
 
 
@@ -67,7 +69,7 @@ def one_after_the_other(start, point, low, high, trial, accepts):
             high, point = middle, moved
         else:
             low = middle
-    return point
+    return point, low, high
 
 
 @settings(max_examples=200, deadline=None)
@@ -86,12 +88,13 @@ def test_halving_ahead_is_halving_in_turn(seed, places, from_zero):
     def accepts(points, lines):
         return holds[lines, points[:, 0].astype(int)]
 
-    found = halved(start, Bracket(low, high, point), trial, accepts, places).best
+    found = halved(start, Bracket(low, high, point), trial, accepts, places)
     for line in range(n_lines):
         own = lambda step, line=line: trial(np.array([line]), np.array([step]))[0]  # noqa: E731
         said = lambda moved, line=line: holds[line, int(moved[0])]  # noqa: E731
         expected = one_after_the_other(start[line], point[line], low[line], high[line], own, said)
-        assert found[line].tolist() == expected.tolist()
+        assert found.best[line].tolist() == expected[0].tolist()
+        assert (found.low[line], found.high[line]) == expected[1:]
 
 
 def stages(start, goal, features, asking):
@@ -214,6 +217,12 @@ def test_small_calls_for_a_model_whose_answers_do_not_depend_on_the_size(table, 
     assert by_size.largest == 512
 
 
+def test_answers_that_depend_on_the_place_in_a_call_are_noticed(table):
+    form = TableForm.fit(table, None)
+    box = BlackBox(lambda rows: np.arange(len(rows)) % 2, form)
+    assert box.learn_sizes(form.numbers(table)[:64]).sizes == ()
+
+
 def test_probabilities_that_depend_on_the_size_are_noticed(table, model):
     class Drifting(Counting):
         def predict_proba(self, rows):
@@ -283,6 +292,20 @@ def test_a_sure_label_costs_two_rows_of_the_budget(fitted, model, table):
         assert len(model.sizes) - before <= 9
         assert answers.n_questions <= 60
         assert (answers.to_frame()["probability"].dropna() >= 0.7).all()
+
+
+def test_a_semifactual_keeps_the_rules_and_the_margin_ends_at_the_first_other_label():
+    problem = SimpleNamespace(
+        z=np.zeros((1, 1)),
+        codes=np.array([0]),
+        snap=lambda points, z, goal: points,
+        ask_again=lambda points, factual: np.where(points[:, 0] > 0.7, 1, 0),
+        is_allowed=lambda points, factual: points[:, 0] < 0.4,
+    )
+    back = look_back(problem, np.array([0]), np.ones((1, 1)), np.array([1]))
+    assert back.semifactual.tolist() == [[6 / 16]]  # 7 to 11 sixteenths have the label, too, and break the rule
+    assert back.again.tolist() == [1]
+    assert back.margin.tolist() == [4 / 16]  # 15 to 12 sixteenths hold
 
 
 def test_the_meter_refuses_what_is_not_allowed():
