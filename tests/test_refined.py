@@ -14,6 +14,7 @@ from onbmacf._balls.geometry import Balls
 from onbmacf._batch.answers import repeats
 from onbmacf._search import ranking
 from onbmacf._search.options import Options
+from onbmacf._search.pairs import Opposing
 from onbmacf._search.problem import Asking, Features, Pairs, Problem
 from onbmacf._search.reduce import cut_changes, reduce_changes
 from onbmacf._search.undo import undo_changes
@@ -244,14 +245,14 @@ def test_lines_whose_neighbours_are_not_looked_at_would_not_be_chosen(n, monkeyp
     none = np.empty((0, 4))
     problem = Problem(
         z=z, wanted=None, seen=None, reach=None, codes=zero[:30], home=zero[:30],
-        pairs=Pairs(zero[:0], zero[:0], none[:, 0]), features=features,
+        pairs=Opposing(zero[:30], lambda factuals, most: Pairs(zero[:0], zero[:0], none[:, 0])), features=features,
         balls=Balls(none, none[:, 0], zero[:0]), options=Options(plausibility=0.5), n=n, rounds=zero, label_of=None,
         afford=None, ask=None, snap=None, share=plausible, ahead=None, places=0, ask_again=None, is_allowed=None,
-        knows_centers=True, nearest_members=None,
+        knows_centers=True, nearest_members=None, plausible=None, ends=None,
     )  # fmt: skip
     chosen = ranking.choose(problem, lines, np.zeros(30, dtype=bool))
     n_looked = sum(looked)
-    every = lambda problem, points, score: score + ranking.price_of(0.5) * (1 - share)  # noqa: E731
+    every = lambda problem, points, score: score + ranking.PRICE * (1 - share) ** ranking.POWER  # noqa: E731
     monkeypatch.setattr(ranking, "_priced", every)
     np.testing.assert_array_equal(chosen.ball, ranking.choose(problem, lines, np.zeros(30, dtype=bool)).ball)
     assert n_looked < 900 or n > 1

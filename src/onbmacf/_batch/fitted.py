@@ -65,7 +65,8 @@ class Fitted:
     def map(self) -> Map:
         """The arrays that a search needs, and the index of the balls where they are many."""
         balls = Balls(self.Z[self.cover.centers], self.cover.radii, self.cover.labels)
-        return Map(self.Z, self.labels, self.cover, self.neighbours.share, balls, ball_index(balls, self._metric))
+        ends, index = (self.Z.min(axis=0), self.Z.max(axis=0)), ball_index(balls, self._metric)
+        return Map(self.Z, self.labels, self.cover, self.neighbours.share, balls, ends, index)
 
     @property
     def _metric(self) -> Metric:

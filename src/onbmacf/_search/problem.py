@@ -33,6 +33,7 @@ class Map(NamedTuple):
     cover: BallCover
     share: Share
     balls: Balls  # of the cover, as places
+    ends: tuple[Matrix, Matrix]  # the lowest and the highest value of each column
     ball_index: "NearestBalls | None" = None  # of the balls, where they are many
 
 
@@ -114,8 +115,10 @@ class Problem:
     is_allowed: Callable[[Matrix, Rows], Mask]
     knows_centers: bool
     nearest_members: Callable[[Pairs], Matrix] | None  # with a budget: the nearest row of each pair's ball
+    plausible: Callable[[], tuple[Pairs, Matrix]]  # fitted rows all of whose neighbours have their label, the nearest
     snap: Snap
     share: Share
+    ends: tuple[Matrix, Matrix]  # the lowest and the highest fitted value of each column
     seen: Callable[[int], Matrix]  # the fitted values of a feature, encoded
     reach: Reach
     free: "Problem | None" = None  # the same problem without rules, where there are any

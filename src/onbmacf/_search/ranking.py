@@ -14,11 +14,14 @@ from onbmacf._balls.distance import paired
 from onbmacf._base.arrays import Mask, Matrix, Rows, take
 from onbmacf._search.pairs import places
 from onbmacf._search.problem import Features, Problem
-from onbmacf._search.reduce import few_enough
+from onbmacf._search.reduce import few_enough, locked
 
 SPARSITY = 0.03  # what one more changed feature costs in the ranking, in units of distance
 TIE_BREAK = 1e-9  # the same where only the distance counts
-PRICE = 0.3  # distance that full plausibility is worth at plausibility=0.5
+PRICE = 0.3  # distance that it costs at plausibility=0.5 to have no neighbour of the label,
+PER_DISTANCE = 0.2  # and so much more for each unit of distance to the nearest projected centre
+POWER = 1.5  # of the share of neighbours that are missing: the first ones count more than the last
+CENTERS = 30  # opposing balls, by their bound, among which the nearest projected centre is looked for
 OVERLAP = 1.0  # what it costs to change the same features as a counterfactual chosen before
 SAME = 12  # decimals in which two points agree that no returned value can distinguish
 
@@ -82,9 +85,25 @@ def unique(points: Points) -> Points:
     return take(points, rows[np.argsort(points.factual[rows], kind="stable")])
 
 
-def price_of(plausibility: float) -> float:
-    """Return what a point may be farther for the sake of all its neighbours: nothing at 0, anything at 1."""
-    return 1e6 if plausibility == 1.0 else PRICE * plausibility / (1.0 - plausibility)
+def price_of(problem: Problem) -> Matrix:
+    """Return per factual what a point may be farther for the sake of all its neighbours: nothing at 0, anything at 1.
+
+    Between, it is in proportion to what lies before the factual: its distance to the nearest projected centre.
+    """
+    plausibility = problem.options.plausibility
+    if plausibility == 1.0:
+        return np.full(len(problem.z), 1e6)
+    return plausibility / (1.0 - plausibility) * (PRICE + PER_DISTANCE * _to_nearest_center(problem))
+
+
+def _to_nearest_center(problem: Problem) -> Matrix:
+    """Return each factual's distance to the nearest projected centre, among the first by their bound."""
+    near, _ = problem.pairs.first(CENTERS)
+    centers = locked(problem.z, problem.balls.points[near.ball], near, problem.features)
+    apart = paired(problem.z[near.factual], centers, problem.options.metric)
+    nearest = np.full(len(problem.z), np.inf)
+    np.minimum.at(nearest, near.factual, apart)
+    return np.where(np.isfinite(nearest), nearest, 0.0)
 
 
 def _priced(problem: Problem, points: Points, score: Matrix) -> Matrix:
@@ -93,13 +112,14 @@ def _priced(problem: Problem, points: Points, score: Matrix) -> Matrix:
     A line that, with all neighbours in its favour, is still behind n lines that were looked at cannot be chosen, so
     its neighbours need no look.
     """
-    price, slack = price_of(problem.options.plausibility), OVERLAP if problem.n > 1 else 0.0
+    price, slack = price_of(problem), OVERLAP if problem.n > 1 else 0.0
     place = places(points.factual, score)
     total, limit = np.full(len(score), np.inf), np.full(points.factual.max(initial=-1) + 1, np.inf)
     tried, size = 0, 8 + problem.n
     while tried <= place.max(initial=-1):
         now = np.flatnonzero((place >= tried) & (place < tried + size) & (score <= limit[points.factual]))
-        total[now] = score[now] + price * (1.0 - problem.share(points.point[now], points.label[now]))
+        missing = 1.0 - problem.share(points.point[now], points.label[now])
+        total[now] = score[now] + price[points.factual[now]] * missing**POWER
         nth = np.flatnonzero(places(points.factual, total) == problem.n - 1)
         limit[points.factual[nth]] = total[nth] + slack
         tried, size = tried + size, 2 * size

@@ -34,7 +34,7 @@ def passes(features: Features) -> list[Relaxation]:
 def stays_inside(z: Matrix, pairs: Pairs, balls: Balls, features: Features, metric: Metric) -> Mask:
     """Line 5, first condition: the projected centre lies in its ball. Only immutable columns move: no model needed."""
     centers = balls.points[pairs.ball]
-    moved = paired(_locked(z, centers, pairs, features), centers, metric)
+    moved = paired(locked(z, centers, pairs, features), centers, metric)
     return (moved < balls.radii[pairs.ball]) | (moved == 0)
 
 
@@ -54,7 +54,7 @@ def projected(problem: Problem, pairs: Pairs, relaxation: Relaxation, centers: M
     """
     z, features = problem.z, problem.features
     centers = problem.balls.points[pairs.ball] if centers is None else centers
-    points = centers if relaxation is Relaxation.IMMUTABILITY else _locked(z, centers, pairs, features)
+    points = centers if relaxation is Relaxation.IMMUTABILITY else locked(z, centers, pairs, features)
     if features.constrain is not None:
         points = features.constrain(points, z[pairs.factual])
     return Projected(pairs, points, (points == centers).all(axis=1) & problem.knows_centers)
@@ -86,7 +86,8 @@ def keeper(pairs: Pairs, balls: Balls, label_of: LabelOf) -> Keeps:
     return lambda points, lines: label_of(points, pairs.factual[lines]) == balls.labels[pairs.ball[lines]]
 
 
-def _locked(z: Matrix, centers: Matrix, pairs: Pairs, features: Features) -> Matrix:
+def locked(z: Matrix, centers: Matrix, pairs: Pairs, features: Features) -> Matrix:
+    """Return centres with the factual's immutable values."""
     return np.where(features.is_immutable[features.of_column], z[pairs.factual], centers)
 
 

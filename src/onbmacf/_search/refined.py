@@ -6,7 +6,6 @@ The same map and the same order of stages as the paper's Algorithm 3; what diffe
 (docs/decisions/0025-refined-strategy.md). All factuals of a chunk move together.
 """
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -14,9 +13,12 @@ import numpy as np
 from onbmacf._balls.distance import paired
 from onbmacf._base.arrays import Mask, Matrix, Rows, stack, take
 from onbmacf._base.enums import Relaxation
+from onbmacf._search.asking import asking_about, has_label
 from onbmacf._search.joint import all_joint, seen_values
+from onbmacf._search.nearer import nearest
 from onbmacf._search.pairs import Opposing, places
-from onbmacf._search.problem import Asking, Features, Found, Outcome, Pairs, Problem, Strategy
+from onbmacf._search.plausible import most_plausible, plausible_rows
+from onbmacf._search.problem import Features, Found, Outcome, Pairs, Problem, Strategy
 from onbmacf._search.ranking import Points, choose, promising, unique
 from onbmacf._search.reduce import (
     FEW,
@@ -29,8 +31,8 @@ from onbmacf._search.reduce import (
     projected,
     viable,
 )
-from onbmacf._search.tighten import HALVINGS, Segment, ask_ahead, shrink_features, shrink_segment
-from onbmacf._search.undo import undo_changes, undone_alone
+from onbmacf._search.tighten import FIRST_HALVINGS, ask_ahead
+from onbmacf._search.undo import undo_changes
 from onbmacf._search.walk import look_back
 
 FEW_JOINT = 512  # combinations of values that are asked about at once, instead of a search
@@ -38,14 +40,9 @@ MOST_JOINT = 1 << 14  # combinations that are asked about when a search finds no
 REDUCED = 30  # projected centres per factual, the nearest, that are reduced; all of them at plausibility=1
 POOL = 20  # reduced points per factual that are looked at again
 OTHER = 12  # of the nearest projected centres that are also reduced in the other order
-TIGHT = 5  # points that are tightened
 PROJECTIONS = 3  # one part in so many of what a budget has left is for projected centres
 REDUCTIONS = 2  # and of what is then left, for reducing them
-PLAUSIBLE = 12  # points that are tightened at plausibility=1, where few can be made plausible enough
 ENOUGH = 8  # points of a factual, at least, before those with many changes are left out
-FIRST_HALVINGS = 3  # along the segment, of every point in the pool: only then it shows which to tighten
-Holds = Callable[[Matrix, Rows], Mask]  # points, lines -> which are accepted
-SHARES = (0.25, 0.5, 0.75)  # places between a tightened point and where it came from that are looked at, too
 
 
 def find(problem: Problem) -> Outcome:
@@ -85,11 +82,11 @@ def candidates(problem: Problem) -> Points:
         return _from_balls(problem)
     loose = replace(problem.free, pairs=problem.pairs, n=1)
     free = _from_balls(loose)
-    holds = _has_label(problem, free)(free.point, np.arange(len(free.factual)))
+    holds = has_label(problem, free)(free.point, np.arange(len(free.factual)))
     holds &= few_enough(problem.z[free.factual], free.point, problem.features)
     best = choose(loose, free, np.zeros(len(problem.z), dtype=bool))
     keeps = few_enough(problem.z[best.factual], best.point, problem.features)
-    keeps[keeps] = _has_label(problem, take(best, keeps))(best.point[keeps], np.arange(keeps.sum()))
+    keeps[keeps] = has_label(problem, take(best, keeps))(best.point[keeps], np.arange(keeps.sum()))
     rest = ~np.isin(np.arange(len(problem.z)), best.factual[keeps])
     ruled = _from_balls(replace(problem, pairs=problem.pairs.only(rest)))
     return stack([take(free, np.flatnonzero(holds)), ruled])
@@ -101,10 +98,10 @@ def _from_balls(problem: Problem) -> Points:
     All points of a lower plausibility compete at a higher one, so a row's answer never gets less plausible.
     """
     pool = _pool(problem, propose(problem, problem.features.max_changes is not None))
-    parts = [*_nearest(problem, pool), pool]
+    parts = [*nearest(problem, pool), pool]
     if problem.options.plausibility == 1.0:
         pool = _pool(problem, propose(problem, every_center=True), keeps_many=True)
-        parts += [*_most_plausible(problem, pool), pool]
+        parts += [*most_plausible(problem, pool), *plausible_rows(problem), pool]
     return unique(stack(parts))
 
 
@@ -144,7 +141,7 @@ def _reduced(problem: Problem, pairs: Pairs, every_center: bool) -> Points:
     centers = projected(problem, pairs, Relaxation.PROJECTION, nearest)
     _ask_about(problem, centers, every_center)
     points, largest_first = _lines(problem, *viable(problem, centers), every_center)
-    start, asking = problem.z[points.factual], _asking(problem, points)
+    start, asking = problem.z[points.factual], asking_about(problem, points)
     return points._replace(point=cut_changes(start, points.whole, problem.features, asking, largest_first))
 
 
@@ -191,104 +188,9 @@ def _pool(problem: Problem, proposed: Points, keeps_many: bool = False) -> Point
     best = promising(problem, proposed, POOL, too_many | is_many)
     place = np.arange(len(best)) - np.searchsorted(proposed.factual[best], proposed.factual[best])
     pool = unique(take(proposed, best[~is_many[best] | (place < ENOUGH)]))
-    start, asking = problem.z[pool.factual], _asking(problem, pool)
+    start, asking = problem.z[pool.factual], asking_about(problem, pool)
     ask_ahead(start, pool.point, features, asking, problem.snap, FIRST_HALVINGS)
     return pool._replace(point=undo_changes(start, pool.point, features, asking))
-
-
-def _nearest(problem: Problem, pool: Points) -> list[Points]:
-    """Pull the pool towards the factuals, tighten the best, and look at places on the way there.
-
-    Only the model is asked. What the neighbours say is seen when all places are compared: farther along the same
-    way more of them have the label, so the front from nearest to most plausible needs no search of its own.
-    """
-    start, features, asking, snap = problem.z[pool.factual], problem.features, _asking(problem, pool), problem.snap
-    way = shrink_segment(start, Segment.of(pool.point, 2**FIRST_HALVINGS), asking, snap)
-    closer = pool._replace(point=undo_changes(start, way.at.best, features, asking))
-    picked = promising(problem, closer, TIGHT)
-    near, far = take(closer, picked), take(pool, picked)
-    tight = _tightened(problem, near, _asking(problem, near), way.gone_on(picked, near.point, 2**HALVINGS), far)
-    return [tight, closer, _between(problem, tight, far)]
-
-
-def _between(problem: Problem, near: Points, far: Points) -> Points:
-    """Return the points at some shares of the way from near to far that hold."""
-    line, point = _stops(problem, near, far)
-    points = take(near, line)._replace(point=point)
-    return take(points, np.flatnonzero(_has_label(problem, near)(point, line)))
-
-
-def _stops(problem: Problem, near: Points, far: Points) -> tuple[Rows, Matrix]:
-    """Return places on the way from near to far, and the line of each."""
-    line, share = np.tile(np.arange(len(near.factual)), len(SHARES)), np.repeat(SHARES, len(near.factual))
-    place = near.point[line] + share[:, np.newaxis] * (far.point - near.point)[line]
-    return line, problem.snap(place, problem.z[near.factual[line]], far.point[line])
-
-
-def _most_plausible(problem: Problem, pool: Points) -> list[Points]:
-    """Tighten the best points while all their neighbours have the label, or as many as at the start."""
-    never = problem.share(pool.point, pool.label) < 1.0
-    never[never] = problem.share(pool.whole[never], pool.label[never]) < 1.0  # neither as they are nor unreduced
-    best = take(pool, promising(problem, pool, PLAUSIBLE, never))
-    goals = more_plausible(problem, best, 1.0)
-    own = np.minimum(problem.share(goals.point, goals.label), 1.0)
-    asking = _asking_for(problem, goals, _is_plausible(problem, goals, own))
-    return [_tightened(problem, goals, asking, Segment.of(goals.point, 2**HALVINGS)), goals]
-
-
-def more_plausible(problem: Problem, pool: Points, least: float) -> Points:
-    """Replace points that are not plausible enough by less reduced ones that are.
-
-    A factual none of whose points can be made plausible enough keeps them all: plausibility gives way before
-    anything else does.
-    """
-    poor = np.flatnonzero(problem.share(pool.point, pool.label) < least)
-    fixed = poor[problem.share(pool.whole[poor], pool.label[poor]) >= least]
-    part = take(pool, fixed)
-    keeps = _asking_for(problem, part, _is_plausible(problem, part, np.full(len(fixed), least)))
-    point = pool.point.copy()
-    point[fixed] = cut_changes(problem.z[part.factual], part.whole, problem.features, keeps)
-    is_good = np.ones(len(pool.factual), dtype=bool)
-    is_good[np.setdiff1d(poor, fixed)] = False
-    has_none = ~np.isin(pool.factual, pool.factual[is_good])
-    return take(pool._replace(point=point), np.flatnonzero(is_good | has_none))
-
-
-def _tightened(problem: Problem, points: Points, asking: Asking, way: Segment, far: Points | None = None) -> Points:
-    """Shrink every change, then undo whole ones again; with `far`, what lies between is asked about on the way."""
-    start, features, snap = problem.z[points.factual], problem.features, problem.snap
-    point = shrink_segment(start, way, asking, snap).at.best
-    point = shrink_features(start, point, features, asking, snap)
-    if far is not None and asking.places:
-        single, line = undone_alone(start, point, features, point.shape[1])
-        stop, place = _stops(problem, points._replace(point=point), far)
-        asking.ahead(np.concatenate([single, place]), np.concatenate([line, stop]))
-    return points._replace(point=undo_changes(start, point, features, asking))
-
-
-def _asking(problem: Problem, points: Points) -> Asking:
-    """Return how these points ask about trial points: the model must say their label."""
-    return _asking_for(problem, points, _has_label(problem, points))
-
-
-def _asking_for(problem: Problem, points: Points, holds: Holds) -> Asking:
-    return Asking(holds, lambda trial, lines: problem.ahead(trial, points.factual[lines]), problem.places)
-
-
-def _has_label(problem: Problem, points: Points) -> Holds:
-    return lambda trial, lines: problem.label_of(trial, points.factual[lines]) == points.label[lines]
-
-
-def _is_plausible(problem: Problem, points: Points, least: Matrix) -> Holds:
-    """Return the test: the model says the label, and enough neighbours do. Only then are the neighbours looked at."""
-    has_label = _has_label(problem, points)
-
-    def test(trial: Matrix, lines: Rows) -> Mask:
-        holds = has_label(trial, lines)
-        holds[holds] = problem.share(trial[holds], points.label[lines[holds]]) >= least[lines[holds]]
-        return holds
-
-    return test
 
 
 REFINED = Strategy(

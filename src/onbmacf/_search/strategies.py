@@ -16,6 +16,7 @@ from onbmacf._search.memo import Memo
 from onbmacf._search.options import DEFAULTS, Options, check_options
 from onbmacf._search.pairs import nearest_members, opposing_pairs, rounds_of
 from onbmacf._search.paper import PAPER
+from onbmacf._search.plausible import nearest_plausible
 from onbmacf._search.problem import Asked, Features, Found, Map, Problem, Reach, Strategy
 from onbmacf._search.refined import REFINED
 from onbmacf.errors import ParameterError
@@ -71,8 +72,10 @@ def search(fitted: Map, features: Features, options: Options, asked: Asked, n: i
         is_allowed=asked.is_allowed,
         knows_centers=asked.knows_centers,
         nearest_members=partial(nearest_members, fitted, balls, features, asked.z) if budget.is_limited else None,
+        plausible=partial(nearest_plausible, fitted, features, options.metric, asked.z, asked.wanted),
         snap=asked.snap,
         share=fitted.share,
+        ends=fitted.ends,
         seen=cache(partial(_seen, fitted.Z, features)),
         reach=_within(asked.reach, meter),
     )

@@ -20,6 +20,7 @@ from onbmacf._search.reduce import FEW
 from onbmacf._search.undo import changed_in_order, undone_alone
 
 HALVINGS = 5  # of a change or a way: one part in 32 is as fine as it gets
+FIRST_HALVINGS = 3  # of the way of every point in a pool: only then it shows which to tighten
 SMALLEST = 3  # changes of a point that are taken back one by one
 TURNS = 2  # changes of a point that are taken back in the end
 

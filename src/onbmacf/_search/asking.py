@@ -1,0 +1,39 @@
+"""How the points of a search ask about trial points: the model must say their label and, if asked for, neighbours too.
+
+Problem, Points  ->  asking_about  ->  Asking, with lines that are those of the points
+"""
+
+from collections.abc import Callable
+
+from onbmacf._base.arrays import Mask, Matrix, Rows
+from onbmacf._search.problem import Asking, Problem
+from onbmacf._search.ranking import Points
+
+Holds = Callable[[Matrix, Rows], Mask]  # points, lines -> which are accepted
+
+
+def asking_about(problem: Problem, points: Points) -> Asking:
+    """Return how these points ask about trial points: the model must say their label."""
+    return asking_for(problem, points, has_label(problem, points))
+
+
+def asking_for(problem: Problem, points: Points, holds: Holds) -> Asking:
+    """Return the same with another condition on what is accepted."""
+    return Asking(holds, lambda trial, lines: problem.ahead(trial, points.factual[lines]), problem.places)
+
+
+def has_label(problem: Problem, points: Points) -> Holds:
+    """Return the test whether the model says the label of the line."""
+    return lambda trial, lines: problem.label_of(trial, points.factual[lines]) == points.label[lines]
+
+
+def is_plausible(problem: Problem, points: Points, least: Matrix) -> Holds:
+    """Return the test: the model says the label, and enough neighbours do. Only then are the neighbours looked at."""
+    says_label = has_label(problem, points)
+
+    def test(trial: Matrix, lines: Rows) -> Mask:
+        holds = says_label(trial, lines)
+        holds[holds] = problem.share(trial[holds], points.label[lines[holds]]) >= least[lines[holds]]
+        return holds
+
+    return test

@@ -1,0 +1,132 @@
+"""Give one change up, in whole or in half, and move another feature instead: nearer wherever the other costs less.
+
+    start (the factual), point (accepted)  ->  exchanged  ->  an accepted point that is no farther
+
+Shrinking ends where no single change can be smaller. A point that is nearer still moves other features, or the same
+ones by other amounts (docs/decisions/0053-nearer-still.md). What a line gains is halved over all of its exchanges
+together: as soon as one holds at some gain, those that do not are out. All lines move together.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from onbmacf._base.arrays import Mask, Matrix, Rows, stack, take
+from onbmacf._search.problem import Asking, Features, Snap
+
+PARTS = 32  # of the largest change of a point: gains are compared in such parts
+KEPT = (0.0, 0.5)  # what stays of the change that is given up
+AHEAD = ((1, 8, 16, 24), (1, 16), (1,))  # parts that are asked about first, where there is room for all exchanges
+Ends = tuple[Matrix, Matrix]  # the lowest and the highest fitted value of each column
+
+
+class Trades(NamedTuple):
+    """One line per exchange: a point with one change given up, and the column that moves instead."""
+
+    line: Rows
+    base: Matrix
+    column: Rows
+    way: Rows  # 1 up, -1 down
+    saved: Matrix  # distance that giving up the change saves
+    room: Matrix  # how far the column may move that way
+
+
+class Gains(NamedTuple):
+    """Where each line stands: parts of its largest change that an exchange has gained, and parts that none can."""
+
+    reached: Rows
+    refused: Rows
+    part: Rows  # the part that is asked about next
+
+    def after(self, is_asked: Mask, is_hit: Mask) -> "Gains":
+        """Return where each line stands after its question."""
+        reached = np.where(is_asked & is_hit, self.part, self.reached)
+        refused = np.where(is_asked & ~is_hit, self.part, self.refused)
+        return Gains(reached, refused, (reached + refused) // 2)
+
+    @property
+    def is_open(self) -> Mask:
+        """Which lines have something left to ask; none does whose first question was refused."""
+        return (self.refused - self.reached > 1) & (self.reached > 0)
+
+
+def exchanged(start: Matrix, point: Matrix, ends: Ends, features: Features, asking: Asking, snap: Snap) -> Matrix:
+    """Return per line the nearest accepted point that one exchange leads to, or the point as it is."""
+    trades, best = _trades(start, point, ends, features, snap), point.copy()
+    every, none = np.arange(len(point)), np.zeros(len(point), dtype=np.intp)
+    unit = np.zeros(len(point))
+    np.maximum.at(unit, trades.line, trades.saved / PARTS)
+    at = Gains(none, none + PARTS, none + 1)
+    _ask_first(start, trades, unit, asking, snap)
+    while len(trades.line):
+        _ask_rest(start, trades, at, unit, asking, snap)
+        trial, due = _moved(start, trades, (at.part * unit)[trades.line], snap)
+        hit = due[asking.holds(trial[due], trades.line[due])]
+        own, first = np.unique(trades.line[hit], return_index=True)
+        best[own] = trial[hit[first]]
+        is_hit = np.isin(every, own)
+        at = at.after(np.isin(every, trades.line), is_hit)
+        stays = np.isin(np.arange(len(trial)), hit) | ~is_hit[trades.line]
+        trades = take(trades, np.flatnonzero(stays & at.is_open[trades.line]))
+    return best
+
+
+def _trades(start: Matrix, point: Matrix, ends: Ends, features: Features, snap: Snap) -> Trades:
+    """Return all exchanges: every change, whole and in half, for every other number that may change, up and down."""
+    is_number = np.bincount(features.of_column) == 1
+    is_changed = np.logical_or.reduceat(point != start, features.starts, axis=1)
+    parts = []
+    for kept in KEPT:
+        line, feature = np.nonzero(is_changed & (is_number | (kept == 0.0)))
+        is_own = features.of_column == feature[:, np.newaxis]
+        z, whole = start[line], point[line]
+        less = np.where(is_own, z + kept * (whole - z), whole)
+        less = np.where(is_own, snap(less, z, whole), whole)
+        may_move = (is_number & ~features.is_immutable)[features.of_column] & ~is_own
+        parts += [_moves(line, z, whole, less, may_move, way, ends) for way in (1, -1)]
+    every = stack(parts)
+    return take(every, np.argsort(every.line, kind="stable"))
+
+
+def _moves(line: Rows, z: Matrix, whole: Matrix, less: Matrix, may_move: Mask, way: int, ends: Ends) -> Trades:
+    """Return the moves of single columns away from the factual, within the fitted range."""
+    saved = np.abs(whole - z).sum(axis=1) - np.abs(less - z).sum(axis=1)
+    at, column = np.nonzero(may_move & (way * (less - z) >= 0) & (saved > 0)[:, np.newaxis])
+    value = less[at, column]
+    room = ends[1][column] - value if way > 0 else value - ends[0][column]
+    moves = Trades(line[at], less[at], column, np.full(len(at), way), saved[at], room)
+    return take(moves, np.flatnonzero(room > 0))
+
+
+def _moved(start: Matrix, trades: Trades, gain: Matrix, snap: Snap) -> tuple[Matrix, Rows]:
+    """Return the point of each exchange that gains so much, and the places of those that are points of their own."""
+    by = np.clip(trades.saved - gain, 0.0, trades.room)
+    trial, z = trades.base.copy(), start[trades.line]
+    trial[np.arange(len(trial)), trades.column] += trades.way * by
+    trial = snap(trial, z, trial)
+    is_nearer = np.abs(trial - z).sum(axis=1) < np.abs(trades.base - z).sum(axis=1) + trades.saved
+    return trial, np.flatnonzero(is_nearer & (trial != trades.base).any(axis=1))
+
+
+def _ask_first(start: Matrix, trades: Trades, unit: Matrix, asking: Asking, snap: Snap) -> None:
+    """Ask about all exchanges at the gains that come first, as many as there is room for."""
+    for parts in AHEAD:
+        if 0 < len(trades.line) * len(parts) <= asking.places:
+            lines, part = np.tile(np.arange(len(trades.line)), len(parts)), np.repeat(parts, len(trades.line))
+            return _ask(start, take(trades, lines), part * unit[trades.line[lines]], asking, snap)
+    return None
+
+
+def _ask_rest(start: Matrix, trades: Trades, at: Gains, unit: Matrix, asking: Asking, snap: Snap) -> None:
+    """Ask about the exchanges that are left at all gains that are, if there is room."""
+    sizes = (at.refused - at.reached - 1)[trades.line]
+    if (at.reached[trades.line] == 0).any() or sizes.sum() > asking.places:
+        return
+    lines = np.repeat(np.arange(len(sizes)), sizes)
+    part = np.arange(len(lines)) - np.repeat(np.cumsum(sizes) - sizes, sizes) + at.reached[trades.line[lines]] + 1
+    _ask(start, take(trades, lines), part * unit[trades.line[lines]], asking, snap)
+
+
+def _ask(start: Matrix, trades: Trades, gain: Matrix, asking: Asking, snap: Snap) -> None:
+    trial, due = _moved(start, trades, gain, snap)
+    asking.ahead(trial[due], trades.line[due])

@@ -1,0 +1,79 @@
+"""The nearest points of a search: the pool pulled towards the factuals, the best tightened, then exchanged for nearer.
+
+pool  ->  nearest  ->  what exchanges lead to, the tightened points, and what lies between them and the pool
+"""
+
+import numpy as np
+
+from onbmacf._balls.distance import paired
+from onbmacf._base.arrays import Matrix, Rows, take
+from onbmacf._search.asking import asking_about, has_label
+from onbmacf._search.exchange import exchanged
+from onbmacf._search.problem import Asking, Problem
+from onbmacf._search.ranking import Points, promising
+from onbmacf._search.tighten import FIRST_HALVINGS, HALVINGS, Segment, shrink_features, shrink_segment
+from onbmacf._search.undo import undo_changes, undone_alone
+
+TIGHT = 5  # points that are tightened
+SEEDS = 1  # of these, the best, whose changes are exchanged
+ROUNDS = 3  # exchanges, one after the other
+SHARES = (0.25, 0.5, 0.75)  # places between a tightened point and where it came from that are looked at, too
+
+
+def nearest(problem: Problem, pool: Points) -> list[Points]:
+    """Pull the pool towards the factuals, tighten the best, look at places on the way there, and exchange changes.
+
+    Only the model is asked. What the neighbours say is seen when all places are compared: farther along the same
+    way more of them have the label, so the front from nearest to most plausible needs no search of its own.
+    """
+    start, features, asking, snap = problem.z[pool.factual], problem.features, asking_about(problem, pool), problem.snap
+    way = shrink_segment(start, Segment.of(pool.point, 2**FIRST_HALVINGS), asking, snap)
+    closer = pool._replace(point=undo_changes(start, way.at.best, features, asking))
+    picked = promising(problem, closer, TIGHT)
+    near, far = take(closer, picked), take(pool, picked)
+    tight = tightened(problem, near, asking_about(problem, near), way.gone_on(picked, near.point, 2**HALVINGS), far)
+    return [_exchanged(problem, tight), tight, closer, _between(problem, tight, far)]
+
+
+def _exchanged(problem: Problem, points: Points) -> Points:
+    """Exchange changes of the best points for others that cost less, while that brings them nearer."""
+    points = take(points, promising(problem, points, SEEDS))
+    features, snap, metric = problem.features, problem.snap, problem.options.metric
+    point, lines = points.point.copy(), np.arange(len(points.factual))
+    for _ in range(ROUNDS):
+        start, old, asking = problem.z[points.factual[lines]], point[lines], asking_about(problem, take(points, lines))
+        new = exchanged(start, old, problem.ends, features, asking, snap)
+        moved = np.flatnonzero((new != old).any(axis=1))
+        new = shrink_features(start[moved], new[moved], features, asking.among(moved), snap)
+        is_nearer = paired(start[moved], new, metric) < paired(start[moved], old[moved], metric)
+        lines = lines[moved[is_nearer]]
+        point[lines] = new[is_nearer]
+        if not len(lines):
+            break
+    return points._replace(point=point)
+
+
+def tightened(problem: Problem, points: Points, asking: Asking, way: Segment, far: Points | None = None) -> Points:
+    """Shrink every change, then undo whole ones again; with `far`, what lies between is asked about on the way."""
+    start, features, snap = problem.z[points.factual], problem.features, problem.snap
+    point = shrink_segment(start, way, asking, snap).at.best
+    point = shrink_features(start, point, features, asking, snap)
+    if far is not None and asking.places:
+        single, line = undone_alone(start, point, features, point.shape[1])
+        stop, place = _stops(problem, points._replace(point=point), far)
+        asking.ahead(np.concatenate([single, place]), np.concatenate([line, stop]))
+    return points._replace(point=undo_changes(start, point, features, asking))
+
+
+def _between(problem: Problem, near: Points, far: Points) -> Points:
+    """Return the points at some shares of the way from near to far that hold."""
+    line, point = _stops(problem, near, far)
+    points = take(near, line)._replace(point=point)
+    return take(points, np.flatnonzero(has_label(problem, near)(point, line)))
+
+
+def _stops(problem: Problem, near: Points, far: Points) -> tuple[Rows, Matrix]:
+    """Return places on the way from near to far, and the line of each."""
+    line, share = np.tile(np.arange(len(near.factual)), len(SHARES)), np.repeat(SHARES, len(near.factual))
+    place = near.point[line] + share[:, np.newaxis] * (far.point - near.point)[line]
+    return line, problem.snap(place, problem.z[near.factual[line]], far.point[line])
