@@ -277,6 +277,6 @@ def test_two_changes_are_told_alone_and_together(people):
     row = pd.DataFrame({"income": [30], "debt": [20.0]})
     answers = ONBMACF().fit(table, model).explain(row, "yes", ranges=True)
     sentence, found = answers.sentences()[0], answers[0].counterfactuals[0]
-    assert "The other changes as they are, the label 'yes' holds for income at least 61 (of " in sentence
+    assert "With the other changes as they are, the label 'yes' holds for income at least 61 (of " in sentence
     assert f"It holds for income at least 61 and debt at most 4.9 together (of {found.box['debt'].n_asked}" in sentence
     assert answers.ranges()["box_high"].tolist()[1] == 4.9

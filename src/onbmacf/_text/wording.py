@@ -83,7 +83,7 @@ def range_sentences(found: Any) -> str:
     parts = [f"{marked(own.feature, found.released)} {own} ({_asked(own)})" for own in found.ranges.values()]
     if len(parts) == 1:
         return f" The label {quoted(found.label)} holds for {parts[0]}."
-    text = f" The other changes as they are, the label {quoted(found.label)} holds for {_joined(parts)}."
+    text = f" With the other changes as they are, the label {quoted(found.label)} holds for {_joined(parts)}."
     if found.box is None:
         return text
     together = [f"{marked(own.feature, found.released)} {own}" for own in found.box.values()]
