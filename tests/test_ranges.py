@@ -171,6 +171,12 @@ def test_marks_are_asked():
     assert found.region[0].high == 777
 
 
+def test_some_of_many_marks_are_asked():
+    marks = np.arange(20, 2980) + 0.123
+    found, _ = settled((interval(10, 0, 3000, marks=marks),), lambda points: np.isin(points[:, 0], marks))
+    assert found.region[0].high < 3000
+
+
 def test_nothing_but_the_answer_holds():
     region = (interval(5.5, 0, 1e6), Levels(1.0, np.arange(3.0)))
     found, _ = settled(region, lambda points: np.ones(len(points), dtype=bool))

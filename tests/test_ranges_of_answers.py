@@ -53,10 +53,12 @@ def test_a_range_ends_where_the_label_is_lost(people):
         assert set(lender(inside)) == {"yes"}
         if own.feature == "debt":
             assert own.reaches_low
+            assert own.high == round(float(own.high), 1)
             assert str(own) == f"at most {own.high}".removesuffix(".0")
             assert lender(moved(found, debt=[own.high + 0.101])) == ["no"]
         else:
             assert own.reaches_high
+            assert own.n_asked == own.high - own.low + 1
             assert str(own) == f"{'at least' if own.low < own.high else 'exactly'} {own.low}"
             assert lender(moved(found, income=[own.low - 1])) == ["no"]
 
@@ -140,6 +142,33 @@ def test_the_answers_are_the_same_with_and_without_ranges(people):
         assert getattr(ranged, count) > getattr(plain, count)
 
 
+def test_the_values_of_the_semifactual_are_asked_one_by_one(heart):
+    asked = set()
+
+    def model(rows):
+        asked.update(zip(rows["tobacco"], rows["ldl"], strict=True))
+        return (rows["tobacco"] > 4.5) | (rows["ldl"] > 4)
+
+    table = heart[["tobacco", "ldl"]]
+    found = ONBMACF().fit(table, model).explain(table.iloc[[3]], False, ranges=True)[0].counterfactuals[0]
+    kept = found.semifactual.values
+    assert set(found.changed) == {"tobacco", "ldl"}
+    assert {(kept["tobacco"], found.values["ldl"]), (found.values["tobacco"], kept["ldl"])} <= asked
+
+
+def test_the_middle_between_two_fitted_values_is_asked():
+    """Trees split there; the hole is far narrower than a readable step."""
+    random = np.random.default_rng(0)
+    table = pd.DataFrame({"dose": np.sort(random.uniform(0, 9, 120)), "x": random.integers(0, 9, 120)})
+    hole = (table["dose"][60] + table["dose"][61]) / 2
+    model = lambda rows: (rows["dose"] > 2) & ((rows["dose"] - hole).abs() > 1e-9)  # noqa: E731
+    schema = Schema.infer(table, immutable=["x"])
+    found = ONBMACF(plausibility=0).fit(table, model, schema=schema).explain(table.head(1), ranges=True)[0]
+    own = found.counterfactuals[0].ranges["dose"]
+    assert own.low == pytest.approx(2.001)
+    assert hole - 0.001 <= own.high < hole
+
+
 def test_a_semifactual_never_lies_in_the_box(people):
     """Both are printed: one says that the label holds there, the other that it does not."""
     bumpy = lambda rows: np.where((rows["debt"] * 7).round() % 5 + rows["income"] / 9 > 6, "yes", "no")  # noqa: E731
@@ -204,6 +233,24 @@ def test_ranges_get_what_a_limit_leaves(people, limit):
         assert answers[0].counterfactuals[0].ranges is not None
 
 
+def test_no_limit_is_exceeded_and_none_is_spent_in_vain(people):
+    table, row = people[["income", "debt"]], people[["income", "debt"]].iloc[[1]]
+    model = lambda rows: (rows["income"] > 60) & (rows["debt"].round(1) * 10 % 4 < 2)  # noqa: E731
+    explainer = ONBMACF().fit(table, model)
+    had = set()
+    for most in range(200, 3200, 300):
+        limited = explainer.with_options(max_model_rows=most)
+        answers = limited.explain(row, ranges=True)
+        assert answers.n_questions <= most
+        had.add(answers[0].counterfactuals[0].ranges is not None)
+        if most < 300:
+            assert answers.n_questions == limited.explain(row).n_questions
+    for most in range(6, 30, 4):
+        limited = explainer.with_options(max_model_calls=most)
+        assert limited.explain(row, ranges=True).n_calls <= most
+    assert had == {False, True}
+
+
 @pytest.mark.parametrize("limit", [{"max_model_rows": 60}, {"max_model_calls": 6}])
 def test_a_limit_that_leaves_nothing_leaves_no_ranges(people, limit):
     answers = ONBMACF(**limit).fit(people, lender).explain(people.head(6), ranges=True)
@@ -222,6 +269,17 @@ def test_values_of_the_paper_strategy_lie_in_their_ranges(heart):
     for found, own in all_ranges(answers):
         assert own.low <= found.values[own.feature] <= own.high
         assert all(model(moved(found, **{own.feature: [own.low, own.high]})) == found.label)
+
+
+def test_a_value_with_many_digits_is_its_own_range_to_the_bit(heart):
+    wild = lambda rows: np.sin(rows["tobacco"] * 1e5) > 0  # noqa: E731
+    table = heart[["tobacco", "sbp"]]
+    schema = Schema.infer(table, immutable=["sbp"])
+    answers = ONBMACF(strategy="paper").fit(table, wild, schema=schema).explain(table.head(30), ranges=True)
+    alone = [(found, own) for found, own in all_ranges(answers) if own.low == own.high]
+    assert len(alone) > 10
+    assert all(own.low == found.values["tobacco"] for found, own in alone)
+    assert any(own.low != round(own.low, 2) for _, own in alone)
 
 
 def test_no_counterfactual_no_range(people):

@@ -144,12 +144,11 @@ class Around:
         return tuple(np.flatnonzero(self.changed[line]).tolist())
 
     def part(self, line: int, at: int) -> Part:
-        """Return every value that a changed feature might have, the others as answered."""
+        """Return every fitted value of a changed feature and all between them: what the rules forbid will not hold."""
         grid, after = self._grid(line, at), float(self.N[line, at])
         if grid.n_levels:
             return Levels(after, np.arange(grid.n_levels, dtype=np.float64))
-        low, high = grid.bounds(float(self.own[line, at]), after)
-        answer, low, high = grid.positions(np.array([after, low, high])).tolist()
+        answer, low, high = grid.positions(np.array([after, grid.seen[0], grid.seen[-1]])).tolist()
         return Interval.within(answer, low, high, grid.is_whole, grid.marks)
 
     def settled(self, places: Sequence[Place], regions: Sequence[Region]) -> list[Settled]:

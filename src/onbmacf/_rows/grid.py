@@ -21,7 +21,7 @@ SAME = 1e-4  # of a step: a position closer than this to a whole one is whole
 
 @dataclass(frozen=True, eq=False)
 class Grid:
-    """The grid of a feature under its rule."""
+    """The grid of a feature."""
 
     origin: float
     step: float
@@ -29,22 +29,20 @@ class Grid:
     is_whole: bool  # whether nothing lies between whole positions
     n_levels: int  # 0 for a number
     seen: Matrix  # the feature's fitted values, sorted, each once
-    rule: Rule
 
     @classmethod
     def of(cls, space: FeatureSpace, at: int, seen: Matrix, rule: Rule | None) -> "Grid":
-        """Return the grid of the feature at a place; without a rule, that of its readable values."""
+        """Return the grid of the feature at a place: its readable values, or those in the steps of its rule."""
         feature, dtype = space.schema.features[at], space.form.dtypes[at]
-        rule = rule or Rule()
         if not feature.is_numeric:
-            return cls(0.0, 1.0, 0, True, len(feature.levels or ()), seen, rule)
+            return cls(0.0, 1.0, 0, True, len(feature.levels or ()), seen)
         is_whole = feature.kind == "integer" or getattr(dtype, "kind", "f") in "iu"
         most = floor(log10(HEADROOM / max(float(np.abs(seen).max()), 1e-280)))
-        if rule.step is not None:
+        if rule is not None and rule.step is not None:
             exact = space.decimals[at]
-            return cls(anchor(rule), rule.step, most if exact is None else exact, True, 0, seen, rule)
+            return cls(anchor(rule), rule.step, most if exact is None else exact, True, 0, seen)
         decimals = min(0 if is_whole else space.readable[at] or 0, most)
-        return cls(0.0, 10.0**-decimals, decimals, is_whole, 0, seen, rule)
+        return cls(0.0, 10.0**-decimals, decimals, is_whole, 0, seen)
 
     def positions(self, values: Matrix) -> Matrix:
         """Return the positions of values, whole ones exactly."""
@@ -61,10 +59,3 @@ class Grid:
     def marks(self) -> Matrix:
         """The positions of the fitted values and of the middles between them: where a tree may split."""
         return self.positions(np.union1d(self.seen, (self.seen[:-1] + self.seen[1:]) / 2))
-
-    def bounds(self, before: float, after: float) -> tuple[float, float]:
-        """Return between which values a change may end: the fitted ones and those of the rule; `after` is one."""
-        low, high = max(self.seen[0], self.rule.low), min(self.seen[-1], self.rule.high)
-        low = max(low, before) if self.rule.direction == "up" else low
-        high = min(high, before) if self.rule.direction == "down" else high
-        return min(low, after), max(high, after)

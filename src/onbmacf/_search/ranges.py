@@ -21,14 +21,13 @@ from onbmacf._base.arrays import Mask, Matrix
 
 MOST_TURNS = 60
 PATIENCE = 12  # turns after which a point that fails takes half of the rest with it
-NEAR = 12  # points that come nearer and nearer to the answer, on each side
+NEAR = 12  # points from the end on, each half as far from the answer as the one before, on each side
 BETWEEN = 16  # points between the last that holds and the end, on each side
 MOST_CORNERS = 64
 LIGHTER = 8  # a light turn draws a whole turn's points divided by this
 
 Generator = np.random.Generator
-# positions asked about a feature in each turn whatever n: ends, near ones, those between, each with its readable one
-AT_LEAST = 2 * (2 + 2 * NEAR + 2 * BETWEEN)
+AT_LEAST = 4 * (NEAR + BETWEEN)  # positions asked about a feature in each turn whatever n, readable ones included
 Ask = Callable[[list[int], list[Matrix]], list[Mask]]  # numbers of regions, points of each -> which of them hold
 
 
@@ -95,7 +94,7 @@ class Interval:
         nearer = 2.0 ** -np.arange(NEAR)
         near = [self.answer + (end - self.answer) * nearer for end in (self.low, self.high)]
         gaps = [np.linspace(a, b, BETWEEN) for a, b in ((self.low, self.sure_low), (self.sure_high, self.high))]
-        at = np.concatenate([self.ends(), *near, *gaps, inside])
+        at = np.concatenate([*near, *gaps, inside])
         at = np.concatenate([np.round(at) if self.is_whole else at, np.round(at), self._spread(n, random)])
         return np.unique(at[self.contains(at)])
 
