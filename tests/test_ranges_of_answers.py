@@ -7,6 +7,8 @@ import pandas as pd
 import pytest
 
 from onbmacf import ONBMACF, Rule, Rules, Schema
+from onbmacf._batch.ranges import FEWEST, N_POINTS, USUAL_TURNS, Purse, SpentError
+from onbmacf._search.ranges import AT_LEAST
 
 pytestmark = pytest.mark.filterwarnings("ignore::onbmacf.errors.OnbmacfWarning")
 
@@ -338,3 +340,23 @@ def test_two_changes_are_told_alone_and_together(people):
     assert "With the other changes as they are, the label 'yes' holds for income at least 61 (of " in sentence
     assert f"It holds for income at least 61 and debt at most 4.9 together (of {found.box['debt'].n_asked}" in sentence
     assert answers.ranges()["box_high"].tolist()[1] == 4.9
+
+
+def test_a_purse_pays_what_it_holds_and_no_more():
+    purse = Purse(rows=100, calls=3, chunk=50)
+    purse.pay(60)  # two calls
+    for n in (41, 60):
+        with pytest.raises(SpentError):
+            purse.pay(n)
+    purse.pay(40)
+    with pytest.raises(SpentError):
+        Purse(rows=100, calls=1, chunk=50).pay(51)
+    Purse().pay(1 << 40)
+
+
+def test_too_little_for_a_few_points_is_not_spent():
+    assert Purse().points(9) == Purse(rows=1 << 20).points(3) == N_POINTS
+    least = USUAL_TURNS * (AT_LEAST + 4 * FEWEST)
+    assert Purse(rows=2 * least).points(2) == FEWEST
+    with pytest.raises(SpentError):
+        Purse(rows=2 * least - 1).points(2)
