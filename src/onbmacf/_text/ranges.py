@@ -18,14 +18,18 @@ class Range:
     ----------
     feature : hashable
         The feature's name.
-    low, high : object
-        The ends, in the caller's dtype: readable values that were asked themselves. None for a feature with levels.
+    low : object
+        The lower end, in the caller's dtype: a readable value that was asked itself. None for a feature with levels.
+    high : object
+        The upper end.
     levels : tuple or None
         The levels that hold, for a feature with levels.
     n_asked : int
         Points inside that the model was asked about; all hold.
-    reaches_low, reaches_high : bool
-        Whether the range goes to the end of the fitted values.
+    reaches_low : bool
+        Whether the range goes down to the end of the fitted values.
+    reaches_high : bool
+        Whether it goes up to their other end.
 
     Examples
     --------
