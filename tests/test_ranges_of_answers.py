@@ -250,6 +250,9 @@ def test_no_limit_is_exceeded_and_none_is_spent_in_vain(people):
     for most in range(6, 30, 4):
         limited = explainer.with_options(max_model_calls=most)
         assert limited.explain(row, ranges=True).n_calls <= most
+    sure = ONBMACF(n_counterfactuals=2).fit(table, Slope())
+    for most in range(8, 24):
+        assert sure.with_options(max_model_calls=most).explain(row, ranges=True).n_calls <= most
     assert had == {False, True}
 
 
