@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from onbmacf._balls.cover import BallCover
     from onbmacf._base.enums import Relaxation, Status
+    from onbmacf._text.ranges import Range
     from onbmacf.explainer import ONBMACF
     from onbmacf.explanation import Counterfactual, Explanation, Explanations, Semifactual
     from onbmacf.rules import Rule, Rules
@@ -25,6 +26,7 @@ _HOME = {
     "Explanations": "onbmacf.explanation",
     "Feature": "onbmacf.schema",
     "ONBMACF": "onbmacf.explainer",
+    "Range": "onbmacf._text.ranges",
     "Relaxation": "onbmacf._base.enums",
     "Rule": "onbmacf.rules",
     "Rules": "onbmacf.rules",
@@ -40,6 +42,7 @@ __all__ = [
     "Explanation",
     "Explanations",
     "Feature",
+    "Range",
     "Relaxation",
     "Rule",
     "Rules",

@@ -140,6 +140,7 @@ class ONBMACF(Options):
         *,
         min_probability: float = 0.0,
         front: bool = False,
+        ranges: bool = False,
         client: Any = None,
     ) -> Explanations:
         """Explain rows.
@@ -155,6 +156,9 @@ class ONBMACF(Options):
         front : bool, default False
             Return, instead of the n best, every counterfactual found that no other beats in distance, number of
             changes and plausibility at once.
+        ranges : bool, default False
+            Also ask how far the changed values may move before the label is lost: `Counterfactual.ranges` and ``box``.
+            This costs some hundred to some thousand more questions per counterfactual.
         client : dask.distributed.Client, optional
             Lets its workers explain.
 
@@ -165,7 +169,7 @@ class ONBMACF(Options):
             for each partition.
 
         """
-        asked = {"target": target, "min_probability": min_probability, "front": front}
+        asked = {"target": target, "min_probability": min_probability, "front": front, "ranges": ranges}
         self.fitted_, answers = explain_rows(self._map(), self._options(), rows, **asked, client=client)
         return answers
 

@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 from onbmacf._base.arrays import Mask, Matrix, Rows, stack, take
 from onbmacf._base.enums import Relaxation, Status
 from onbmacf._text import frames, records, wording
+from onbmacf._text.ranges import Range, Ranges
 from onbmacf.errors import ParameterError
 
-__all__ = ["Batch", "Counterfactual", "Explanation", "Explanations", "Relaxation", "Semifactual", "Status"]
+__all__ = ["Batch", "Counterfactual", "Explanation", "Explanations", "Range", "Relaxation", "Semifactual", "Status"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,6 +81,13 @@ class Counterfactual:
         limit left nothing to ask with.
     semifactual : Semifactual or None
         The last point on the way there that still has the factual's label; None where there is none.
+    ranges : dict of Range or None
+        With ``explain(..., ranges=True)``: by changed feature, the widest range of values found around the answered one
+        in which, the other values as they are, every point asked keeps the label. None where they were not asked for,
+        or a limit left too little to ask with.
+    box : dict of Range or None
+        The same for all changed features together: every point asked whose values all lie in these ranges keeps the
+        label. None as above.
 
     """
 
@@ -95,6 +103,8 @@ class Counterfactual:
     margin: float
     probability: float | None
     semifactual: Semifactual | None
+    ranges: Ranges | None = None
+    box: Ranges | None = None
 
     @property
     def n_changes(self) -> int:
@@ -102,7 +112,7 @@ class Counterfactual:
         return len(self.changed)
 
     def changes(self) -> pd.DataFrame:
-        """Return one line per changed feature, with the columns feature, before and after."""
+        """Return one line per changed feature, with the columns feature, before and after, and range if asked for."""
         return frames.changes_of(self)
 
 
@@ -155,8 +165,9 @@ class Explanation:
             ``row``, ``label``, ``status``, ``reason``, ``factual`` (values by column) and ``counterfactuals``: a list
             of dicts with ``label``, ``distance``, ``n_changes``, ``relaxation``, ``ball``, ``plausibility``,
             ``margin``, ``probability``, ``changes`` (dicts of feature, before, after), ``values`` and ``semifactual``
-            (None, or a dict of ``distance``, ``changes`` and ``values``). Numbers keep all their digits; column names
-            are text.
+            (None, or a dict of ``distance``, ``changes`` and ``values``); with ranges also ``ranges`` and ``box``
+            (lists of dicts of feature, text, low, high, levels, reaches_low, reaches_high, n_asked; ``box`` may be
+            None). Numbers keep all their digits; column names are text.
 
         """
         return records.record(self)
@@ -182,6 +193,8 @@ class Batch(NamedTuple):
     semifactual_values: pd.DataFrame
     semifactual_distance: Matrix  # NaN where there is none
     semifactual_changed: Mask
+    ranges: NDArray[Any] | None = None  # dicts of Range, or None; the column is None unless asked for
+    box: NDArray[Any] | None = None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -297,8 +310,19 @@ class Explanations(Sequence[Explanation]):
         return frames.status_frame(self)
 
     def changes(self) -> pd.DataFrame:
-        """Return one line per changed feature of each counterfactual: rank, feature, before, after."""
+        """Return one line per changed feature of each counterfactual: rank, feature, before, after.
+
+        With ranges, a last column says in which values the label holds.
+        """
         return frames.change_frame(self)
+
+    def ranges(self) -> pd.DataFrame:
+        """Return one line per changed feature of each counterfactual that has ranges.
+
+        The columns are rank, feature, after, then low, high, levels and n_asked of the feature alone, and the same of
+        the box of all changed features together (``box_low``, ...). Empty unless ``explain(..., ranges=True)``.
+        """
+        return frames.range_frame(self)
 
     def sentences(self) -> list[str]:
         """Return every answer as sentences, row by row."""
@@ -358,6 +382,8 @@ class Explanations(Sequence[Explanation]):
             margin=float(batch.margin[line]),
             probability=None if batch.probability is None else float(batch.probability[line]),
             semifactual=self._semifactual(line, factual),
+            ranges=None if batch.ranges is None else batch.ranges[line],
+            box=None if batch.box is None else batch.box[line],
         )
 
     def _semifactual(self, line: int, factual: "pd.Series[Any]") -> Semifactual | None:

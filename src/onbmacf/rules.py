@@ -178,12 +178,12 @@ class _Step(RuleKind):
             raise ParameterError(f"{name}: step must be above 0, got {rule.step!r}.")
 
     def keeps(self, rule: Rule, value: Matrix, before: Matrix, codes: Codes) -> Mask:
-        steps = (value - _anchor(rule)) / (rule.step or 1.0)
+        steps = (value - anchor(rule)) / (rule.step or 1.0)
         return np.asarray(np.abs(steps - np.round(steps)) <= EPSILON * np.maximum(1.0, np.abs(steps)))
 
     def move(self, rule: Rule, value: Matrix) -> Matrix:
         step = rule.step or 1.0
-        value = _anchor(rule) + np.round((value - _anchor(rule)) / step) * step
+        value = anchor(rule) + np.round((value - anchor(rule)) / step) * step
         return np.where(value > rule.high, value - step, np.where(value < rule.low, value + step, value))
 
     def words(self, rule: Rule) -> str:
@@ -309,7 +309,7 @@ def describe(rule: Rule) -> str:
     return ", ".join(kind.words(rule) for kind in rule.kinds)
 
 
-def _anchor(rule: Rule) -> float:
+def anchor(rule: Rule) -> float:
     """Return the value from which steps are counted."""
     return rule.low if rule.low > -inf else 0.0
 

@@ -24,12 +24,13 @@ class Query(NamedTuple):
     targets: Rows | None  # codes of the labels to reach; None for any but the row's own
     min_probability: float
     front: bool
+    ranges: bool = False
 
     @classmethod
-    def of(cls, target: Any, min_probability: float, front: bool, classes: Any) -> "Query":
+    def of(cls, target: Any, min_probability: float, front: bool, classes: Any, ranges: bool = False) -> "Query":
         """Check what the caller asks for, and turn labels into codes."""
         check_within("min_probability", min_probability, 0, 1)
-        return cls(_codes(target, classes.tolist()), min_probability, front)
+        return cls(_codes(target, classes.tolist()), min_probability, front, ranges)
 
 
 @dataclass(frozen=True, eq=False)

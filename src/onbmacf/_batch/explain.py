@@ -17,6 +17,7 @@ from onbmacf._batch.distributed import explain_on, explain_partitions, is_dask_f
 from onbmacf._batch.factuals import Asker, Factuals
 from onbmacf._batch.fitted import Fitted
 from onbmacf._batch.infeasible import with_reasons
+from onbmacf._batch.ranges import with_ranges
 from onbmacf._batch.searches import search_all
 from onbmacf._search.options import Options
 from onbmacf._search.strategies import STRATEGIES, checked
@@ -34,13 +35,14 @@ def explain_rows(
     target: Any = None,
     min_probability: float = 0.0,
     front: bool = False,
+    ranges: bool = False,
     client: Any = None,
 ) -> tuple[Fitted, Explanations]:
     """Explain rows in any form; the map comes back as it is, or grown where `recover="persist"` lets rows into it."""
     fitted.check(checked(options))
     if front and "plausibility" in STRATEGIES[options.strategy].ignores:
         raise ParameterError(f"front=True does nothing with strategy={options.strategy!r}: leave it out.")
-    query = Query.of(target, min_probability, front, fitted.black_box.classes)
+    query = Query.of(target, min_probability, front, fitted.black_box.classes, ranges)
     call, form = Call.of(fitted, options, query), fitted.space.form
     if is_dask_frame(rows):
         sample = form.frame(fitted.probes[:N_SAMPLE])
@@ -69,6 +71,8 @@ def explain_frame(call: Call, frame: pd.DataFrame) -> tuple[Fitted, Explanations
         return answered(Asker(other, box, some), found, effort, frame.iloc[lines])
 
     answers = with_reasons(call, factuals, answers, effort.ran_out, again)
+    if call.query.ranges:
+        answers = with_ranges(call, factuals, answers, effort.left, box)
     n_calls, n_questions, n_model_rows = box.counts.n_calls, box.counts.n_questions, box.counts.n_model_rows
     return fitted, replace(answers, n_calls=n_calls, n_questions=n_questions, n_model_rows=n_model_rows)
 

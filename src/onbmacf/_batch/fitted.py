@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from onbmacf._balls.associate import ball_index
 from onbmacf._balls.cover import BallCover, build_cover, check_cover_memory
 from onbmacf._balls.geometry import Balls
@@ -60,6 +62,11 @@ class Fitted:
     def ranges(self) -> Matrix:
         """The smallest and largest fitted value of each numeric feature."""
         return self.space.ranges(self.Z)
+
+    @cached_property
+    def seen_values(self) -> tuple[Matrix, ...]:
+        """Per feature: its fitted values as numbers, sorted, each once."""
+        return tuple(np.unique(column) for column in self.space.decode_numbers(self.Z).T)
 
     @cached_property
     def map(self) -> Map:

@@ -27,6 +27,8 @@ def counterfactual_frame(answers: Any) -> pd.DataFrame:
     if batch.probability is not None:
         found["probability"] = batch.probability
     found["released"] = _listed(batch.released, answers.rows.columns)
+    if batch.ranges is not None:
+        found |= {"ranges": _in_words(batch.ranges), "box": _in_words(batch.box)}
     names = {name: _free(name, answers.rows.columns) for name in found}
     meta = pd.DataFrame({names[name]: column for name, column in found.items()})
     frame = pd.concat([meta, batch.values], axis=1)
@@ -53,6 +55,9 @@ def change_frame(answers: Any) -> pd.DataFrame:
         "before": _cells(answers.rows, place, features),
         "after": _cells(answers.batch.values, lines, features),
     }
+    if answers.batch.ranges is not None:
+        ranges = answers.batch.ranges[lines]
+        columns_of["range"] = [_range_of(own, columns[at]) for own, at in zip(ranges, features, strict=True)]
     return pd.DataFrame(columns_of, index=answers.rows.index[place])
 
 
@@ -60,7 +65,28 @@ def changes_of(found: Any) -> pd.DataFrame:
     """Return one line per changed feature of a single counterfactual or semifactual: feature, before, after."""
     names: list[Hashable] = list(found.changed)
     columns = {"before": [found.factual[name] for name in names], "after": [found.values[name] for name in names]}
+    ranges = getattr(found, "ranges", None)
+    if ranges is not None:
+        columns["range"] = [_range_of(ranges, name) for name in names]
     return pd.DataFrame({"feature": names, **columns})
+
+
+def range_frame(answers: Any) -> pd.DataFrame:
+    """Return one line per changed feature of each counterfactual with ranges: alone, then in the box of all."""
+    lines, names = [], list(answers.rows.columns)
+    batch, rank = answers.batch, ranks(answers.batch.factual)
+    for line in range(len(batch.factual)):
+        ranges = None if batch.ranges is None else batch.ranges[line]
+        for name, own in (ranges or {}).items():
+            box = (batch.box[line] or {}).get(name)
+            after = batch.values.iloc[line, names.index(name)]
+            together = (None,) * 4 if box is None else (box.low, box.high, box.levels, box.n_asked)
+            lines.append((line, rank[line], name, after, own.low, own.high, own.levels, own.n_asked, *together))
+    alone = ["low", "high", "levels", "n_asked"]
+    columns = ["line", "rank", "feature", "after", *alone, *(f"box_{name}" for name in alone)]
+    frame = pd.DataFrame(lines, columns=columns)
+    place = batch.factual[frame.pop("line").to_numpy(dtype=np.intp)]
+    return frame.set_axis(answers.rows.index[place])
 
 
 def row_of(frame: pd.DataFrame, place: int) -> "pd.Series[Any]":
@@ -83,6 +109,16 @@ def _listed(released: NDArray[Any], columns: Any) -> NDArray[Any]:
         for line in released
     ]
     return objects(texts)
+
+
+def _in_words(ranges: NDArray[Any]) -> NDArray[Any]:
+    """Return, per line, its ranges as one text; empty where there are none."""
+    return objects(["; ".join(f"{name} {own}" for name, own in (one or {}).items()) for one in ranges])
+
+
+def _range_of(ranges: Any, name: Hashable) -> str:
+    """Return one feature's range in words; empty where there is none."""
+    return "" if ranges is None else str(ranges[name])
 
 
 def _free(name: str, taken: Any) -> str:

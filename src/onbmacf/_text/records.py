@@ -60,7 +60,23 @@ def _counterfactual(found: Any) -> dict[str, Any]:
         "changes": _changes(found),
         "values": _values(found.values),
         "semifactual": None if kept is None else _semifactual(kept),
+        **_ranges(found),
     }
+
+
+def _ranges(found: Any) -> dict[str, Any]:
+    """Return the ranges and the box of a counterfactual; nothing where they were not asked for."""
+    if found.ranges is None:
+        return {}
+    box = None if found.box is None else [_range(own) for own in found.box.values()]
+    return {"ranges": [_range(own) for own in found.ranges.values()], "box": box}
+
+
+def _range(own: Any) -> dict[str, Any]:
+    levels = None if own.levels is None else [plain(level) for level in own.levels]
+    ends = {"low": plain(own.low), "high": plain(own.high), "levels": levels}
+    reaches = {"reaches_low": own.reaches_low, "reaches_high": own.reaches_high}
+    return {"feature": plain(own.feature), "text": str(own), **ends, **reaches, "n_asked": own.n_asked}
 
 
 def _semifactual(kept: Any) -> dict[str, Any]:

@@ -60,7 +60,7 @@ def quoted(label: Any) -> str:
 def what_if(found: _Changed, released: tuple[Any, ...] = ()) -> str:
     """Return the changes as text: 'tobacco were 1.2 instead of 7.5 and age were 31 instead of 54'."""
     parts = [f"{marked(name, released)} were {after} instead of {before}" for name, before, after in _values(found)]
-    return parts[0] if len(parts) == 1 else ", ".join(parts[:-1]) + " and " + parts[-1]
+    return _joined(parts)
 
 
 def sentence(label: Any, found: Any) -> str:
@@ -70,7 +70,32 @@ def sentence(label: Any, found: Any) -> str:
         text += " No counterfactual that keeps the immutable features was found, so they were released."
     if found.semifactual is not None:
         text += f" Even if {what_if(found.semifactual, found.released)}, it would still say {quoted(label)}."
-    return text
+    return text + range_sentences(found)
+
+
+def range_sentences(found: Any) -> str:
+    """Return the ranges of a counterfactual as sentences that follow its own; empty where there are none.
+
+    A range reads as its own text: 'at most 3.2'.
+    """
+    if found.ranges is None:
+        return ""
+    parts = [f"{marked(own.feature, found.released)} {own} ({_asked(own)})" for own in found.ranges.values()]
+    if len(parts) == 1:
+        return f" The label {quoted(found.label)} holds for {parts[0]}."
+    text = f" With the other changes as they are, the label {quoted(found.label)} holds for {_joined(parts)}."
+    if found.box is None:
+        return text
+    together = [f"{marked(own.feature, found.released)} {own}" for own in found.box.values()]
+    return f"{text} It holds for {_joined(together)} together ({_asked(next(iter(found.box.values())))})."
+
+
+def _asked(own: Any) -> str:
+    return "the one point asked" if own.n_asked == 1 else f"of {own.n_asked:,} points asked, all hold"
+
+
+def _joined(parts: list[str]) -> str:
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
 # What every view of answers shows: the HTML of a notebook, the terminal's table, Markdown.
@@ -91,8 +116,10 @@ def _cells(found: Any) -> list[str]:
 
 
 def arrows(found: _Changed, released: tuple[Any, ...] = ()) -> str:
-    """Return the changes as text: 'tobacco: 7.5 \u2192 1.2; age: 54 \u2192 31'."""
-    return "; ".join(f"{marked(name, released)}: {before} \u2192 {after}" for name, before, after in _values(found))
+    """Return the changes as text: 'tobacco: 7.5 \u2192 1.2 (at most 1.4); age: 54 \u2192 31', with ranges if asked."""
+    ranges: Any = getattr(found, "ranges", None) or {}
+    parts = [(name, f"{marked(name, released)}: {before} \u2192 {after}") for name, before, after in _values(found)]
+    return "; ".join(f"{text} ({ranges[name]})" if name in ranges else text for name, text in parts)
 
 
 def marked(name: Any, released: tuple[Any, ...]) -> str:

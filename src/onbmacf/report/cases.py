@@ -1,5 +1,6 @@
 """Individual rows for the reader to check: the sentences, the changes and a bar chart."""
 
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
@@ -42,8 +43,14 @@ def _changes(found: Counterfactual) -> pd.DataFrame:
     kept, lines = found.semifactual, []
     for name in found.changed:
         even_if = shown(kept.values[name]) if kept else "\u2013"
-        lines.append((marked(name, found.released), shown(found.factual[name]), shown(found.values[name]), even_if))
-    return pd.DataFrame(lines, columns=["feature", "before", "after", "even if"])
+        values = (shown(found.factual[name]), shown(found.values[name]), even_if)
+        lines.append((marked(name, found.released), *values, *_range(found, name)))
+    with_range = [] if found.ranges is None else ["label holds for"]
+    return pd.DataFrame(lines, columns=["feature", "before", "after", "even if", *with_range])
+
+
+def _range(found: Counterfactual, name: Hashable) -> tuple[str, ...]:
+    return () if found.ranges is None else (str(found.ranges[name]),)
 
 
 def _in_words(found: Counterfactual) -> str:
