@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from onbmacf._balls.cover import BallCover
     from onbmacf._base.enums import Relaxation, Status
+    from onbmacf._rows.retrain import committee
     from onbmacf.explainer import ONBMACF
     from onbmacf.explanation import Counterfactual, Explanation, Explanations, Semifactual
     from onbmacf.rules import Rule, Rules
@@ -31,6 +32,7 @@ _HOME = {
     "Schema": "onbmacf.schema",
     "Semifactual": "onbmacf.explanation",
     "Status": "onbmacf._base.enums",
+    "committee": "onbmacf._rows.retrain",
 }
 
 __all__ = [
@@ -46,6 +48,7 @@ __all__ = [
     "Schema",
     "Semifactual",
     "Status",
+    "committee",
 ]
 
 

@@ -80,6 +80,10 @@ class Counterfactual:
         limit left nothing to ask with.
     semifactual : Semifactual or None
         The last point on the way there that still has the factual's label; None where there is none.
+    stability : float or None
+        Share, from 0 to 1, of the members of the ``committee`` that say its label, too; None without a committee.
+    n_members : int
+        How many members that committee has; 0 without one.
 
     """
 
@@ -95,6 +99,8 @@ class Counterfactual:
     margin: float
     probability: float | None
     semifactual: Semifactual | None
+    stability: float | None = None
+    n_members: int = 0
 
     @property
     def n_changes(self) -> int:
@@ -154,9 +160,9 @@ class Explanation:
         dict
             ``row``, ``label``, ``status``, ``reason``, ``factual`` (values by column) and ``counterfactuals``: a list
             of dicts with ``label``, ``distance``, ``n_changes``, ``relaxation``, ``ball``, ``plausibility``,
-            ``margin``, ``probability``, ``changes`` (dicts of feature, before, after), ``values`` and ``semifactual``
-            (None, or a dict of ``distance``, ``changes`` and ``values``). Numbers keep all their digits; column names
-            are text.
+            ``margin``, ``probability``, ``stability`` (only with a committee), ``changes`` (dicts of feature, before,
+            after), ``values`` and ``semifactual`` (None, or a dict of ``distance``, ``changes`` and ``values``).
+            Numbers keep all their digits; column names are text.
 
         """
         return records.record(self)
@@ -182,6 +188,7 @@ class Batch(NamedTuple):
     semifactual_values: pd.DataFrame
     semifactual_distance: Matrix  # NaN where there is none
     semifactual_changed: Mask
+    stability: Matrix | None = None  # share of a committee's members that agree
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -212,6 +219,10 @@ class Explanations(Sequence[Explanation]):
         How many points it was asked about.
     n_model_rows : int
         How many rows it was handed: the points, and the rows that fill each call up to ``predict_chunk``.
+    n_members : int
+        How many members the committee has; 0 without one.
+    n_member_questions : int
+        How many points its members were asked about, each member's counted; in none of the figures above.
 
     """
 
@@ -225,6 +236,8 @@ class Explanations(Sequence[Explanation]):
     n_calls: int = 0
     n_questions: int = 0
     n_model_rows: int = 0
+    n_members: int = 0
+    n_member_questions: int = 0
 
     @classmethod
     def concat(cls, parts: "Sequence[Explanations]") -> "Explanations":
@@ -258,6 +271,8 @@ class Explanations(Sequence[Explanation]):
             n_calls=sum(part.n_calls for part in parts),
             n_questions=sum(part.n_questions for part in parts),
             n_model_rows=sum(part.n_model_rows for part in parts),
+            n_members=parts[0].n_members,
+            n_member_questions=sum(part.n_member_questions for part in parts),
         )
 
     def __len__(self) -> int:
@@ -339,7 +354,7 @@ class Explanations(Sequence[Explanation]):
         batch = take(self.batch, np.concatenate([np.empty(0, dtype=np.intp), *lines]))
         batch = batch._replace(factual=np.repeat(np.arange(len(places)), [len(own) for own in lines]))
         of_rows = (self.labels[places], self.statuses[places], self.reasons[places], self.would_need[places])
-        counts = (self.n_calls, self.n_questions, self.n_model_rows)
+        counts = (self.n_calls, self.n_questions, self.n_model_rows, self.n_members, self.n_member_questions)
         return Explanations(self.rows.iloc[places], *of_rows, batch, self.warnings, *counts)
 
     def _counterfactual(self, line: int, factual: "pd.Series[Any]") -> Counterfactual:
@@ -358,6 +373,8 @@ class Explanations(Sequence[Explanation]):
             margin=float(batch.margin[line]),
             probability=None if batch.probability is None else float(batch.probability[line]),
             semifactual=self._semifactual(line, factual),
+            stability=None if batch.stability is None else float(batch.stability[line]),
+            n_members=self.n_members,
         )
 
     def _semifactual(self, line: int, factual: "pd.Series[Any]") -> Semifactual | None:

@@ -26,6 +26,8 @@ def counterfactual_frame(answers: Any) -> pd.DataFrame:
     }
     if batch.probability is not None:
         found["probability"] = batch.probability
+    if batch.stability is not None:
+        found["stability"] = batch.stability
     found["released"] = _listed(batch.released, answers.rows.columns)
     names = {name: _free(name, answers.rows.columns) for name in found}
     meta = pd.DataFrame({names[name]: column for name, column in found.items()})
