@@ -27,6 +27,7 @@ from xgboost import XGBClassifier
 from onbmacf import ONBMACF, committee
 from onbmacf.bench.datasets import load_task
 from onbmacf.bench.methods.nice import NICE
+from onbmacf.bench.metrics import CHANGED, changed_features
 from onbmacf.bench.protocol import Task
 
 MEMBERS, UNSEEN, BOOTSTRAP, NOISE = 0, 1000, 2000, 3000  # seeds
@@ -123,26 +124,31 @@ def after_retraining(
     found = found.astype(task.table.dtypes)
     moved = np.abs(task.space.encode(found) - task.space.encode(rows.loc[found.index]))
     shares = {name: np.mean([model.predict(found) == 1 for model in models]) for name, models in unseen.items()}
-    figures = {"found": len(found), "distance": moved.sum(axis=1).mean(), "changes": (moved > 0).sum(axis=1).mean()}
+    figures = {
+        "found": len(found),
+        "distance": moved.sum(axis=1).mean(),
+        "changes": (moved > CHANGED).sum(axis=1).mean(),
+    }
     return {**figures, **shares, "seconds": seconds}
 
 
 def under_noise(task: Task, model: Any, rows: pd.DataFrame, explain: Explain) -> dict[str, Any]:
     """Return, per level of noise, how often the changed features are the same for the row with and without it."""
-    before, figures = changed(rows, explain(rows)), {}
+    before, figures = changed(task, rows, explain(rows)), {}
     for level in LEVELS:
         other = noisy(task, rows, level)
         still = model.predict(other) == 0
-        after = changed(other[still], explain(other[still]))
+        after = changed(task, other[still], explain(other[still]))
         both, either = (before[still] & after).sum(axis=1), (before[still] | after).sum(axis=1)
         figures[f"same, {level:.1%}"] = (both == either).mean()
         figures[f"overlap, {level:.1%}"] = (both / np.maximum(either, 1)).mean()
     return figures
 
 
-def changed(rows: pd.DataFrame, found: pd.DataFrame) -> np.ndarray:
+def changed(task: Task, rows: pd.DataFrame, found: pd.DataFrame) -> np.ndarray:
     """Return which features differ; none of a row without a counterfactual."""
-    return (found.notna() & (found != rows)).to_numpy()
+    whole = found.where(found.notna(), rows).astype(task.table.dtypes)
+    return changed_features(task.space.encode(rows), task.space.encode(whole), task.blocks)
 
 
 def noisy(task: Task, rows: pd.DataFrame, level: float) -> pd.DataFrame:
