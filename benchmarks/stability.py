@@ -1,10 +1,11 @@
-"""Do answers hold after retraining, and do they change the same features for a slightly different row?
+"""How many answers hold after retraining, and how many change the same features of a slightly different row.
 
     python benchmarks/stability.py --data-dir data
 
 On heloc, with xgboost (100 trees of depth 4) and a 32-16 network: rejected rows are explained in several ways, and the
 counterfactuals are shown to models that no search has seen: ten trained on other 90 % of the rows, and ten on bootstrap
-samples. Then the rows get noise, are explained again, and the sets of changed features are compared. Times are CPU times.
+samples. Then the rows get noise, are explained again, and the sets of changed features are compared. Times are those of
+the processor.
 """
 
 import argparse
@@ -124,12 +125,8 @@ def after_retraining(
     found = found.astype(task.table.dtypes)
     moved = np.abs(task.space.encode(found) - task.space.encode(rows.loc[found.index]))
     shares = {name: np.mean([model.predict(found) == 1 for model in models]) for name, models in unseen.items()}
-    figures = {
-        "found": len(found),
-        "distance": moved.sum(axis=1).mean(),
-        "changes": (moved > CHANGED).sum(axis=1).mean(),
-    }
-    return {**figures, **shares, "seconds": seconds}
+    size = {"distance": moved.sum(axis=1).mean(), "changes": (moved > CHANGED).sum(axis=1).mean()}
+    return {"found": len(found), **size, **shares, "seconds": seconds}
 
 
 def under_noise(task: Task, model: Any, rows: pd.DataFrame, explain: Explain) -> dict[str, Any]:

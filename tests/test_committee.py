@@ -259,7 +259,7 @@ def test_a_committee_is_an_option_like_the_others(explainer):
 def test_a_map_is_saved_without_the_committee_and_says_so_when_it_is_missing(explainer, tmp_path):
     path, agreed = tmp_path / "map.onb", explainer.with_options(committee=members(), agreement=0.8)
     agreed.save(path)
-    with pytest.raises(ParameterError, match="agreement=0.8 needs a committee"):
+    with pytest.raises(ParameterError, match=r"agreement=0\.8 needs a committee"):
         ONBMACF.load(path, Limit(1.0)).explain(NO)
     again = ONBMACF.load(path, Limit(1.0), committee=members()).explain(NO)
     pd.testing.assert_frame_equal(again.to_frame(), agreed.explain(NO).to_frame())

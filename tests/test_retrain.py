@@ -62,11 +62,11 @@ def test_members_differ_in_rows_and_random_state_and_are_the_same_again():
 
 
 def test_the_estimator_and_the_global_random_numbers_are_left_alone():
-    estimator, before = Rows(7), np.random.get_state()[1].tolist()
+    estimator, before = Rows(7), np.random.get_state()[1].tolist()  # noqa: NPY002
     committee(estimator, X, Y, k=2)
     assert estimator.random_state == 7
     assert not hasattr(estimator, "X_")
-    assert np.random.get_state()[1].tolist() == before
+    assert np.random.get_state()[1].tolist() == before  # noqa: NPY002
 
 
 @pytest.mark.parametrize("rows", [X, X.to_numpy(), X.to_numpy().tolist()], ids=["frame", "array", "list"])

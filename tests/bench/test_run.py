@@ -170,7 +170,7 @@ def test_the_summary_is_the_mean_of_the_successes(finished):
 def test_stability_is_reported_and_is_in_no_mean(finished, tmp_path):
     lines, _ = results.collect(finished[0])
     assert set(lines["stability"]) <= {0.0, 0.5, 1.0}
-    assert lines["stability"].nunique() > 1
+    assert lines["stability"].min() < lines["stability"].max()
     write_report(finished[0], tmp_path, plots=False)
     more, mean = pd.read_csv(tmp_path / "more_metrics.csv"), pd.read_csv(tmp_path / "average_results.csv")
     nice = lines[lines["method"] == "NICE"]
