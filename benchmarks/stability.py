@@ -159,7 +159,7 @@ def noisy(task: Task, rows: pd.DataFrame, level: float) -> pd.DataFrame:
 
 def show(table: pd.DataFrame) -> None:
     """Print a table as Markdown; distances and times also as multiples of the first line's."""
-    for name in {"distance", "seconds"} & set(table):
+    for name in [name for name in ("distance", "seconds") if name in table]:
         table[f"{name} / default"] = table[name] / table[name].iloc[0]
     print("| " + " | ".join(table) + " |\n|---|" + "---:|" * (table.shape[1] - 1))
     for line in table.itertuples(index=False):

@@ -91,6 +91,14 @@ def test_agreement_holds_under_rules_and_on_the_front():
         assert set(answers.batch.factual) == set(range(len(NO)))
 
 
+def test_a_rule_that_binds_nothing_makes_no_second_search():
+    free = ONBMACF(committee=members(), agreement=0.9).fit(TABLE, Limit(1.0)).explain(NO)
+    schema = Schema.infer(TABLE, rules=Rules({"a": Rule(low=-9, high=9)}))
+    ruled = ONBMACF(committee=members(), agreement=0.9).fit(TABLE, Limit(1.0), schema=schema).explain(NO)
+    assert ruled.batch.distance.tolist() == free.batch.distance.tolist()
+    assert ruled.n_questions < 1.5 * free.n_questions
+
+
 def test_members_are_asked_only_about_what_the_model_accepts():
     asked = members()
     ruled = ONBMACF(committee=asked, agreement=0.8).fit(TABLE, Limit(1.0))

@@ -104,7 +104,7 @@ class Call:
     def features(self) -> Features:
         """The columns of each feature, and what may change."""
         space = self.fitted.space
-        asks_all = bool(self.constraints) or self.asks_more or self.strategy.is_readable
+        asks_all = bool(self.constraints) or self.query.min_probability > 0 or self.strategy.is_readable
         return Features(
             starts=np.array([block.start for block in space.blocks]),
             of_column=space.feature_of,
