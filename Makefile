@@ -48,7 +48,7 @@ lint: $(VENV)/.lint
 # All methods on two small tables; a fresh run each time. compas is fetched unless ONBMACF_DATA names its folder.
 bench-smoke: $(VENV)/.test
 	rm -rf $(SMOKE)
-	$(BIN)/onbmacf bench run --folder $(SMOKE) --datasets saheart,compas --factuals 20 --jobs 2 --strict
+	$(BIN)/onbmacf bench run --folder $(SMOKE) --datasets saheart,compas --factuals 20 --retrainings 2 --jobs 2 --strict
 	$(BIN)/onbmacf bench report --folder $(SMOKE) --out $(SMOKE)/report
 
 format: $(VENV)/.lint

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from onbmacf._balls.cover import BallCover
     from onbmacf._base.enums import Relaxation, Status
     from onbmacf._text.ranges import Range
+    from onbmacf._rows.retrain import committee
     from onbmacf.explainer import ONBMACF
     from onbmacf.explanation import Counterfactual, Explanation, Explanations, Semifactual
     from onbmacf.rules import Rule, Rules
@@ -33,6 +34,7 @@ _HOME = {
     "Schema": "onbmacf.schema",
     "Semifactual": "onbmacf.explanation",
     "Status": "onbmacf._base.enums",
+    "committee": "onbmacf._rows.retrain",
 }
 
 __all__ = [
@@ -49,6 +51,7 @@ __all__ = [
     "Schema",
     "Semifactual",
     "Status",
+    "committee",
 ]
 
 

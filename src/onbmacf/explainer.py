@@ -13,7 +13,7 @@ from onbmacf._balls.cover import BallCover
 from onbmacf._batch.explain import explain_rows
 from onbmacf._batch.fitted import Fitted, fit_table
 from onbmacf._disk.map_file import load_map, save_map
-from onbmacf._search.options import DEFAULTS, NAMES, Options, check_names
+from onbmacf._search.options import DEFAULTS, NAMES, Options, check_names, written
 from onbmacf.errors import OnbmacfWarning, ParameterError
 from onbmacf.explanation import Explanations
 from onbmacf.schema import Schema
@@ -67,6 +67,12 @@ class ONBMACF(Options):
         calls, so make it small only for a model that is slow per row. Fixed by ``fit``.
     n_jobs : int, default 1
         Processes that explain; the answers are the same for any number.
+    committee : list or tuple of models, optional
+        Models trained like the one that is explained, as `committee` makes them; each is anything that ``fit`` accepts
+        as a model. Every counterfactual then has a ``stability``: the share of them that agree.
+    agreement : float from 0 to 1, default 0
+        The least share of the committee that must give a point the model's label before the search accepts it. The
+        members are asked only about points that the model accepts, and are in no count or limit of the model's calls.
 
     Attributes
     ----------
@@ -174,14 +180,17 @@ class ONBMACF(Options):
         return answers
 
     def save(self, path: Any) -> None:
-        """Write the map, without the model, to one file. It holds the fitted rows."""
+        """Write the map, without the model and its committee, to one file. It holds the fitted rows."""
         save_map(path, self._map(), self._options())
 
     @classmethod
-    def load(cls, path: Any, model: Any) -> "ONBMACF":
-        """Read a map written by `save`, for the same model: it is asked some fitted rows again first."""
+    def load(cls, path: Any, model: Any, committee: Any = None) -> "ONBMACF":
+        """Read a map written by `save`, for the same model: it is asked some fitted rows again first.
+
+        A committee is not in the file either: give it again where ``agreement`` was set.
+        """
         fitted, options = load_map(path, model)
-        explainer = cls(**options)
+        explainer = cls(**options, committee=committee)
         explainer.fitted_ = fitted
         return explainer
 
@@ -206,7 +215,11 @@ class ONBMACF(Options):
 
     def __repr__(self) -> str:
         changed = {name: value for name, value in self.get_params().items() if value != DEFAULTS[name]}
-        return f"ONBMACF({', '.join(f'{name}={value!r}' for name, value in changed.items())})"
+        return f"ONBMACF({', '.join(written(name, value) for name, value in changed.items())})"
+
+    def __sklearn_clone__(self) -> "ONBMACF":
+        """Return an explainer with the same options and no map; the members of its committee stay fitted."""
+        return type(self)(**self.get_params())
 
     @property
     def cover_(self) -> BallCover:

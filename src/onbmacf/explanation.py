@@ -88,6 +88,10 @@ class Counterfactual:
     box : dict of Range or None
         The same for all changed features together: every point asked whose values all lie in these ranges keeps the
         label. None as above.
+    stability : float or None
+        Share, from 0 to 1, of the members of the ``committee`` that say its label, too; None without a committee.
+    n_members : int
+        How many members that committee has; 0 without one.
 
     """
 
@@ -105,6 +109,8 @@ class Counterfactual:
     semifactual: Semifactual | None
     ranges: Ranges | None = None
     box: Ranges | None = None
+    stability: float | None = None
+    n_members: int = 0
 
     @property
     def n_changes(self) -> int:
@@ -164,10 +170,10 @@ class Explanation:
         dict
             ``row``, ``label``, ``status``, ``reason``, ``factual`` (values by column) and ``counterfactuals``: a list
             of dicts with ``label``, ``distance``, ``n_changes``, ``relaxation``, ``ball``, ``plausibility``,
-            ``margin``, ``probability``, ``changes`` (dicts of feature, before, after), ``values`` and ``semifactual``
-            (None, or a dict of ``distance``, ``changes`` and ``values``); with ranges also ``ranges`` and ``box``
-            (lists of dicts of feature, text, low, high, levels, reaches_low, reaches_high, n_asked; ``box`` may be
-            None). Numbers keep all their digits; column names are text.
+            ``margin``, ``probability``, ``stability`` (only with a committee), ``changes`` (dicts of feature, before,
+            after), ``values`` and ``semifactual`` (None, or a dict of ``distance``, ``changes`` and ``values``); with
+            ranges also ``ranges`` and ``box`` (lists of dicts of feature, text, low, high, levels, reaches_low,
+            reaches_high, n_asked; ``box`` may be None). Numbers keep all their digits; column names are text.
 
         """
         return records.record(self)
@@ -195,6 +201,7 @@ class Batch(NamedTuple):
     semifactual_changed: Mask
     ranges: NDArray[Any] | None = None  # dicts of Range, or None; the column is None unless asked for
     box: NDArray[Any] | None = None
+    stability: Matrix | None = None  # share of a committee's members that agree
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -225,6 +232,10 @@ class Explanations(Sequence[Explanation]):
         How many points it was asked about.
     n_model_rows : int
         How many rows it was handed: the points, and the rows that fill each call up to ``predict_chunk``.
+    n_members : int
+        How many members the committee has; 0 without one.
+    n_member_questions : int
+        How many points its members were asked about, each member's counted; in none of the figures above.
 
     """
 
@@ -238,6 +249,8 @@ class Explanations(Sequence[Explanation]):
     n_calls: int = 0
     n_questions: int = 0
     n_model_rows: int = 0
+    n_members: int = 0
+    n_member_questions: int = 0
 
     @classmethod
     def concat(cls, parts: "Sequence[Explanations]") -> "Explanations":
@@ -271,6 +284,8 @@ class Explanations(Sequence[Explanation]):
             n_calls=sum(part.n_calls for part in parts),
             n_questions=sum(part.n_questions for part in parts),
             n_model_rows=sum(part.n_model_rows for part in parts),
+            n_members=parts[0].n_members,
+            n_member_questions=sum(part.n_member_questions for part in parts),
         )
 
     def __len__(self) -> int:
@@ -363,7 +378,7 @@ class Explanations(Sequence[Explanation]):
         batch = take(self.batch, np.concatenate([np.empty(0, dtype=np.intp), *lines]))
         batch = batch._replace(factual=np.repeat(np.arange(len(places)), [len(own) for own in lines]))
         of_rows = (self.labels[places], self.statuses[places], self.reasons[places], self.would_need[places])
-        counts = (self.n_calls, self.n_questions, self.n_model_rows)
+        counts = (self.n_calls, self.n_questions, self.n_model_rows, self.n_members, self.n_member_questions)
         return Explanations(self.rows.iloc[places], *of_rows, batch, self.warnings, *counts)
 
     def _counterfactual(self, line: int, factual: "pd.Series[Any]") -> Counterfactual:
@@ -384,6 +399,8 @@ class Explanations(Sequence[Explanation]):
             semifactual=self._semifactual(line, factual),
             ranges=None if batch.ranges is None else batch.ranges[line],
             box=None if batch.box is None else batch.box[line],
+            stability=None if batch.stability is None else float(batch.stability[line]),
+            n_members=self.n_members,
         )
 
     def _semifactual(self, line: int, factual: "pd.Series[Any]") -> Semifactual | None:

@@ -21,7 +21,19 @@ def call(*words):
 
 def test_run_and_report(tmp_path):
     folder, out = str(tmp_path / "run"), str(tmp_path / "out")
-    ran = call("run", "--folder", folder, "--datasets", "saheart", "--methods", "NICE, GS", "--factuals", "3")
+    ran = call(
+        "run",
+        "--folder",
+        folder,
+        "--datasets",
+        "saheart",
+        "--methods",
+        "NICE, GS",
+        "--factuals",
+        "3",
+        "--retrainings",
+        "1",
+    )
     assert ran.exit_code == 0, ran.output
     assert "2 done" in ran.output
     lines, cells = collect(Path(folder))

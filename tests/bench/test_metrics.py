@@ -32,6 +32,22 @@ def test_distances_by_hand(metric, by_hand):
     assert metric(differences()) == pytest.approx([by_hand])
 
 
+class Above:
+    def __init__(self, limit):
+        self.limit = limit
+
+    def label_of(self, Z):
+        return (Z[:, 0] > self.limit).astype(np.intp)
+
+
+def test_stability_by_hand():
+    points = np.concatenate([FACTUAL, MOVED])  # their first numbers are .2 and .5
+    models = [Above(limit) for limit in (0.1, 0.3, 0.4, 0.6)]
+    assert metrics.stability(points, models, 1).tolist() == [0.25, 0.75]
+    assert metrics.stability(points, models, 0).tolist() == [0.75, 0.25]
+    assert np.isnan(metrics.stability(points, [], 1)).tolist() == [True, True]
+
+
 def test_a_drift_below_the_tolerance_is_no_change():
     assert metrics.l0(np.array([[1e-6, 2e-5]])).tolist() == [1.0]
 

@@ -22,6 +22,16 @@ def test_another_seed_gives_another_network(small_task, small_network):
     assert not np.array_equal(other.scores(small_task.Z), small_network.scores(small_task.Z))
 
 
+def test_retrained_networks_are_others_and_are_kept(small_task, small_network, tmp_path, monkeypatch):
+    first = network.retrained_networks(small_task, 0, 2, tmp_path)
+    scores = [own.scores(small_task.Z) for own in (small_network, *first, network.train(small_task, seed=1))]
+    assert len({one.tobytes() for one in scores}) == 4
+    assert len(list(tmp_path.iterdir())) == 2
+    monkeypatch.setattr(network, "train", None)  # would fail if called
+    again = network.retrained_networks(small_task, 0, 2, tmp_path)
+    assert all(np.array_equal(one, own.scores(small_task.Z)) for one, own in zip(scores[1:], again, strict=False))
+
+
 def test_training_leaves_the_global_generator_alone(small_task):
     before = torch.get_rng_state()
     network.train(small_task, seed=3)

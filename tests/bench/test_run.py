@@ -18,7 +18,7 @@ from onbmacf.bench.run import run
 from onbmacf.errors import StoreError
 
 FAST = ["NICE", "GS", "FACE-EPSILON", "FACE-KNN", "ONB-MACF", "WACHTER"]
-CELLS = [Cell("saheart", name, n_factuals=6) for name in FAST]
+CELLS = [Cell("saheart", name, n_factuals=6, n_retrainings=2) for name in FAST]
 
 
 @pytest.fixture(scope="module")
@@ -50,6 +50,7 @@ def test_a_second_run_computes_nothing(finished):
 
 def bench_run(folder, methods=FAST, n_factuals=6):
     words = ("--datasets", "saheart", "--methods", ",".join(methods), "--factuals", n_factuals, "--jobs", 2)
+    words += ("--retrainings", 2)
     return command("bench", "run", "--folder", folder, *words, start_new_session=True)
 
 
@@ -125,7 +126,7 @@ def test_failures_timeouts_and_crashes_are_kept_and_shown(tmp_path, monkeypatch)
     monkeypatch.setattr(run_module, "_context", lambda: multiprocessing.get_context("fork"))
     for name in ("Broken", "Sleeper", "Crasher"):
         monkeypatch.setitem(methods.REGISTRY, name.upper(), methods.Entry(__name__, name))
-    cells = [Cell("saheart", name, n_factuals=4) for name in ("BROKEN", "SLEEPER", "CRASHER", "NICE")]
+    cells = [Cell("saheart", name, n_factuals=4, n_retrainings=0) for name in ("BROKEN", "SLEEPER", "CRASHER", "NICE")]
     said = []
     run([cell for cell in cells if cell.method != "SLEEPER"], tmp_path, jobs=2, say=said.append)
     run(cells, tmp_path, time_limit=1, say=said.append)  # the others are there: only the sleeper has a limit to exceed
@@ -164,6 +165,27 @@ def test_the_summary_is_the_mean_of_the_successes(finished):
     assert table.loc["NICE", "l1"] == pytest.approx(nice["l1"].mean())
     assert table.loc["NICE", "success_rate"] == (nice["n_found"] > 0).mean()
     assert table.loc["NICE", "average_time"] == pytest.approx(table.loc["NICE", "explain_seconds"] / 6)
+
+
+def test_stability_is_reported_and_is_in_no_mean(finished, tmp_path):
+    lines, _ = results.collect(finished[0])
+    assert set(lines["stability"]) <= {0.0, 0.5, 1.0}
+    assert lines["stability"].min() < lines["stability"].max()
+    write_report(finished[0], tmp_path, plots=False)
+    more, mean = pd.read_csv(tmp_path / "more_metrics.csv"), pd.read_csv(tmp_path / "average_results.csv")
+    nice = lines[lines["method"] == "NICE"]
+    assert more.set_index("method").loc["NICE", "stability"] == pytest.approx(nice["stability"].mean())
+    assert "stability" not in mean.columns
+    averages = pd.read_csv(tmp_path / "average_stability.csv")
+    assert averages.columns.tolist() == ["method", "stability", "l1"]
+    assert averages["method"].tolist() == FAST
+
+
+def test_without_retrainings_there_is_no_stability(small_task, small_network):
+    flipped = small_task.Z[small_network.label_of(small_task.Z) == 1][0]
+    lines = results.evaluate(small_task, small_network, np.array([0]), [flipped])
+    assert lines["n_found"].tolist() == [1]
+    assert lines["stability"].isna().all()
 
 
 def test_violations_of_onb_macf_are_only_where_it_reports_them(finished):

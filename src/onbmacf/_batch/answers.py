@@ -42,9 +42,11 @@ def answered(asker: Asker, found: Found, effort: Effort, frame: pd.DataFrame) ->
             own,
             asker.box.counts.error,
             call.options.limits,
+            str(call.committee) if call.needs_agreement else "",
         )
         statuses[row], reasons[row] = _verdict(*outcome)
-    return Explanations(frame, factuals.labels, statuses, reasons, objects([()] * len(frame)), batch)
+    of_rows = (frame, factuals.labels, statuses, reasons, objects([()] * len(frame)))
+    return Explanations(*of_rows, batch, n_members=call.n_members)
 
 
 def _hold(asker: Asker, found: Found, N: Matrix) -> Mask:
@@ -63,9 +65,12 @@ def repeats(factual: Rows, N: Matrix) -> Mask:
 
 
 def _verdict(
-    n_found: int, n_held: int, n: int, is_raised: bool, effort: Effort, raised: str, limits: str
+    n_found: int, n_held: int, n: int, is_raised: bool, effort: Effort, raised: str, limits: str, members: str
 ) -> tuple[Status, str]:
-    """Return status and reason of a row that was searched; `effort` is that of the row, `limits` the budget's names."""
+    """Return status and reason of a row that was searched; `effort` is that of the row.
+
+    `limits` are the names of the budget, `members` those that must agree, in words.
+    """
     if n_held == 0 and is_raised:
         return Status.MODEL_ERROR, f"the model raised {raised}"
     if n_found > n_held == 0:
@@ -74,7 +79,7 @@ def _verdict(
             "it is not deterministic, has changed since fit, or separates rows that are equal once scaled."
         )
     if n_held == 0:
-        return _nothing(effort, raised, limits)
+        return _nothing(effort, raised, limits, members)
     if effort.ran_out:
         return Status.FOUND, f"{limits} limited the search: others may be nearer."
     if n_held < n:
@@ -82,16 +87,17 @@ def _verdict(
     return Status.FOUND, ""
 
 
-def _nothing(effort: Effort, raised: str, limits: str) -> tuple[Status, str]:
+def _nothing(effort: Effort, raised: str, limits: str, members: str) -> tuple[Status, str]:
     """Return status and reason of a row for which nothing was found."""
     asked = f"{effort.asked:,} questions"
+    none = f"none was found on which {members} agree," if members else "none was found"
     if effort.failed:
         return Status.MODEL_ERROR, f"the model raised {raised} (on {effort.failed:,} of {asked})."
     if effort.ran_out:
-        return Status.NONE_FOUND, f"none was found with {asked} within {limits}: raise it."
-    if effort.is_proven:
+        return Status.NONE_FOUND, f"{none} with {asked} within {limits}: raise it."
+    if effort.is_proven and not members:
         return Status.INFEASIBLE, "none exists: every combination of allowed values in the fitted ranges was asked."
-    return Status.NONE_FOUND, f"none was found with {asked} to the model."
+    return Status.NONE_FOUND, f"{none} with {asked} to the model."
 
 
 def _batch(asker: Asker, found: Found, N: Matrix, effort: Effort) -> Batch:
@@ -114,7 +120,14 @@ def _batch(asker: Asker, found: Found, N: Matrix, effort: Effort) -> Batch:
         semifactual_values=space.form.frame(asker.numbers(found.semifactual, found.factual)),
         semifactual_distance=np.where(found.has_semifactual, to_semifactual, np.nan),
         semifactual_changed=space.changed(z, found.semifactual),
+        stability=_stability(asker, N, found.label),
     )
+
+
+def _stability(asker: Asker, N: Matrix, labels: Rows) -> Matrix | None:
+    """Return the share of a committee's members that say each counterfactual's label."""
+    committee = asker.call.committee
+    return None if committee is None else committee.share(N, labels, asker.box.counts)
 
 
 def _breaks(asker: Asker, factual: Rows, N: Matrix) -> Mask:

@@ -1,7 +1,7 @@
 """One call of explain: the fitted map, the options, what is asked, and the rules bound to the table's encoding."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -10,6 +10,7 @@ import numpy as np
 from onbmacf._base.arrays import Mask, Matrix, Rows
 from onbmacf._base.checks import check_within, listed
 from onbmacf._batch.fitted import Fitted
+from onbmacf._rows.committee import Committee
 from onbmacf._rows.constraints import Constraints
 from onbmacf._rows.reach import Reach
 from onbmacf._search.options import Options
@@ -42,11 +43,13 @@ class Call:
     query: Query
     constraints: Constraints
     freed: frozenset[int] = frozenset()  # immutable features that may change in this call
+    committee: Committee | None = None
 
     @classmethod
     def of(cls, fitted: Fitted, options: Options, query: Query) -> "Call":
         """Return a call under the rules of the schema."""
-        return cls(fitted, options, query, fitted.constraints)
+        committee = fitted.committee(options)
+        return cls(fitted, replace(options, committee=None), query, fitted.constraints, committee=committee)
 
     @property
     def own_rules(self) -> Constraints:
@@ -57,6 +60,21 @@ class Call:
     def is_held(self) -> Mask:
         """Per feature: whether it must keep its value."""
         return self.fitted.space.is_immutable & ~np.isin(np.arange(len(self.fitted.space.blocks)), list(self.freed))
+
+    @property
+    def needs_agreement(self) -> bool:
+        """Whether members of a committee must agree on a point before it is accepted."""
+        return self.committee is not None and self.committee.n_needed > 0
+
+    @property
+    def n_members(self) -> int:
+        """How many models are in the committee."""
+        return 0 if self.committee is None else len(self.committee.boxes)
+
+    @property
+    def asks_more(self) -> bool:
+        """Whether the model's label alone does not make a point acceptable."""
+        return self.query.min_probability > 0 or self.needs_agreement
 
     @property
     def release(self) -> str:

@@ -73,8 +73,8 @@ def explain_frame(call: Call, frame: pd.DataFrame) -> tuple[Fitted, Explanations
     answers = with_reasons(call, factuals, answers, effort.ran_out, again)
     if call.query.ranges:
         answers = with_ranges(call, factuals, answers, effort.left, box)
-    n_calls, n_questions, n_model_rows = box.counts.n_calls, box.counts.n_questions, box.counts.n_model_rows
-    return fitted, replace(answers, n_calls=n_calls, n_questions=n_questions, n_model_rows=n_model_rows)
+    names = ("n_calls", "n_questions", "n_model_rows", "n_member_questions")
+    return fitted, replace(answers, **{name: getattr(box.counts, name) for name in names})
 
 
 def _elsewhere(call: Call) -> Any:

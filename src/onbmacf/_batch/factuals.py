@@ -77,7 +77,7 @@ class Asker:
             free_snap=self.free_snap,
             free_place=self.call.place_freely,
             reach=self.reach,
-            knows_centers=not has_rules and least == 0,
+            knows_centers=not has_rules and not self.call.asks_more,
             cost=2 if least > 0 else 1,
         )
 
@@ -87,12 +87,11 @@ class Asker:
         codes = np.full(len(N), FORBIDDEN, dtype=np.intp)
         good = constraints.allowed(N, self.factuals.N[factual]) if constraints else np.ones(len(N), dtype=bool)
         codes[good] = self.box.ask(N[good])
-        if self.call.query.min_probability > 0:
-            self._forbid_unsure(N, codes, factual)
+        self._forbid(N, codes, factual)
         return codes
 
     def plain_label_of(self, points: Matrix, factual: Rows) -> Rows:
-        """Return the model's label codes of encoded points, whatever the rules and the probability."""
+        """Return the model's label codes of encoded points, whatever the rules, the probability and the committee."""
         return self.box.ask(self.numbers(points, factual))
 
     def is_allowed(self, points: Matrix, factual: Rows) -> Mask:
@@ -103,8 +102,7 @@ class Asker:
         """Return the model's label codes of encoded points, whatever the rules say."""
         N = self.numbers(points, factual)
         codes = self.box.ask(N)
-        if self.call.query.min_probability > 0:
-            self._forbid_unsure(N, codes, factual)
+        self._forbid(N, codes, factual)
         return codes
 
     def reach(self, factual: int, most: int) -> Matrix | None:
@@ -125,11 +123,22 @@ class Asker:
         near = (self.factuals.z[factual], self.factuals.N[factual])
         return self.call.fitted.space.decode_numbers(points, near=near)
 
-    def _forbid_unsure(self, N: Matrix, codes: Rows, factual: Rows) -> None:
-        """Forbid points whose label is one to be reached but not probable enough."""
+    def _forbid(self, N: Matrix, codes: Rows, factual: Rows) -> None:
+        """Forbid points whose label is one to be reached but not probable enough, or on which too few members agree."""
+        if self.call.query.min_probability > 0:
+            self._forbid_unsure(N, codes, self._reached(codes, factual))
+        if self.call.committee is not None and self.call.needs_agreement:
+            reached = self._reached(codes, factual)
+            agree = self.call.committee.agree(N[reached], codes[reached], self.box.counts)
+            codes[reached[~agree]] = FORBIDDEN
+
+    def _reached(self, codes: Rows, factual: Rows) -> Rows:
+        """Return the points whose label is one to be reached."""
         wanted = self.factuals.wanted
         is_known = (codes >= 0) & (codes < wanted.shape[1])
-        reached = np.flatnonzero(is_known & wanted[factual, np.where(is_known, codes, 0)])
+        return np.flatnonzero(is_known & wanted[factual, np.where(is_known, codes, 0)])
+
+    def _forbid_unsure(self, N: Matrix, codes: Rows, reached: Rows) -> None:
         sure = self.box.probability(N[reached], codes[reached])
         if sure is None:
             raise ParameterError("min_probability needs a model with predict_proba and classes_.")

@@ -16,6 +16,7 @@ from onbmacf._balls.metrics import Metric, one_hot_height
 from onbmacf._balls.neighbours import Neighbours
 from onbmacf._base.arrays import Matrix, Rows
 from onbmacf._batch.fit_checks import fit_warnings, probe_rows
+from onbmacf._rows.committee import Committee, seated
 from onbmacf._rows.constraints import Constraints
 from onbmacf._rows.form import TableForm
 from onbmacf._rows.model import BlackBox
@@ -74,6 +75,17 @@ class Fitted:
         balls = Balls(self.Z[self.cover.centers], self.cover.radii, self.cover.labels)
         ends, index = (self.Z.min(axis=0), self.Z.max(axis=0)), ball_index(balls, self._metric)
         return Map(self.Z, self.labels, self.cover, self.neighbours.share, balls, ends, index)
+
+    def committee(self, options: Options) -> Committee | None:
+        """Return the committee of the options; its members are asked to introduce themselves once per map."""
+        models = options.committee
+        if models is None:
+            return None
+        known, boxes = self.__dict__.get("_seated", ((), ()))
+        if len(known) != len(models) or any(one is not other for one, other in zip(known, models, strict=True)):
+            boxes = seated(models, self.black_box, self.probes)
+            self.__dict__["_seated"] = (tuple(models), boxes)
+        return Committee(boxes, options.agreement)
 
     @property
     def _metric(self) -> Metric:

@@ -19,7 +19,7 @@ from onbmacf._rows.form import TableForm
 from onbmacf._rows.model import BlackBox
 from onbmacf._rows.precision import of_range
 from onbmacf._rows.space import FeatureSpace
-from onbmacf._search.options import NAMES, Options
+from onbmacf._search.options import NAMES, SAVED, Options
 from onbmacf._search.strategies import checked
 from onbmacf.errors import ModelError, StoreError
 from onbmacf.rules import Rule, Rules
@@ -52,7 +52,7 @@ def save_map(path: Any, fitted: Fitted, options: Options) -> None:
     arrays |= {f"known_{position}": values for position, values in space.known.items()}
     arrays |= {name: getattr(fitted.cover, name) for name in COVER}
     manifest = {
-        "parameters": {name: _plain(getattr(options, name), f"parameter {name}") for name in NAMES},
+        "parameters": {name: _plain(getattr(options, name), f"parameter {name}") for name in SAVED},
         "output": fitted.black_box.output,
         "classes": [_plain(label, "label") for label in fitted.black_box.classes],
         "warnings": list(fitted.warnings),

@@ -35,6 +35,7 @@ class Counts:
     n_calls: int = 0  # calls of the model
     n_questions: int = 0  # points that it was asked about
     n_model_rows: int = 0  # rows that it was given, padding included
+    n_member_questions: int = 0  # points that members of a committee were asked about, each member's counted
     error: str = ""  # what it raised last
 
     def add(self, other: "Counts") -> None:
@@ -42,6 +43,7 @@ class Counts:
         self.n_calls += other.n_calls
         self.n_questions += other.n_questions
         self.n_model_rows += other.n_model_rows
+        self.n_member_questions += other.n_member_questions
         self.error = other.error or self.error
 
 

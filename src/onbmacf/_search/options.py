@@ -37,6 +37,8 @@ class Options:
     max_model_calls: int | None = None
     predict_chunk: int = 512
     n_jobs: int = 1
+    committee: Any = None
+    agreement: float = 0.0
 
     @property
     def limits(self) -> str:
@@ -45,6 +47,7 @@ class Options:
 
 
 NAMES = tuple(option.name for option in fields(Options))
+SAVED = tuple(name for name in NAMES if name != "committee")  # models are not written into a map
 DEFAULTS: dict[str, Any] = {option.name: option.default for option in fields(Options)}
 CHOICES = {
     "competitors": COMPETITORS,
@@ -72,7 +75,26 @@ def check_options(options: Options) -> Options:
     for name in LIMITS:
         if getattr(options, name) is not None:
             check_count(name, getattr(options, name))
+    _check_committee(options.committee, options.agreement)
     return options
+
+
+def written(name: str, value: Any) -> str:
+    """Return an option as it is written in a call; of a committee only its size.
+
+    >>> written("plausibility", 1), written("committee", ["a model", "another"])
+    ('plausibility=1', 'committee=<2 models>')
+    """
+    is_many = name == "committee" and isinstance(value, list | tuple)
+    return f"{name}=<{len(value)} models>" if is_many else f"{name}={value!r}"
+
+
+def _check_committee(committee: Any, agreement: Any) -> None:
+    check_within("agreement", agreement, 0, 1)
+    if committee is None and agreement > 0:
+        raise ParameterError(f"agreement={agreement!r} needs a committee: a list of fitted models.")
+    if committee is not None and (not isinstance(committee, list | tuple) or not committee):
+        raise ParameterError(f"committee must be a list or tuple of fitted models, got {committee!r}.")
 
 
 def check_names(names: Any) -> None:

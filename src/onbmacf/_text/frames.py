@@ -26,6 +26,8 @@ def counterfactual_frame(answers: Any) -> pd.DataFrame:
     }
     if batch.probability is not None:
         found["probability"] = batch.probability
+    if batch.stability is not None:
+        found["stability"] = batch.stability
     found["released"] = _listed(batch.released, answers.rows.columns)
     if batch.ranges is not None:
         found |= {"ranges": _in_words(batch.ranges), "box": _in_words(batch.box)}

@@ -57,6 +57,7 @@ def _counterfactual(found: Any) -> dict[str, Any]:
         "plausibility": found.plausibility,
         "margin": plain(found.margin),
         "probability": plain(found.probability),
+        **({} if found.stability is None else {"stability": found.stability}),
         "changes": _changes(found),
         "values": _values(found.values),
         "semifactual": None if kept is None else _semifactual(kept),

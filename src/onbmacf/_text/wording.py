@@ -70,6 +70,8 @@ def sentence(label: Any, found: Any) -> str:
         text += " No counterfactual that keeps the immutable features was found, so they were released."
     if found.semifactual is not None:
         text += f" Even if {what_if(found.semifactual, found.released)}, it would still say {quoted(label)}."
+    if found.stability is not None:
+        text += f" {round(found.stability * found.n_members)} of {found.n_members} retrained models agree."
     return text + range_sentences(found)
 
 

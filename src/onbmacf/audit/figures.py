@@ -33,7 +33,8 @@ def overview(answers: Explanations) -> "pd.Series[Any]":
         ``rows``; ``asked``, the rows that were searched; ``found``, those with a counterfactual, and ``share_found``
         of the asked; ``released``, those that needed an immutable feature changed, and ``share_released``;
         ``counterfactuals``; mean ``distance`` (encoded units) and mean ``n_changes`` of each row's first
-        counterfactual; ``share_semifactual`` of the counterfactuals; ``model_rows`` handed to the model.
+        counterfactual; ``share_semifactual`` of the counterfactuals; ``model_rows`` handed to the model. With a
+        committee also ``stability``: the mean share of its members that agree with each row's first counterfactual.
 
     Examples
     --------
@@ -44,6 +45,7 @@ def overview(answers: Explanations) -> "pd.Series[Any]":
     first, asked = first_lines(answers), is_asked(answers)
     found = first >= 0
     batch = answers.batch
+    after_retraining = {} if batch.stability is None else {"stability": _mean(batch.stability[first[found]])}
     return pd.Series(
         {
             "rows": len(answers),
@@ -57,6 +59,7 @@ def overview(answers: Explanations) -> "pd.Series[Any]":
             "n_changes": _mean(batch.changed.sum(axis=1)[first[found]]),
             "share_semifactual": _mean(~np.isnan(batch.semifactual_distance)),
             "model_rows": answers.n_model_rows,
+            **after_retraining,
         },
         dtype=object,
     )

@@ -10,7 +10,7 @@ import pandas as pd
 
 from onbmacf._text.wording import quoted, rounded
 from onbmacf.audit.changes import changes_by_feature, pairs, semifactual_distances, single_changes
-from onbmacf.audit.figures import keeps_immutables, overview, released
+from onbmacf.audit.figures import first_lines, keeps_immutables, overview, released
 from onbmacf.explanation import Explanations
 from onbmacf.schema import Schema
 
@@ -28,7 +28,7 @@ MEASURE_NAMES = {
 def findings(
     answers: Explanations, schema: Schema, gaps: Mapping[str, pd.DataFrame] | None = None, target: Any = None
 ) -> list[str]:
-    """Return what was found, the most serious first: releases, burden, features, pairs, semifactuals.
+    """Return what was found, the most serious first: releases, burden, features, pairs, semifactuals, retraining.
 
     Parameters
     ----------
@@ -55,7 +55,8 @@ def findings(
     sentences = [_answered(answers, target), *_released(answers, schema)]
     for name, frame in (gaps or {}).items():
         sentences += _gaps(name, frame)
-    return [*sentences, *_features(answers, schema), *_pairs(answers), *_semifactuals(answers)]
+    sentences += [*_features(answers, schema), *_pairs(answers), *_semifactuals(answers)]
+    return [*sentences, *_after_retraining(answers)]
 
 
 def _answered(answers: Explanations, target: Any) -> str:
@@ -161,6 +162,17 @@ def _semifactuals(answers: Explanations) -> list[str]:
     return [
         f"{len(shares):,} counterfactuals have a semifactual; the median one covers {_percent(shares.median())} of the "
         "distance to its counterfactual without changing the decision."
+    ]
+
+
+def _after_retraining(answers: Explanations) -> list[str]:
+    stability, first = answers.batch.stability, first_lines(answers)
+    if stability is None or not len(stability):
+        return []
+    own = stability[first[first >= 0]]
+    return [
+        f"After retraining, {_percent(own.mean())} of the counterfactuals hold: the mean share of {answers.n_members} "
+        f"retrained models that agree. All of them agree on {(own == 1).sum():,} of {len(own):,}."
     ]
 
 

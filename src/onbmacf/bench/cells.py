@@ -46,6 +46,7 @@ class Cell:
     seed: int = 0
     target: int = 1
     paper_sizes: bool = False
+    n_retrainings: int = 10
 
 
 def key(cell: Cell, data_dir: Path | None) -> str:
@@ -87,7 +88,7 @@ def compute(cell: Cell, data_dir: Path | None, models: Path) -> dict[str, Any]:
 def _run(cell: Cell, data_dir: Path | None, models: Path) -> dict[str, Any]:
     from onbmacf.bench.datasets import load_task
     from onbmacf.bench.methods import create
-    from onbmacf.bench.network import trained_network
+    from onbmacf.bench.network import retrained_networks, trained_network
     from onbmacf.bench.protocol import factual_rows
     from onbmacf.bench.results import evaluate
 
@@ -103,7 +104,8 @@ def _run(cell: Cell, data_dir: Path | None, models: Path) -> dict[str, Any]:
     warm = time.perf_counter()
     found = method.explain(task.Z[rows], cell.n_counterfactuals)
     ended = time.perf_counter()
-    lines = evaluate(task, model, rows, found).assign(remark=getattr(method, "remarks_", ""))
+    retrained = retrained_networks(task, cell.seed, cell.n_retrainings, models)
+    lines = evaluate(task, model, rows, found, retrained).assign(remark=getattr(method, "remarks_", ""))
     return {
         "n_factuals": len(rows),
         "fit_seconds": round(fitted - started, 4),

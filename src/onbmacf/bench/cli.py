@@ -26,6 +26,9 @@ def run(
     seed: int = typer.Option(0, "--seed", min=0, help="Seed of the network and of the methods."),
     reverse: bool = typer.Option(False, "--reverse", help="Explain rows of the desired class instead of the other."),
     paper_sizes: bool = typer.Option(False, "--paper-sizes", help="Subsample adult and credit as the paper did."),
+    retrainings: int = typer.Option(
+        10, "--retrainings", min=0, help="Networks trained again, to see which counterfactuals still hold."
+    ),
     jobs: int = typer.Option(1, "--jobs", min=1, help="Number of cells computed at the same time."),
     time_limit: float = typer.Option(1800.0, "--time-limit", min=1, help="Seconds per cell."),
     retry: bool = typer.Option(False, "--retry", help="Compute failed cells again."),
@@ -45,6 +48,7 @@ def run(
         seed=seed,
         target=0 if reverse else 1,
         paper_sizes=paper_sizes,
+        n_retrainings=retrainings,
     )
     _run(cells, folder, data_dir=data_dir, jobs=jobs, time_limit=time_limit, retry=retry)
     if not _conclude(folder) and strict:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.neighbors import NearestNeighbors
 
-from onbmacf.bench.protocol import Labels, Matrix
+from onbmacf.bench.protocol import Labels, Matrix, Model
 
 Blocks = Sequence[slice]
 LabelOf = Callable[[Matrix], Labels]
@@ -78,6 +78,16 @@ def ynn(counterfactuals: Matrix, index: NearestNeighbors, labels: Labels, target
     """
     neighbours = index.kneighbors(counterfactuals, n_neighbors=NEIGHBOURS, return_distance=False)
     return np.asarray((labels[neighbours] == target).mean(axis=1))
+
+
+def stability(counterfactuals: Matrix, retrained: Sequence[Model], target: int) -> Matrix:
+    """Return the share of retrained models that give the target label, too; NaN where there are none.
+
+    This is no metric of the paper's: it is shown beside them and enters no mean.
+    """
+    if not len(retrained):
+        return np.full(len(counterfactuals), np.nan)
+    return np.mean([model.label_of(counterfactuals) == target for model in retrained], axis=0)
 
 
 def distance_to_rows(counterfactuals: Matrix, rows: Matrix, blocks: Blocks) -> Matrix:

@@ -24,6 +24,7 @@ BATCH = 128
 MOST_STEPS = 6000
 MOST_EPOCHS = 200  # for small tables, where more epochs only memorise the rows
 TRAINING_SHARE = 0.75
+RETRAININGS = 1000  # seeds between a network and its first retraining: nobody counts so far
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +60,11 @@ def trained_network(task: Task, seed: int, folder: Path | None = None) -> Networ
     if path is not None:
         _save(network, path)
     return network
+
+
+def retrained_networks(task: Task, seed: int, count: int, folder: Path | None = None) -> list[Network]:
+    """Return the network trained again: on other 75 % of the rows, from other weights; kept in the folder, too."""
+    return [trained_network(task, RETRAININGS * (seed + 1) + place, folder) for place in range(count)]
 
 
 def train(task: Task, seed: int) -> Network:

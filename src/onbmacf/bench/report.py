@@ -15,7 +15,7 @@ from onbmacf.bench.radar import radar
 from onbmacf.bench.results import collect, digest, read_manifest, summary
 
 KEYS = ["dataset", "method"]
-EXTRA = ["redundancy_columns", "data_distance", "pairwise_distance", "distinct_changes", "n_ways"]
+EXTRA = ["stability", "redundancy_columns", "data_distance", "pairwise_distance", "distinct_changes", "n_ways"]
 
 
 def write_report(folder: Path, out: Path, *, plots: bool = True) -> list[Path]:
@@ -44,6 +44,7 @@ def _tables(lines: pd.DataFrame, result: pd.DataFrame) -> dict[str, tuple[str, p
         "average_results": ("Scaled results, averaged over datasets", average),
         "times": ("Seconds: preparation, all explanations, one explanation", times),
         "average_time": ("Scaled time, averaged over datasets", tables.average_time(times)),
+        "average_stability": ("Counterfactuals that hold after retraining", tables.average_stability(result)),
         "more_metrics": ("Further metrics, not in the paper", result[KEYS + EXTRA]),
         "feature_changes": ("Counterfactuals that change a feature", tables.feature_changes(lines, features)),
         "feature_pairs": ("Features most often changed together", tables.feature_pairs(lines)),

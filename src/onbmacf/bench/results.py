@@ -34,11 +34,14 @@ OF_A_LINE = [
     "pairwise_distance",
     "distinct_changes",
     "n_ways",
+    "stability",
 ]
 CELL_COLUMNS = ["dataset", "method", "status", "error", "n_factuals", "features", "fit_seconds", "explain_seconds"]
 
 
-def evaluate(task: Task, model: Model, rows: NDArray[np.intp], found: Sequence[Found]) -> pd.DataFrame:
+def evaluate(
+    task: Task, model: Model, rows: NDArray[np.intp], found: Sequence[Found], retrained: Sequence[Model] = ()
+) -> pd.DataFrame:
     """Return one line per factual: whether a counterfactual was found, and its metrics (NaN if not)."""
     Z = task.Z[rows]
     valid = [_valid(answer, task, model) for answer in found]
@@ -50,6 +53,7 @@ def evaluate(task: Task, model: Model, rows: NDArray[np.intp], found: Sequence[F
         best = np.stack([valid[place][0] for place in hit])
         for name, values in _metrics(task, model, Z[hit], best).items():
             lines.loc[hit, name] = values
+        lines.loc[hit, "stability"] = metrics.stability(best, retrained, task.target)
         lines["pairwise_distance"] = [metrics.pairwise_distance(answers, task.blocks) for answers in valid]
         lines["distinct_changes"] = [
             metrics.distinct_changes(z, answers, task.blocks) for z, answers in zip(Z, valid, strict=True)

@@ -60,6 +60,15 @@ def average_time(times: pd.DataFrame) -> pd.DataFrame:
     return scores.groupby("method", sort=False)["average_time"].mean().reset_index()
 
 
+def average_stability(result: pd.DataFrame) -> pd.DataFrame:
+    """Return each method's share of counterfactuals that hold after retraining, beside their L1; means over datasets.
+
+    Where the networks were not trained again there are no lines.
+    """
+    means = result.dropna(subset="stability").groupby("method", sort=False)[["stability", "l1"]].mean()
+    return means.reset_index()
+
+
 def feature_changes(lines: pd.DataFrame, features: dict[str, list[str]]) -> pd.DataFrame:
     """Count, per dataset, feature and method, the counterfactuals that change the feature.
 

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from onbmacf import __version__, audit
+from onbmacf._search.options import written
 from onbmacf._text.wording import quoted, shown
 from onbmacf.explainer import ONBMACF
 from onbmacf.explanation import Explanations
@@ -219,10 +220,11 @@ def _cases_intro(answers: Explanations, n_cases: int) -> str:
 
 
 def _again(explainer: ONBMACF, about: About, seed: int) -> list[tuple[str, str]]:
-    options = explainer.get_params()
+    of_committee = () if explainer.committee is not None else ("committee", "agreement")
+    options = {name: value for name, value in explainer.get_params().items() if name not in of_committee}
     return [
         ("Versions", ", ".join(f"{name} {number}" for name, number in versions().items())),
-        ("Options", ", ".join(f"{name}={value!r}" for name, value in options.items())),
+        ("Options", ", ".join(written(name, value) for name, value in options.items())),
         ("Seed of the intervals", str(seed)),
         *((f"File {name}", f"sha256 {digest}") for name, digest in about.files.items()),
         ("Reproducible", "the same rows, model, options, versions and seed give the same report."),

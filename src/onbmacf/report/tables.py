@@ -31,6 +31,7 @@ SHARES = (
     "share_found",
     "share_released",
     "share_semifactual",
+    "stability",
     "share_of_its_changes",
     "expected",
 )
