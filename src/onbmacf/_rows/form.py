@@ -15,6 +15,7 @@ import pandas as pd
 
 from onbmacf._base.arrays import Matrix, Rows
 from onbmacf._base.checks import did_you_mean, listed
+from onbmacf._rows.blocks import BlockForm
 from onbmacf.errors import RowsError, TableError
 from onbmacf.schema import LARGEST_EXACT, Feature, Schema, as_frame, observed_levels
 
@@ -55,12 +56,17 @@ class TableForm:
         """Return numbers as rows with the caller's columns and dtypes: the inverse of `numbers`."""
         if self._one_dtype is not None:
             return pd.DataFrame(N.astype(self._one_dtype), columns=self._columns)
+        return self.plain_frame(N) if self._blocks is None else self._blocks.frame(N)
+
+    def plain_frame(self, N: Matrix) -> pd.DataFrame:
+        """Return what `frame` does, column by column."""
         columns = {}
         for position, feature in enumerate(self.schema.features):
             if feature.is_numeric:
                 columns[feature.name] = _as_dtype(N[:, position], feature.kind, self.dtypes[position])
             else:
-                columns[feature.name] = self._level_arrays[position].take(N[:, position].astype(np.intp))
+                levels = self._level_arrays[position].take(N[:, position].astype(np.intp))
+                columns[feature.name] = pd.Series(levels, dtype=self.dtypes[position], copy=False)
         return pd.DataFrame(columns, index=pd.RangeIndex(len(N)), copy=False)
 
     @cached_property
@@ -69,6 +75,10 @@ class TableForm:
         is_plain = all(isinstance(dtype, np.dtype) and dtype.kind in "fiu" for dtype in self.dtypes)
         is_one = is_plain and len(set(self.dtypes)) == 1
         return self.dtypes[0] if is_one and all(feature.is_numeric for feature in self.schema.features) else None
+
+    @cached_property
+    def _blocks(self) -> BlockForm | None:
+        return BlockForm.of(self.schema.names, self.dtypes, self._level_arrays)
 
     @cached_property
     def _columns(self) -> Any:

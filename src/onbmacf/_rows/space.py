@@ -7,6 +7,7 @@ feature is a group of columns in which the column of the active level is `height
 changed category costs 1 (docs/decisions/0015-one-hot-weight.md). Symbols: docs/glossary.md.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -17,6 +18,7 @@ import pandas as pd
 from onbmacf._base.arrays import Mask, Matrix, Rows
 from onbmacf._rows.form import TableForm
 from onbmacf._rows.precision import MOST, readable_decimals
+from onbmacf._rows.rounding import Rounding
 from onbmacf.errors import TableError
 from onbmacf.schema import Schema
 
@@ -92,7 +94,7 @@ class FeatureSpace:
     def to_unit(self) -> Matrix:
         """Per column of Z: the factor that scales an active level or a column's range to 1, whatever its weight."""
         weights = np.array([_weight(self.schema, name) for name in self.schema.names])
-        heights = [self._height_of(p) if self._is_group(p) else weights[p] for p in range(len(weights))]
+        heights = [self._height_of(p) if self._is_group[p] else weights[p] for p in range(len(weights))]
         return 1.0 / np.array(heights)[self.feature_of]
 
     def ranges(self, Z: Matrix) -> Matrix:
@@ -111,12 +113,11 @@ class FeatureSpace:
 
     def encode_numbers(self, N: Matrix) -> Matrix:
         """Scale numbers and spread categories over their columns."""
-        Z = np.zeros((len(N), self.width))
-        for position, block in enumerate(self.blocks):
-            if self._is_group(position):
-                Z[np.arange(len(N)), block.start + N[:, position].astype(np.intp)] = self._height_of(position)
-            else:
-                Z[:, block.start] = (N[:, position] - self.low[position]) / self.span[position]
+        Z, single = np.zeros((len(N), self.width)), self._singles
+        Z[:, self._first_columns[single]] = (N[:, single] - self.low[single]) / self.span[single]
+        for position in np.flatnonzero(self._is_group):
+            columns = self.blocks[position].start + N[:, position].astype(np.intp)
+            Z[np.arange(len(N)), columns] = self._height_of(position)
         return Z
 
     def decode_numbers(self, Z: Matrix, near: tuple[Matrix, Matrix] | None = None) -> Matrix:
@@ -129,21 +130,32 @@ class FeatureSpace:
             N, changed = np.empty((len(Z), len(self.blocks))), np.ones((len(Z), len(self.blocks)), dtype=bool)
         else:
             N, changed = near[1].copy(), self.changed(Z, near[0])
-        self._round_numbers(Z, N, changed)
-        for position, lines in _lines_of(changed & self._is_special):
-            block = self.blocks[position]
-            if self._is_group(position):
-                N[lines, position] = Z[lines, block].argmax(axis=1)
-            else:
-                N[lines, position] = self._unscale(position, Z[lines, block.start])
+        lines, features = np.nonzero(changed & ~self._is_group)
+        codes = Z[lines, self._first_columns[features]]
+        N[lines, features] = self._unscaled(codes, features)
+        for position, own in _lines_of(changed, self._is_group):
+            N[own, position] = Z[own, self.blocks[position]].argmax(axis=1)
         return N
 
-    def _round_numbers(self, Z: Matrix, N: Matrix, changed: Mask) -> None:
-        """Unscale the changed features that have a number of decimals into N, all lines at once."""
-        for decimals, is_such in self._by_decimals:
-            lines, features = np.nonzero(changed & is_such)
-            columns = self._first_columns[features]
-            N[lines, features] = np.round(self.low[features] + Z[lines, columns] * self.span[features], decimals)
+    def _unscaled(self, codes: Matrix, features: Rows) -> Matrix:
+        """Return numbers for encoded values: the fitted one that is encoded there, or one with few decimals."""
+        values = self.low[features] + codes * self.span[features]
+        rounded = self._fine.of(values, features)
+        if self.known:
+            searched = self._has_known[features] & (self._has_known_grid[features] | ~self._on_grid(codes, features))
+            for position, own in _cells_of(features, np.flatnonzero(searched)):
+                place = np.minimum(np.searchsorted(self._known_codes[position], codes[own]), len(self.known[position]) - 1)
+                is_known = self._known_codes[position][place] == codes[own]
+                rounded[own] = np.where(is_known, self.known[position][place], rounded[own])
+        return rounded
+
+    def _on_grid(self, codes: Matrix, features: Rows) -> Mask:
+        """Say which encoded values are readable ones: no fitted value that is not readable is encoded there."""
+        return self._gridded(codes, features) == codes
+
+    def _gridded(self, codes: Matrix, features: Rows) -> Matrix:
+        low, span = self.low[features], self.span[features]
+        return (self._grid.of(low + codes * span, features) - low) / span
 
     def snap(self, points: Matrix, z: Matrix, goal: Matrix) -> Matrix:
         """Round discrete features in original units; halves and ties go towards the goal.
@@ -152,14 +164,13 @@ class FeatureSpace:
         is the same in the goal and in z is not rounded. docs/decisions/0012-rounding.md.
         """
         snapped = points.copy()
-        to_round = self.changed(goal, z) & self._is_discrete
-        for position, lines in _lines_of(to_round):
+        to_round = self.changed(goal, z)
+        lines, features = np.nonzero(to_round & self._is_whole)
+        columns = self._first_columns[features]
+        snapped[lines, columns] = self._round(features, points[lines, columns], goal[lines, columns])
+        for position, own in _lines_of(to_round, self._is_group):
             block = self.blocks[position]
-            if self._is_group(position):
-                snapped[lines, block] = _strongest(points[lines, block], goal[lines, block], self._height_of(position))
-            else:
-                column = block.start
-                snapped[lines, column] = self._round(position, points[lines, column], goal[lines, column])
+            snapped[own, block] = _strongest(points[own, block], goal[own, block], self._height_of(position))
         return snapped
 
     def to_grid(self, points: Matrix, z: Matrix) -> Matrix:
@@ -167,9 +178,7 @@ class FeatureSpace:
         gridded = points.copy()
         lines, features = np.nonzero(self.changed(points, z) & self._is_continuous)
         columns = self._first_columns[features]
-        value = self.low[features] + points[lines, columns] * self.span[features]
-        rounded = (_round_each(value, self._grid_decimals[features]) - self.low[features]) / self.span[features]
-        own = z[lines, columns]
+        rounded, own = self._gridded(points[lines, columns], features), z[lines, columns]
         gridded[lines, columns] = np.where(np.abs(rounded - own) <= SAME, own, rounded)
         return gridded
 
@@ -178,27 +187,21 @@ class FeatureSpace:
         differs = A != B
         if self.width == len(self.blocks):
             return differs
-        return np.logical_or.reduceat(differs, [block.start for block in self.blocks], axis=1)
+        return np.logical_or.reduceat(differs, self._first_columns, axis=1)
 
     @cached_property
     def _first_columns(self) -> Rows:
         return np.array([block.start for block in self.blocks])
 
     @cached_property
-    def _is_special(self) -> Mask:
-        """Per feature: whether it is a group of columns, or has values that no number of decimals represents."""
-        return np.array([self._is_group(p) or self.decimals[p] is None for p in range(len(self.blocks))])
+    def _fine(self) -> Rounding:
+        """The decimals that remove the error of scaling; those of levels do not matter."""
+        return Rounding.to([_most_decimals(self.known[p], MOST) if d is None else d for p, d in enumerate(self.decimals)])
 
     @cached_property
-    def _by_decimals(self) -> list[tuple[int, Mask]]:
-        """The remaining features, grouped by their number of decimals."""
-        others = [None if self._is_special[p] else d for p, d in enumerate(self.decimals)]
-        return [(d, np.array([d == other for other in others])) for d in sorted({d for d in others if d is not None})]
-
-    @cached_property
-    def _fine(self) -> dict[int, int]:
-        """The decimals of features whose fitted values none writes: as many as remove the error of scaling."""
-        return {at: _most_decimals(known, MOST) for at, known in self.known.items()}
+    def _grid(self) -> Rounding:
+        """The readable decimals."""
+        return Rounding.to([0 if decimals is None else decimals for decimals in self.readable])
 
     @cached_property
     def _known_codes(self) -> dict[int, Matrix]:
@@ -206,45 +209,58 @@ class FeatureSpace:
         return {at: (known - self.low[at]) / self.span[at] for at, known in self.known.items()}
 
     @cached_property
+    def _has_known(self) -> Mask:
+        return np.isin(np.arange(len(self.blocks)), list(self.known))
+
+    @cached_property
+    def _has_known_grid(self) -> Mask:
+        """Per feature: whether one of its fitted values is a readable one."""
+        codes = self._known_codes
+        found = [at in codes and self._on_grid(codes[at], np.array([at])).any() for at in range(len(self.blocks))]
+        return np.array(found, dtype=bool)
+
+    @cached_property
+    def _is_group(self) -> Mask:
+        """Per feature: whether it is a group of columns, one per level."""
+        return np.array([feature.kind == "categorical" for feature in self.schema.features])
+
+    @cached_property
+    def _singles(self) -> Rows:
+        return np.flatnonzero(~self._is_group)
+
+    @cached_property
     def _is_continuous(self) -> Mask:
-        return ~self._is_discrete
+        return np.array([feature.kind == "continuous" for feature in self.schema.features])
 
     @cached_property
-    def _grid_decimals(self) -> Rows:
-        return np.array([0 if decimals is None else decimals for decimals in self.readable], dtype=np.intp)
-
-    @cached_property
-    def _is_discrete(self) -> Mask:
-        return np.array([feature.kind != "continuous" for feature in self.schema.features])
+    def _is_whole(self) -> Mask:
+        """Per feature: whether it is a whole number or a rank."""
+        return ~(self._is_continuous | self._is_group)
 
     def _height_of(self, position: int) -> float:
         return self.height / float(self.span[position])  # the span of a group is 1 over its weight
 
-    def _is_group(self, position: int) -> bool:
-        return self.schema.features[position].kind == "categorical"
-
-    def _round(self, position: int, column: Matrix, goal: Matrix) -> Matrix:
-        low, span = self.low[position], self.span[position]
-        value, wanted = low + column * span, low + goal * span
+    def _round(self, features: Rows, codes: Matrix, goal: Matrix) -> Matrix:
+        low, span = self.low[features], self.span[features]
+        value, wanted = low + codes * span, low + goal * span
         below = np.floor(value)
         part = value - below
         nearest = np.where(np.abs(part - 0.5) <= TIE, wanted > value, part > 0.5)
         return (below + nearest - low) / span
 
-    def _unscale(self, position: int, column: Matrix) -> Matrix:
-        """Unscale a feature without a number of decimals: to the fitted value encoded there, if there is one."""
-        value = np.round(self.low[position] + column * self.span[position], self._fine[position])
-        known, codes = self.known[position], self._known_codes[position]
-        place = np.minimum(np.searchsorted(codes, column), len(codes) - 1)
-        return np.where(codes[place] == column, known[place], value)
+
+def _lines_of(changed: Mask, among: Mask) -> Iterator[tuple[int, Rows]]:
+    """Yield each of some features that changes in any line, with those lines: most points change few features."""
+    for position in np.flatnonzero(changed.any(axis=0) & among):
+        yield int(position), np.flatnonzero(changed[:, position])
 
 
-def _lines_of(changed: Mask) -> list[tuple[int, Rows]]:
-    """Return each feature that changes in any line, with those lines: most points change few features."""
-    features, lines = np.nonzero(changed.T)
-    starts = np.flatnonzero(np.r_[True, features[1:] != features[:-1]][: len(features)])
-    stops = np.r_[starts[1:], len(lines)][: len(starts)]
-    return [(int(features[start]), lines[start:stop]) for start, stop in zip(starts, stops, strict=True)]
+def _cells_of(features: Rows, cells: Rows) -> Iterator[tuple[int, Rows]]:
+    """Yield each feature that some cells belong to, with those cells."""
+    own = features[cells]
+    order = np.argsort(own, kind="stable")
+    for part in np.split(cells[order], np.flatnonzero(np.diff(own[order])) + 1) if len(cells) else []:
+        yield int(features[part[0]]), part
 
 
 def _frame_of(table: Any, form: TableForm) -> pd.DataFrame:
@@ -300,14 +316,6 @@ def _readable(form: TableForm, N: Matrix) -> tuple[int | None, ...]:
         else feature.decimals
         for place, feature in enumerate(form.schema.features)
     )
-
-
-def _round_each(values: Matrix, decimals: Rows) -> Matrix:
-    """Round each value to its own number of decimals."""
-    rounded = np.empty_like(values)
-    for count in np.unique(decimals):
-        rounded[decimals == count] = np.round(values[decimals == count], int(count))
-    return rounded
 
 
 def _strongest(points: Matrix, goal: Matrix, height: float) -> Matrix:

@@ -1,0 +1,33 @@
+"""Rounding many values at once, each to the decimals of its own feature: the same bits as one `numpy.round` per feature.
+
+values, the feature of each  ->  Rounding.of  ->  rounded values
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from onbmacf._base.arrays import Matrix, Rows
+
+
+class Rounding(NamedTuple):
+    """Powers of ten per feature; the one that does nothing is 1."""
+
+    up: Matrix  # values are multiplied by this before they are made whole: decimals
+    down: Matrix  # or divided by this: tens, hundreds, ...
+
+    @classmethod
+    def to(cls, decimals: Sequence[int]) -> "Rounding":
+        """Return how to round to these decimals, one number per feature."""
+        powers = [(10.0 ** max(0, count), 10.0 ** max(0, -count)) for count in decimals]
+        return cls(*np.array(powers).reshape(-1, 2).T)
+
+    def of(self, values: Matrix, features: Rows) -> Matrix:
+        """Return the values rounded.
+
+        >>> Rounding.to([1, -2]).of(np.array([0.25, 0.35, 250.0]), np.array([0, 0, 1])).tolist()
+        [0.2, 0.4, 200.0]
+        """
+        up, down = self.up[features], self.down[features]
+        return np.rint(values * up / down) / up * down
