@@ -7,9 +7,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from onbmacf._balls.associate import ball_index
 from onbmacf._balls.cover import BallCover, build_cover, check_cover_memory
 from onbmacf._balls.geometry import Balls
+from onbmacf._balls.groups import Groups
 from onbmacf._balls.metrics import Metric, one_hot_height
 from onbmacf._balls.neighbours import Neighbours
 from onbmacf._base.arrays import Matrix, Rows
@@ -44,7 +47,7 @@ class Fitted:
     @cached_property
     def neighbours(self) -> Neighbours:
         """The index of the fitted rows, made when it is first needed."""
-        return Neighbours(self.Z, self.labels, self.space.to_unit, N_NEIGHBOURS)
+        return Neighbours(self.Z, self.labels, self.space.to_unit, N_NEIGHBOURS, groups_of(self.space))
 
     @cached_property
     def constraints(self) -> Constraints:
@@ -85,6 +88,12 @@ class Fitted:
                 raise ParameterError(f"{name} was {fitted!r} in fit and is {getattr(options, name)!r} now. Fit again.")
 
 
+def groups_of(space: FeatureSpace) -> Groups:
+    """Return which encoded columns are the levels of one category."""
+    sizes = np.array([block.stop - block.start for block in space.blocks])
+    return Groups(np.array([block.start for block in space.blocks]), sizes, space.heights)
+
+
 def options_of_fit(options: Options) -> dict[str, Any]:
     """Return the options that the map depends on."""
     return {name: getattr(options, name) for name in OF_FIT}
@@ -103,6 +112,6 @@ def fit_table(
     box, labels = BlackBox(model, form, options.predict_chunk, output).learn_classes(N)
     box = box.learn_sizes(N[probe_rows(len(N))])
     Z = space.encode_numbers(N)
-    cover = build_cover(Z, labels, options.metric, options.competitors, client=client)
+    cover = build_cover(Z, labels, options.metric, options.competitors, client=client, groups=groups_of(space))
     warnings = fit_warnings(form, N, cover, box, labels)
     return Fitted(space, box, Z, labels, cover, N[probe_rows(len(N))], options_of_fit(options), warnings)

@@ -86,6 +86,11 @@ class FeatureSpace:
         return int(self.blocks[-1].stop)
 
     @cached_property
+    def heights(self) -> Matrix:
+        """Per feature: the height of an active level; 0 where it is no group of columns."""
+        return np.where(self._is_group, self.height / self.span, 0.0)  # the span of a group is 1 over its weight
+
+    @cached_property
     def is_immutable(self) -> Mask:
         """Per feature: whether it must keep its value."""
         return np.array([feature.immutable for feature in self.schema.features])
@@ -238,7 +243,7 @@ class FeatureSpace:
         return ~(self._is_continuous | self._is_group)
 
     def _height_of(self, position: int) -> float:
-        return self.height / float(self.span[position])  # the span of a group is 1 over its weight
+        return float(self.heights[position])
 
     def _round(self, features: Rows, codes: Matrix, goal: Matrix) -> Matrix:
         low, span = self.low[features], self.span[features]
