@@ -65,7 +65,7 @@ class TableForm:
     def frame(self, N: Matrix) -> pd.DataFrame:
         """Return numbers as rows with the caller's columns and dtypes: the inverse of `numbers`."""
         if self._one_dtype is not None:
-            return pd.DataFrame(N.astype(self._one_dtype), columns=self._columns)
+            return pd.DataFrame(N.astype(self._one_dtype, order="F"), columns=self._columns, copy=False)
         return self.plain_frame(N) if self._blocks is None else self._blocks.frame(N)
 
     def plain_frame(self, N: Matrix) -> pd.DataFrame:

@@ -15,13 +15,13 @@ class Rounding(NamedTuple):
     """Powers of ten per feature; the one that does nothing is 1."""
 
     up: Matrix  # values are multiplied by this before they are made whole: decimals
-    down: Matrix  # or divided by this: tens, hundreds, ...
+    down: Matrix | None  # or divided by this: tens, hundreds, ...; None if none is
 
     @classmethod
     def to(cls, decimals: Sequence[int]) -> "Rounding":
         """Return how to round to these decimals, one number per feature."""
-        powers = [(10.0 ** max(0, count), 10.0 ** max(0, -count)) for count in decimals]
-        return cls(*np.array(powers).reshape(-1, 2).T)
+        up, down = ([10.0 ** max(0, sign * count) for count in decimals] for sign in (1, -1))
+        return cls(np.array(up), np.array(down) if max(down, default=1.0) > 1 else None)
 
     def of(self, values: Matrix, features: Rows) -> Matrix:
         """Return the values rounded.
@@ -29,5 +29,8 @@ class Rounding(NamedTuple):
         >>> Rounding.to([1, -2]).of(np.array([0.25, 0.35, 250.0]), np.array([0, 0, 1])).tolist()
         [0.2, 0.4, 200.0]
         """
-        up, down = self.up[features], self.down[features]
+        up = self.up[features]
+        if self.down is None:
+            return np.rint(values * up) / up
+        down = self.down[features]
         return np.rint(values * up / down) / up * down

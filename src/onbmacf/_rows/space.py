@@ -135,9 +135,8 @@ class FeatureSpace:
             N, changed = np.empty((len(Z), len(self.blocks))), np.ones((len(Z), len(self.blocks)), dtype=bool)
         else:
             N, changed = near[1].copy(), self.changed(Z, near[0])
-        lines, features = np.nonzero(changed & ~self._is_group)
-        codes = Z[lines, self._first_columns[features]]
-        N[lines, features] = self._unscaled(codes, features)
+        cells, places, features = self._cells(changed & ~self._is_group)
+        N.reshape(-1)[cells] = self._unscaled(Z.reshape(-1)[places], features)
         for position, own in _lines_of(changed, self._is_group):
             N[own, position] = Z[own, self.blocks[position]].argmax(axis=1)
         return N
@@ -170,9 +169,9 @@ class FeatureSpace:
         """
         snapped = points.copy()
         to_round = self.changed(goal, z)
-        lines, features = np.nonzero(to_round & self._is_whole)
-        columns = self._first_columns[features]
-        snapped[lines, columns] = self._round(features, points[lines, columns], goal[lines, columns])
+        _, places, features = self._cells(to_round & self._is_whole)
+        rounded = self._round(features, points.reshape(-1)[places], goal.reshape(-1)[places])
+        snapped.reshape(-1)[places] = rounded
         for position, own in _lines_of(to_round, self._is_group):
             block = self.blocks[position]
             snapped[own, block] = _strongest(points[own, block], goal[own, block], self._height_of(position))
@@ -181,11 +180,19 @@ class FeatureSpace:
     def to_grid(self, points: Matrix, z: Matrix) -> Matrix:
         """Round changed continuous values to their readable decimals; one that rounds to the factual's is its own."""
         gridded = points.copy()
-        lines, features = np.nonzero(self.changed(points, z) & self._is_continuous)
-        columns = self._first_columns[features]
-        rounded, own = self._gridded(points[lines, columns], features), z[lines, columns]
-        gridded[lines, columns] = np.where(np.abs(rounded - own) <= SAME, own, rounded)
+        _, places, features = self._cells(self.changed(points, z) & self._is_continuous)
+        rounded, own = self._gridded(points.reshape(-1)[places], features), z.reshape(-1)[places]
+        gridded.reshape(-1)[places] = np.where(np.abs(rounded - own) <= SAME, own, rounded)
         return gridded
+
+    def _cells(self, mask: Mask) -> tuple[Rows, Rows, Rows]:
+        """Return where marked features lie in rows of numbers and in encoded rows, all in one line, and which they are.
+
+        Of features that are one column each; one number per place is found and used sooner than two.
+        """
+        cells = np.flatnonzero(mask)
+        lines, features = np.divmod(cells, len(self.blocks))
+        return cells, lines * self.width + self._first_columns[features], features
 
     def changed(self, A: Matrix, B: Matrix) -> Mask:
         """Per line and feature: whether two sets of points differ."""

@@ -8,7 +8,6 @@ questions that probably follow are asked together (docs/decisions/0047-asking-ah
 """
 
 from bisect import bisect_left
-from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -122,17 +121,18 @@ def _ranks(kept: list[int], is_refused: list[bool], at: int, is_likely: list[boo
     ranks: list[int] = []
     while len(ranks) < length and len(kept) > 1:
         first = bisect_left(kept, at)
-        around = chain(range(first, len(kept)), range(first))
-        due = next((place for place in around if not is_refused[kept[place]]), None)
-        if due is None:
+        for rank in kept[first:] + kept[:first]:
+            if is_refused[rank]:
+                continue
+            ranks.append(rank)
+            is_refused[rank] = True
+            if is_likely[rank]:
+                kept.remove(rank)
+                is_refused, at = [False] * len(is_refused), rank + 1
+                break
+        else:
             break
-        rank = kept[due]
-        ranks.append(rank)
-        is_refused[rank], at = True, rank + 1
-        if is_likely[rank]:
-            del kept[due]
-            is_refused = [False] * len(is_refused)
-    return ranks
+    return ranks[:length]
 
 
 def _likely(start: Matrix, point: Matrix, order: Rows, n_changed: Rows, features: Features, asking: Asking) -> Mask:
