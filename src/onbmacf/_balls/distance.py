@@ -42,7 +42,7 @@ def _columns(A: Matrix, B: Matrix, other: Matrix) -> Iterable[int]:
     """Return the columns to add up; of many, those in which A or B differs from `other`: the rest adds zeros."""
     if A.shape[1] <= MANY_COLUMNS or not len(A):
         return range(A.shape[1])
-    return np.flatnonzero((A != other).any(axis=0) | (B != other).any(axis=0)).tolist()
+    return np.flatnonzero((other != A).any(axis=0) | (other != B).any(axis=0)).tolist()
 
 
 def blocks(n_rows: int, n_columns: int) -> Iterator[slice]:

@@ -68,7 +68,18 @@ class Fitted:
     def map(self) -> Map:
         """The arrays that a search needs, and the index of the balls where they are many."""
         balls = Balls(self.Z[self.cover.centers], self.cover.radii, self.cover.labels)
-        return Map(self.Z, self.labels, self.cover, self.neighbours.share, balls, ball_index(balls, self._metric))
+        index = ball_index(balls, self._metric)
+        return Map(self.Z, self.labels, self.cover, self.neighbours.share, balls, self.seen, index)
+
+    def seen(self, at: int) -> Matrix:
+        """Return the different values of a feature in the fitted rows, encoded, in order; each is looked for once."""
+        if at not in self._seen:
+            self._seen[at] = np.unique(self.Z[:, self.space.blocks[at]], axis=0)
+        return self._seen[at]
+
+    @cached_property
+    def _seen(self) -> dict[int, Matrix]:
+        return {}
 
     @property
     def _metric(self) -> Metric:

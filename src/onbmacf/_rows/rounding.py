@@ -1,9 +1,10 @@
-"""Rounding many values at once, each to the decimals of its own feature: the same bits as one `numpy.round` per feature.
+"""Rounding many values at once, each to the decimals of its feature: to the bit what `numpy.round` does per feature.
 
 values, the feature of each  ->  Rounding.of  ->  rounded values
 """
 
 from collections.abc import Sequence
+from math import prod
 from typing import NamedTuple
 
 import numpy as np
@@ -20,7 +21,7 @@ class Rounding(NamedTuple):
     @classmethod
     def to(cls, decimals: Sequence[int]) -> "Rounding":
         """Return how to round to these decimals, one number per feature."""
-        up, down = ([10.0 ** max(0, sign * count) for count in decimals] for sign in (1, -1))
+        up, down = ([_power_of_ten(sign * count) for count in decimals] for sign in (1, -1))
         return cls(np.array(up), np.array(down) if max(down, default=1.0) > 1 else None)
 
     def of(self, values: Matrix, features: Rows) -> Matrix:
@@ -34,3 +35,8 @@ class Rounding(NamedTuple):
             return np.rint(values * up) / up
         down = self.down[features]
         return np.rint(values * up / down) / up * down
+
+
+def _power_of_ten(exponent: int) -> float:
+    """Return 10 to a power, at least 1, as `numpy.round` has it: tens multiplied, which is not exact beyond 10**22."""
+    return prod([10.0] * exponent, start=1.0)

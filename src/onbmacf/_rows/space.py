@@ -99,7 +99,7 @@ class FeatureSpace:
     def to_unit(self) -> Matrix:
         """Per column of Z: the factor that scales an active level or a column's range to 1, whatever its weight."""
         weights = np.array([_weight(self.schema, name) for name in self.schema.names])
-        heights = [self._height_of(p) if self._is_group[p] else weights[p] for p in range(len(weights))]
+        heights = [self.heights[p] if self._is_group[p] else weights[p] for p in range(len(weights))]
         return 1.0 / np.array(heights)[self.feature_of]
 
     def ranges(self, Z: Matrix) -> Matrix:
@@ -122,7 +122,7 @@ class FeatureSpace:
         Z[:, self._first_columns[single]] = (N[:, single] - self.low[single]) / self.span[single]
         for position in np.flatnonzero(self._is_group):
             columns = self.blocks[position].start + N[:, position].astype(np.intp)
-            Z[np.arange(len(N)), columns] = self._height_of(position)
+            Z[np.arange(len(N)), columns] = self.heights[position]
         return Z
 
     def decode_numbers(self, Z: Matrix, near: tuple[Matrix, Matrix] | None = None) -> Matrix:
@@ -148,7 +148,9 @@ class FeatureSpace:
         if self.known:
             searched = self._has_known[features] & (self._has_known_grid[features] | ~self._on_grid(codes, features))
             for position, own in _cells_of(features, np.flatnonzero(searched)):
-                place = np.minimum(np.searchsorted(self._known_codes[position], codes[own]), len(self.known[position]) - 1)
+                place = np.minimum(
+                    np.searchsorted(self._known_codes[position], codes[own]), len(self.known[position]) - 1
+                )
                 is_known = self._known_codes[position][place] == codes[own]
                 rounded[own] = np.where(is_known, self.known[position][place], rounded[own])
         return rounded
@@ -174,7 +176,7 @@ class FeatureSpace:
         snapped.reshape(-1)[places] = rounded
         for position, own in _lines_of(to_round, self._is_group):
             block = self.blocks[position]
-            snapped[own, block] = _strongest(points[own, block], goal[own, block], self._height_of(position))
+            snapped[own, block] = _strongest(points[own, block], goal[own, block], self.heights[position])
         return snapped
 
     def to_grid(self, points: Matrix, z: Matrix) -> Matrix:
@@ -208,7 +210,9 @@ class FeatureSpace:
     @cached_property
     def _fine(self) -> Rounding:
         """The decimals that remove the error of scaling; those of levels do not matter."""
-        return Rounding.to([_most_decimals(self.known[p], MOST) if d is None else d for p, d in enumerate(self.decimals)])
+        return Rounding.to(
+            [_most_decimals(self.known[p], MOST) if d is None else d for p, d in enumerate(self.decimals)]
+        )
 
     @cached_property
     def _grid(self) -> Rounding:
@@ -248,9 +252,6 @@ class FeatureSpace:
     def _is_whole(self) -> Mask:
         """Per feature: whether it is a whole number or a rank."""
         return ~(self._is_continuous | self._is_group)
-
-    def _height_of(self, position: int) -> float:
-        return float(self.heights[position])
 
     def _round(self, features: Rows, codes: Matrix, goal: Matrix) -> Matrix:
         low, span = self.low[features], self.span[features]

@@ -33,6 +33,7 @@ class Map(NamedTuple):
     cover: BallCover
     share: Share
     balls: Balls  # of the cover, as places
+    seen: Callable[[int], Matrix]  # the fitted values of a feature, encoded
     ball_index: "NearestBalls | None" = None  # of the balls, where they are many
 
 

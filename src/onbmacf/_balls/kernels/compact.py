@@ -1,7 +1,7 @@
 """Gaps of rows in which a category is one column, coarse and exact: the parts of the kernels that know of categories.
 
-`heights` and `widths` have one entry per column, 0 for a number. Without categories they are None, a type of its own: the
-code for categories is then left out when kernels are compiled.
+`heights` and `widths` have one entry per column, 0 for a number. Without categories they are None, a type of its own:
+the code for categories is then left out when kernels are compiled.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from onbmacf._balls.metrics import EUCLIDEAN
 from onbmacf._base.jit import inlined
+
 
 def gaps_of(heights: NDArray[np.float64], metric: int | None) -> NDArray[np.float64]:
     """Return how far apart two rows are that differ in one category; 0 for a number."""

@@ -49,7 +49,9 @@ class Grid(NamedTuple):
     points: NDArray[np.int16]  # the same shape as Z
     tame: NDArray[np.bool_]  # per row: whether it lies inside every column's window
     ruler: Ruler
-    heights: NDArray[np.float64] | None = None  # per column: that of a category, 0 for a number; None without categories
+    heights: NDArray[np.float64] | None = (
+        None  # per column: that of a category, 0 for a number; None without categories
+    )
     widths: NDArray[np.int16] | None = None  # per column: the coarse gap of a category, 0 for a number
 
 

@@ -27,7 +27,7 @@ class NearestRows:
         grid = to_grid(Z, "euclidean", groups)
         self._Z, self._groups = Z, None if grid.heights is None else groups
         self._low, self._high, self._step = grid_window(grid.Z, "euclidean", grid.heights)
-        # A new point can be half a step off the grid in every column, and so can a row; a category is off by less than a step.
+        # A new point can be half a step off the grid in every column, and so can a row; a gap of levels, one step.
         n_columns = grid.Z.shape[1]
         error = float(np.sqrt(n_columns)) + SLACK
         self._grid = grid._replace(ruler=Ruler(grid.ruler.step, error, n_columns, grid.ruler.metric))
