@@ -17,15 +17,13 @@ import pandas as pd
 
 from onbmacf._base.arrays import Mask, Matrix, Rows
 from onbmacf._rows.form import TableForm
-from onbmacf._rows.precision import MOST, readable_decimals
+from onbmacf._rows.precision import MOST
 from onbmacf._rows.rounding import Rounding
-from onbmacf.errors import TableError
+from onbmacf._rows.scales import exact_decimals, most_decimals, readable_of, scales_of, weight_of
 from onbmacf.schema import Schema
 
 SAME = 1e-12  # of a feature's range: two encoded values closer than this are one
 TIE = 1e-9  # two values closer than this are a tie when a point is rounded
-MOST_DECIMALS = 15
-HEADROOM = 2.0**49  # value * 10**decimals stays below this, so that decimal rounding removes the error of scaling
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,17 +47,17 @@ class FeatureSpace:
     @classmethod
     def of_numbers(cls, form: TableForm, N: Matrix, height: float) -> "FeatureSpace":
         """Learn the scales from rows already turned into numbers."""
-        low, span = _scales(form, N)
-        weights = np.array([_weight(form.schema, name) for name in form.schema.names])
+        low, span = scales_of(form, N)
+        weights = np.array([weight_of(form.schema, name) for name in form.schema.names])
         span = span / weights  # a feature that costs twice as much is twice as long
         decimals: list[int | None] = []
         known = {}
         for position, feature in enumerate(form.schema.features):
-            exact = 0 if feature.kind != "continuous" else _decimals(N[:, position], form.dtypes[position])
+            exact = 0 if feature.kind != "continuous" else exact_decimals(N[:, position], form.dtypes[position])
             decimals.append(exact)
             if exact is None:
                 known[position] = np.unique(N[:, position])
-        return cls(form, height, low, span, tuple(decimals), known, _readable(form, N))
+        return cls(form, height, low, span, tuple(decimals), known, readable_of(form, N))
 
     @property
     def schema(self) -> Schema:
@@ -98,7 +96,7 @@ class FeatureSpace:
     @cached_property
     def to_unit(self) -> Matrix:
         """Per column of Z: the factor that scales an active level or a column's range to 1, whatever its weight."""
-        weights = np.array([_weight(self.schema, name) for name in self.schema.names])
+        weights = np.array([weight_of(self.schema, name) for name in self.schema.names])
         heights = [self.heights[p] if self._is_group[p] else weights[p] for p in range(len(weights))]
         return 1.0 / np.array(heights)[self.feature_of]
 
@@ -211,7 +209,7 @@ class FeatureSpace:
     def _fine(self) -> Rounding:
         """The decimals that remove the error of scaling; those of levels do not matter."""
         return Rounding.to(
-            [_most_decimals(self.known[p], MOST) if d is None else d for p, d in enumerate(self.decimals)]
+            [most_decimals(self.known[p], MOST) if d is None else d for p, d in enumerate(self.decimals)]
         )
 
     @cached_property
@@ -282,53 +280,6 @@ def _frame_of(table: Any, form: TableForm) -> pd.DataFrame:
 
 def _width(kind: str, levels: tuple[Any, ...] | None) -> int:
     return len(levels or ()) if kind == "categorical" else 1
-
-
-def _weight(schema: Schema, name: Any) -> float:
-    rule = schema.rules.features.get(name)
-    return 1.0 if rule is None else rule.weight
-
-
-def _scales(form: TableForm, N: Matrix) -> tuple[Matrix, Matrix]:
-    low, span = np.zeros(N.shape[1]), np.ones(N.shape[1])
-    for position, feature in enumerate(form.schema.features):
-        if feature.is_numeric:
-            low[position] = N[:, position].min()
-            with np.errstate(over="ignore"):
-                span[position] = N[:, position].max() - low[position]
-            if not np.isfinite(span[position]):
-                raise TableError(f"column {feature.name!r} spans more than float64 can hold. Rescale it.")
-        elif feature.kind == "ordinal":
-            span[position] = len(feature.levels or ()) - 1
-    span[span == 0] = 1.0  # a constant column is kept, and nothing is divided by zero
-    return low, span
-
-
-def _decimals(values: Matrix, dtype: Any) -> int | None:
-    """Return decimals to which unscaled values can be rounded so that fitted ones come back exactly, or None."""
-    most = _most_decimals(values, MOST_DECIMALS)
-    narrow = dtype if isinstance(dtype, np.dtype) and dtype.kind == "f" else np.dtype(np.float64)
-    if most >= 0 and np.array_equal(np.round(values, most).astype(narrow), values.astype(narrow)):
-        return most
-    return None
-
-
-def _most_decimals(values: Matrix, most: int) -> int:
-    """Return the most decimals to which values can be rounded without a loss; rounding removes the error of scaling."""
-    largest = max(np.abs(values).max(), 1e-280)
-    return int(min(most, np.floor(np.log10(HEADROOM / largest))))
-
-
-def _readable(form: TableForm, N: Matrix) -> tuple[int | None, ...]:
-    """Return the decimals of each continuous feature: the caller's own word, or read off the values."""
-    return tuple(
-        None
-        if feature.kind != "continuous"
-        else readable_decimals(N[:, place], form.dtypes[place])
-        if feature.decimals is None
-        else feature.decimals
-        for place, feature in enumerate(form.schema.features)
-    )
 
 
 def _strongest(points: Matrix, goal: Matrix, height: float) -> Matrix:
