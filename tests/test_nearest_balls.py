@@ -17,6 +17,9 @@ from onbmacf._balls.geometry import Balls
 from onbmacf._balls.kernels import NearestBalls, reach_of_fast
 from onbmacf._balls.metrics import METRICS
 from onbmacf._balls.recover import reach_of
+from onbmacf._batch.call import Call, Query
+from onbmacf._batch.factuals import Asker, Factuals
+from onbmacf._search.pairs import opposing_pairs
 
 METRIC_NAMES = sorted(METRICS)
 
@@ -154,3 +157,30 @@ def test_later_rounds_go_on_beyond_the_first_balls(table, rows, monkeypatch):
         answers.append(explainer.explain(rows.head(3)))
     pd.testing.assert_frame_equal(answers[0].to_frame(), answers[1].to_frame())
     assert answers[0].n_questions == answers[1].n_questions > 3 * 384
+
+
+def opposing(explainer, rows):
+    """Return the opposing balls of rows as a search sees them."""
+    fitted, options = explainer.fitted_, explainer._options()
+    call = Call.of(fitted, options, Query.of(None, 0.0, False, fitted.black_box.classes))
+    asked = Asker(call, fitted.black_box, Factuals.of(rows, call, fitted.black_box)).asked()
+    return opposing_pairs(fitted.map, options, asked)[2]
+
+
+def test_a_home_ball_that_is_replaced_takes_no_place_among_the_nearest(table, monkeypatch):
+    rows = pd.DataFrame(np.random.default_rng(4).random((600, 4)).round(3), columns=list("abcd"))
+    explainer = ONBMACF().fit(table, wavy)
+    cover, z, labels = explainer.cover_, explainer.fitted_.space.encode(rows), wavy(rows).to_numpy()
+    gaps = distances(z, explainer.Z_[cover.centers], "manhattan") - cover.radii
+    is_home_opposing = cover.labels[gaps.argmin(axis=1)] != labels
+    inside = ((gaps < 0) & (cover.labels != labels[:, np.newaxis])).sum(axis=1)
+    rows = rows[
+        is_home_opposing & (inside > 1)
+    ]  # the balls that replace a home leave the row outside: others are nearer
+    plain = opposing(explainer, rows)
+    monkeypatch.setattr(associate, "MANY_BALLS", 10)
+    indexed = opposing(ONBMACF().fit(table, wavy), rows)
+    assert len(rows) > 3
+    for most in (1, 2, 5):
+        for found, expected in zip(indexed.first(most)[0], plain.first(most)[0], strict=True):
+            np.testing.assert_array_equal(found, expected)

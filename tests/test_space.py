@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from onbmacf import Schema
 from onbmacf._balls.distance import paired
 from onbmacf._balls.metrics import METRICS, one_hot_height
+from onbmacf._rows.rounding import Rounding
 from onbmacf._rows.space import FeatureSpace
 
 
@@ -98,3 +99,29 @@ def test_snap_leaves_alone_what_the_goal_leaves_alone():
     space = FeatureSpace.fit(table)
     z, goal = np.array([[0.333, 0.0]]), np.array([[0.333, 1.0]])
     assert space.snap(np.array([[0.333, 0.52]]), z, goal).tolist() == [[0.333, 0.5]]
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.integers(-300, 290), min_size=1, max_size=5), st.integers(0, 10**6))
+def test_features_are_rounded_together_as_numpy_rounds_each(decimals, seed):
+    rng = np.random.default_rng(seed)
+    features = rng.integers(0, len(decimals), 60)
+    size = 10.0 ** np.clip(-np.array(decimals, dtype=float)[features] + rng.integers(-3, 12, 60), -290, 290)
+    values = rng.normal(size=60) * size
+    expected = [np.round(values[[at]], decimals[feature])[0] for at, feature in enumerate(features)]
+    np.testing.assert_array_equal(Rounding.to(decimals).of(values, features), expected)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.floats(0, 1), min_size=3, max_size=40), st.lists(st.integers(0, 100), max_size=5))
+def test_fitted_values_come_back_exactly_also_where_some_are_readable(odd, readable):
+    table = pd.DataFrame({"c": [0.0, 1.0, 1 / 3, *odd, *(value / 100 for value in readable)]})
+    space = FeatureSpace.fit(table, Schema.infer(table, kinds={"c": "continuous"}, decimals={"c": 2}))
+    Z = space.encode(table)
+    points = np.concatenate([Z, space.to_grid(Z, 1 - Z), (Z + Z[::-1]) / 2])
+    known, codes = np.unique(table["c"].to_numpy()), np.unique(Z)
+    for point, found in zip(points[:, 0], space.decode_numbers(points)[:, 0], strict=True):
+        if len(known) == len(codes) and point in codes:
+            assert found == known[np.searchsorted(codes, point)]
+        else:
+            assert abs(found - point) < 1e-9

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from onbmacf._balls.cover import BallCover
     from onbmacf._base.enums import Relaxation, Status
-    from onbmacf._text.ranges import Range
     from onbmacf._rows.retrain import committee
+    from onbmacf._text.ranges import Range
     from onbmacf.explainer import ONBMACF
     from onbmacf.explanation import Counterfactual, Explanation, Explanations, Semifactual
     from onbmacf.rules import Rule, Rules

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pytest
 
 from commands import one_line
 from onbmacf.datasets import load_heart
@@ -137,6 +138,19 @@ def test_map_build_info_and_explain_with_it(run, people):
     code, out, err = run("explain", *base, "--map", "people.onb", "--immutable", "age", *near)
     assert "note: --immutable and --rules are ignored: a map keeps those it was built with.\n" in err
     assert out == run("explain", *base, "--immutable", "sex", *near)[1] != fresh
+
+
+@pytest.mark.parametrize("limit", [("--max-model-rows", "40"), ("--max-model-calls", "4")])
+def test_explain_keeps_to_the_limits_of_what_one_row_may_cost(run, people, limit):
+    command = ("explain", people, "--target-column", "income", "--rows", "0-1", "--format", "json")
+    code, out, err = run(*command, *limit)
+    assert code == 0, err
+    name = limit[0][2:].replace("-", "_")
+    assert [name in answer["reason"] for answer in json.loads(out)["answers"]] == [True, True]
+    assert name not in run(*command)[1]
+    code, out, err = run(*command, limit[0], "0")
+    assert (code, out) == (2, "")
+    assert err.endswith(f"onbmacf: {limit[0]} must be a whole number of at least 1, got 0.\n")
 
 
 def test_audit_writes_a_report_and_says_its_findings(run, people):

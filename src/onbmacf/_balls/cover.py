@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from onbmacf._balls.distance import blocks, distances
+from onbmacf._balls.groups import Groups
 from onbmacf._balls.metrics import Metric, check_metric, has_kernel
 from onbmacf._base.arrays import Mask, Matrix, Rows
 from onbmacf._base.checks import check_choice
@@ -78,13 +79,15 @@ def build_cover(
     fast: bool | None = None,
     threads: int | None = None,
     client: Any = None,
+    groups: Groups | None = None,
 ) -> BallCover:
     """Cover the rows of each label with open balls that hold no row of another label.
 
     labels are integer codes. With competitors="all" every row of the class may become a centre, also one that
     is covered already (the paper's text); by default only uncovered ones may (its line 8). `fast` picks the compiled
     twins of `nearest_enemy` and `greedy_cover`, which give the same cover; None lets the size of the table decide.
-    A Dask client shares out what can be shared out of the compiled twins; it too gives the same cover.
+    A Dask client shares out what can be shared out of the compiled twins; it too gives the same cover. `groups` tells
+    the compiled twins which columns are the levels of one category: they then take one column in place of them.
     """
     check_metric(metric)
     check_choice("competitors", competitors, COMPETITORS)
@@ -94,13 +97,13 @@ def build_cover(
     if fast is None:
         fast = is_large(len(Z), Z.shape[1])
     check_cover_memory(len(Z), Z.shape[1], 0 if fast and has_kernel(metric) else np.bincount(labels).max())
-    reach = line_9(Z, labels, metric, fast, threads, client)
+    reach = line_9(Z, labels, metric, fast, threads, client, groups)
     owner = np.empty(len(Z), dtype=np.intp)
     centers: list[Rows] = []
     n_balls = 0
     for label in classes:  # line 3
         rows = np.flatnonzero(labels == label)  # line 4
-        chosen, owned = lines_6_to_18(Z[rows], reach[rows], metric, competitors, fast, threads, client)
+        chosen, owned = lines_6_to_18(Z[rows], reach[rows], metric, competitors, fast, threads, client, groups)
         centers.append(rows[chosen])
         owner[rows] = owned + n_balls
         n_balls += len(chosen)
@@ -121,13 +124,19 @@ def is_large(n_rows: int, n_columns: int) -> bool:
 
 
 def line_9(
-    Z: Matrix, labels: Rows, metric: Metric, fast: bool, threads: int | None = None, client: Any = None
+    Z: Matrix,
+    labels: Rows,
+    metric: Metric,
+    fast: bool,
+    threads: int | None = None,
+    client: Any = None,
+    groups: Groups | None = None,
 ) -> Matrix:
     """Return the nearest enemy's distance of every row, by the plain function or its compiled twin."""
     if fast and has_kernel(metric):
         from onbmacf._balls.kernels import nearest_enemy_fast
 
-        return nearest_enemy_fast(Z, labels, metric, threads, client)
+        return nearest_enemy_fast(Z, labels, metric, threads, client, groups)
     return nearest_enemy(Z, labels, metric)
 
 
@@ -139,12 +148,13 @@ def lines_6_to_18(
     fast: bool,
     threads: int | None = None,
     client: Any = None,
+    groups: Groups | None = None,
 ) -> tuple[Rows, Rows]:
     """Return the greedy cover of one label, by the plain function or its compiled twin."""
     if fast and has_kernel(metric):
         from onbmacf._balls.kernels import greedy_cover_fast
 
-        return greedy_cover_fast(Z, reach, metric, competitors, threads, client)
+        return greedy_cover_fast(Z, reach, metric, competitors, threads, client, groups)
     return greedy_cover(Z, reach, metric, competitors)
 
 

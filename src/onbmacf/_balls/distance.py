@@ -6,7 +6,7 @@
 The expanded square (|a|^2 - 2ab + |b|^2) is never used: it loses all digits for near points far from zero.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from onbmacf._balls.metrics import METRICS, Metric
 from onbmacf._base.arrays import Matrix
 from onbmacf.errors import ParameterError
 
+MANY_COLUMNS = 64  # from which on those without a difference are left out: most levels of a category with many
 BLOCK_CELLS = 1 << 22  # 32 MB of float64 per block
 
 
@@ -22,7 +23,7 @@ def distances(A: Matrix, B: Matrix, metric: Metric) -> Matrix:
     if callable(metric):
         return np.array([[_called(metric, a, b) for b in B] for a in A], dtype=np.float64).reshape(len(A), len(B))
     total, measure = np.zeros((len(A), len(B))), METRICS[metric]
-    for column in range(A.shape[1]):
+    for column in _columns(A, B, A[:1]):
         measure.add(total, np.subtract.outer(A[:, column], B[:, column]))
     return measure.finish(total)
 
@@ -32,9 +33,16 @@ def paired(A: Matrix, B: Matrix, metric: Metric) -> Matrix:
     if callable(metric):
         return np.array([_called(metric, a, b) for a, b in zip(A, B, strict=True)], dtype=np.float64)
     total, measure = np.zeros(len(A)), METRICS[metric]
-    for column in range(A.shape[1]):
+    for column in _columns(A, B, B):
         measure.add(total, A[:, column] - B[:, column])
     return measure.finish(total)
+
+
+def _columns(A: Matrix, B: Matrix, other: Matrix) -> Iterable[int]:
+    """Return the columns to add up; of many, those in which A or B differs from `other`: the rest adds zeros."""
+    if A.shape[1] <= MANY_COLUMNS or not len(A):
+        return range(A.shape[1])
+    return np.flatnonzero((other != A).any(axis=0) | (other != B).any(axis=0)).tolist()
 
 
 def blocks(n_rows: int, n_columns: int) -> Iterator[slice]:

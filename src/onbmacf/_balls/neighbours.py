@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from onbmacf._balls.groups import Groups
 from onbmacf._base.arrays import Mask, Matrix, Rows
 
 CACHE = 1 << 15  # distances worked on together: they stay near the processor
@@ -44,14 +45,14 @@ def is_near(Z: Matrix, points: Matrix, y: int) -> Mask:
 class Neighbours:
     """An index of the fitted rows."""
 
-    def __init__(self, Z: Matrix, labels: Rows, scale: Matrix, y: int) -> None:
+    def __init__(self, Z: Matrix, labels: Rows, scale: Matrix, y: int, groups: Groups | None = None) -> None:
         self._scale, self._labels, self._y = scale, labels, min(y, len(Z))
         self._Z = np.ascontiguousarray(Z) * scale
         self._index: Any = None
         if len(Z) > SMALL:
             from onbmacf._balls.kernels import NearestRows
 
-            self._index = NearestRows(self._Z)
+            self._index = NearestRows(self._Z, None if groups is None else groups.scaled(scale))
 
     def share(self, points: Matrix, labels: Rows) -> Matrix:
         """Return per point the share of its y nearest rows that have the label on the same line."""

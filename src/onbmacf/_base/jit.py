@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numba
+import numpy as np
 
 from onbmacf._base.cache_folder import cache_folder, one_process_at_a_time
 
@@ -32,24 +33,34 @@ class Kernel:
     def __init__(self, function: Callable[..., Any]) -> None:
         self._compiled: Any = _njit(function, nogil=True, no_cfunc_wrapper=True)
         self._folder: Path | None = None
-        self._known: set[tuple[Any, ...]] = set()
+        self._entries: dict[Any, Callable[..., Any]] = {}  # machine code, by what its arguments look like
         update_wrapper(self, function)
 
     def __call__(self, *arguments: Any) -> Any:
         """Call the compiled function."""
-        types = tuple(self._compiled.typeof_pyval(argument) for argument in arguments)
-        if types not in self._known:
-            self._compile(types)
-        return self._compiled(*arguments)
+        looks = _look(arguments)
+        entry = self._entries.get(looks)
+        if entry is None:
+            entry = self._entries[looks] = self._compile(arguments)
+        return entry(*arguments)
 
-    def _compile(self, types: tuple[Any, ...]) -> None:
+    def _compile(self, arguments: tuple[Any, ...]) -> Callable[..., Any]:
         """Load the machine code from the cache, or compile it while other processes wait for it."""
+        types = tuple(self._compiled.typeof_pyval(argument) for argument in arguments)
         folder = self._folder = self._folder or cache_folder(Path(self._compiled.py_func.__code__.co_filename).parent)
-        if folder is not None and not self._known:
+        if folder is not None and not self._entries:
             _keep_in(folder, self._compiled)
         with one_process_at_a_time(folder):
             self._compiled.compile(types)
-        self._known.add(types)
+        entry: Callable[..., Any] = self._compiled.get_overload(types)
+        return entry
+
+
+def _look(argument: Any) -> Any:
+    """Return what decides which machine code an argument needs; numba takes longer to say so than some kernels run."""
+    if isinstance(argument, np.ndarray):
+        return argument.dtype, argument.ndim, argument.flags.num
+    return (type(argument), *map(_look, argument)) if isinstance(argument, tuple) else type(argument)
 
 
 def _keep_in(folder: Path, compiled: Any) -> None:

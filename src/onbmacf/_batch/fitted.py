@@ -12,6 +12,7 @@ import numpy as np
 from onbmacf._balls.associate import ball_index
 from onbmacf._balls.cover import BallCover, build_cover, check_cover_memory
 from onbmacf._balls.geometry import Balls
+from onbmacf._balls.groups import Groups
 from onbmacf._balls.metrics import Metric, one_hot_height
 from onbmacf._balls.neighbours import Neighbours
 from onbmacf._base.arrays import Matrix, Rows
@@ -47,7 +48,7 @@ class Fitted:
     @cached_property
     def neighbours(self) -> Neighbours:
         """The index of the fitted rows, made when it is first needed."""
-        return Neighbours(self.Z, self.labels, self.space.to_unit, N_NEIGHBOURS)
+        return Neighbours(self.Z, self.labels, self.space.to_unit, N_NEIGHBOURS, groups_of(self.space))
 
     @cached_property
     def constraints(self) -> Constraints:
@@ -74,7 +75,7 @@ class Fitted:
         """The arrays that a search needs, and the index of the balls where they are many."""
         balls = Balls(self.Z[self.cover.centers], self.cover.radii, self.cover.labels)
         ends, index = (self.Z.min(axis=0), self.Z.max(axis=0)), ball_index(balls, self._metric)
-        return Map(self.Z, self.labels, self.cover, self.neighbours.share, balls, ends, index)
+        return Map(self.Z, self.labels, self.cover, self.neighbours.share, balls, ends, self.seen, index)
 
     def committee(self, options: Options) -> Committee | None:
         """Return the committee of the options; its members are asked to introduce themselves once per map."""
@@ -86,6 +87,16 @@ class Fitted:
             boxes = seated(models, self.black_box, self.probes)
             self.__dict__["_seated"] = (tuple(models), boxes)
         return Committee(boxes, options.agreement)
+
+    def seen(self, at: int) -> Matrix:
+        """Return the different values of a feature in the fitted rows, encoded, in order; each is looked for once."""
+        if at not in self._seen:
+            self._seen[at] = np.unique(self.Z[:, self.space.blocks[at]], axis=0)
+        return self._seen[at]
+
+    @cached_property
+    def _seen(self) -> dict[int, Matrix]:
+        return {}
 
     @property
     def _metric(self) -> Metric:
@@ -103,6 +114,12 @@ class Fitted:
         for name, fitted in self.options.items():
             if getattr(options, name) != fitted:
                 raise ParameterError(f"{name} was {fitted!r} in fit and is {getattr(options, name)!r} now. Fit again.")
+
+
+def groups_of(space: FeatureSpace) -> Groups:
+    """Return which encoded columns are the levels of one category."""
+    sizes = np.array([block.stop - block.start for block in space.blocks])
+    return Groups(np.array([block.start for block in space.blocks]), sizes, space.heights)
 
 
 def options_of_fit(options: Options) -> dict[str, Any]:
@@ -123,6 +140,6 @@ def fit_table(
     box, labels = BlackBox(model, form, options.predict_chunk, output).learn_classes(N)
     box = box.learn_sizes(N[probe_rows(len(N))])
     Z = space.encode_numbers(N)
-    cover = build_cover(Z, labels, options.metric, options.competitors, client=client)
+    cover = build_cover(Z, labels, options.metric, options.competitors, client=client, groups=groups_of(space))
     warnings = fit_warnings(form, N, cover, box, labels)
     return Fitted(space, box, Z, labels, cover, N[probe_rows(len(N))], options_of_fit(options), warnings)

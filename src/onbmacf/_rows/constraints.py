@@ -71,7 +71,8 @@ class Constraints:
         """Move changed values to where the rules allow them, or back to the factual's."""
         if not self:
             return points
-        N, factual = self.space.decode_numbers(points), self.space.decode_numbers(z)
+        factual = self._decoded(z)
+        N = self.space.decode_numbers(points, near=(z, factual))
         wanted = N.copy()
         for position, feature, rule in self._each:
             value = _moved(rule, feature, N[:, position], factual[:, position])
@@ -95,13 +96,19 @@ class Constraints:
                 found.setdefault(int(row), []).append(f"{names[0]!r} <= {names[1]!r}")
         return found
 
+    def _decoded(self, z: Matrix) -> Matrix:
+        """Return factuals as numbers; the lines of one factual follow each other and are decoded once."""
+        is_new = np.ones(len(z), dtype=bool)
+        is_new[1:] = (z[1:] != z[:-1]).any(axis=1)
+        return self.space.decode_numbers(z[is_new])[np.cumsum(is_new) - 1]
+
     def _replaced(self, points: Matrix, z: Matrix, N: Matrix, wanted: Matrix, factual: Matrix) -> Matrix:
-        encoded = self.space.encode_numbers(wanted)
-        result = points.copy()
-        for position, block in enumerate(self.space.blocks):
-            back = (wanted[:, position] == factual[:, position])[:, np.newaxis]
-            moved = (wanted[:, position] != N[:, position])[:, np.newaxis]
-            result[:, block] = np.where(back, z[:, block], np.where(moved, encoded[:, block], points[:, block]))
+        """Return points with the factual's columns where its value is wanted, and others where a value was moved."""
+        back, of_column = wanted == factual, self.space.feature_of
+        result = np.where(back[:, of_column], z, points)
+        moved = (wanted != N) & ~back
+        lines = np.flatnonzero(moved.any(axis=1))
+        result[lines] = np.where(moved[lines][:, of_column], self.space.encode_numbers(wanted[lines]), result[lines])
         return result
 
     @cached_property

@@ -15,9 +15,11 @@ import pandas as pd
 
 from onbmacf._base.arrays import Matrix, Rows
 from onbmacf._base.checks import did_you_mean, listed
+from onbmacf._rows.blocks import BlockForm
 from onbmacf.errors import RowsError, TableError
 from onbmacf.schema import LARGEST_EXACT, Feature, Schema, as_frame, observed_levels
 
+FEW_ROWS = 64  # so many values are looked up one by one, sooner than different ones are told apart
 IDENTIFIER_ROWS = 20  # with fewer rows, all values being different means little
 
 
@@ -48,19 +50,33 @@ class TableForm:
         N = np.empty((len(frame), len(self.schema.features)))
         for position, feature in enumerate(self.schema.features):
             column = frame[feature.name]
-            N[:, position] = _numeric(column) if feature.is_numeric else _codes(column, feature.levels or ())
+            N[:, position] = _numeric(column) if feature.is_numeric else _codes(column, self._code_of[position])
         return N
+
+    @cached_property
+    def _code_of(self) -> dict[int, dict[Any, int]]:
+        """The code of each level, for the features that have levels."""
+        return {
+            position: {level: code for code, level in enumerate(feature.levels or ())}
+            for position, feature in enumerate(self.schema.features)
+            if not feature.is_numeric
+        }
 
     def frame(self, N: Matrix) -> pd.DataFrame:
         """Return numbers as rows with the caller's columns and dtypes: the inverse of `numbers`."""
         if self._one_dtype is not None:
-            return pd.DataFrame(N.astype(self._one_dtype), columns=self._columns)
+            return pd.DataFrame(N.astype(self._one_dtype, order="F"), columns=self._columns, copy=False)
+        return self.plain_frame(N) if self._blocks is None else self._blocks.frame(N)
+
+    def plain_frame(self, N: Matrix) -> pd.DataFrame:
+        """Return what `frame` does, column by column."""
         columns = {}
         for position, feature in enumerate(self.schema.features):
             if feature.is_numeric:
                 columns[feature.name] = _as_dtype(N[:, position], feature.kind, self.dtypes[position])
             else:
-                columns[feature.name] = self._level_arrays[position].take(N[:, position].astype(np.intp))
+                levels = self._level_arrays[position].take(N[:, position].astype(np.intp))
+                columns[feature.name] = pd.Series(levels, dtype=self.dtypes[position], copy=False)
         return pd.DataFrame(columns, index=pd.RangeIndex(len(N)), copy=False)
 
     @cached_property
@@ -69,6 +85,10 @@ class TableForm:
         is_plain = all(isinstance(dtype, np.dtype) and dtype.kind in "fiu" for dtype in self.dtypes)
         is_one = is_plain and len(set(self.dtypes)) == 1
         return self.dtypes[0] if is_one and all(feature.is_numeric for feature in self.schema.features) else None
+
+    @cached_property
+    def _blocks(self) -> BlockForm | None:
+        return BlockForm.of(self.schema.names, self.dtypes, self._level_arrays)
 
     @cached_property
     def _columns(self) -> Any:
@@ -128,15 +148,18 @@ class TableForm:
 
 
 def _numeric(column: "pd.Series[Any]") -> Matrix:
+    if isinstance(column.dtype, np.dtype) and column.dtype.kind in "fiu":
+        return column.to_numpy(dtype=np.float64)
     if pd.api.types.is_object_dtype(column.dtype) or pd.api.types.is_string_dtype(column.dtype):
         column = column.map(lambda value: np.nan if isinstance(value, str) else value)
         column = pd.to_numeric(column, errors="coerce")
     return column.to_numpy(dtype=np.float64, na_value=np.nan)
 
 
-def _codes(column: "pd.Series[Any]", levels: tuple[Any, ...]) -> Rows:
-    code_of = {level: code for code, level in enumerate(levels)}
+def _codes(column: "pd.Series[Any]", code_of: dict[Any, int]) -> Rows:
     try:
+        if len(column) <= FEW_ROWS:
+            return np.array([code_of.get(value, -1) for value in column.tolist()], dtype=np.intp)
         found, values = pd.factorize(column)
     except TypeError:  # values that cannot be levels, such as lists
         return np.full(len(column), -1, dtype=np.intp)

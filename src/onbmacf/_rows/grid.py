@@ -13,7 +13,8 @@ from math import floor, log10
 import numpy as np
 
 from onbmacf._base.arrays import Matrix
-from onbmacf._rows.space import HEADROOM, FeatureSpace
+from onbmacf._rows.scales import HEADROOM
+from onbmacf._rows.space import FeatureSpace
 from onbmacf.rules import Rule, anchor
 
 SAME = 1e-4  # of a step: a position closer than this to a whole one is whole

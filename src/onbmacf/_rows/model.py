@@ -115,17 +115,31 @@ class BlackBox:
 
     def codes(self, labels: NDArray[Any]) -> Codes:
         """Return the position of each label among the classes followed by the unseen labels, or FAILED."""
+        known = self._known_codes(labels)
+        if known is not None:
+            return known
         is_error = _is_error(labels)
         if is_error.any():
             error = labels[is_error][-1]
             self.counts.error = f"{type(error).__name__}: {error}"
             return np.array([FAILED if isinstance(label, Exception) else self._code(label) for label in labels])
-        if labels.dtype.kind in "iu" and self._whole is not None:
-            place = np.searchsorted(self._whole, labels).clip(max=len(self._whole) - 1)
-            if (self._whole[place] == labels).all():
-                return place
         found, values = pd.factorize(labels)
         return np.array([self._code(value) for value in values.tolist()], dtype=np.intp)[found]
+
+    def _known_codes(self, labels: NDArray[Any]) -> Codes | None:
+        """Return the codes where all labels are classes; None where one is not, or it is not quick to say."""
+        if labels.dtype.kind in "iu" and self._whole is not None:
+            place = np.searchsorted(self._whole, labels).clip(max=len(self._whole) - 1)
+            return place if (self._whole[place] == labels).all() else None
+        try:
+            places = [*map(self._places.get, labels.tolist())]
+        except TypeError:  # labels such as lists
+            return None
+        return None if None in places else np.array(places, dtype=np.intp)
+
+    @cached_property
+    def _places(self) -> dict[Any, int]:
+        return {label: code for code, label in enumerate(self.classes.tolist())}
 
     @cached_property
     def _whole(self) -> Codes | None:

@@ -31,7 +31,7 @@ class Reach:
 
     def rows(self, own: Matrix, most: int) -> Matrix | None:
         """Return all rows that a row may become, itself left out; None if there could be more than `most`."""
-        if self._values is None or prod(map(len, self._values)) > most * LARGEST:
+        if self._values is None or prod(map(len, self._values)) > most * LARGEST or self._least > most:
             return None
         values = [self._allowed(at, own) for at in range(len(own))]
         if prod(map(len, values)) > most:
@@ -52,6 +52,12 @@ class Reach:
                 return None
             values.append(found)
         return values
+
+    @cached_property
+    def _least(self) -> int:
+        """How many combinations every row has at least: those of the features without a rule, held ones left out."""
+        free, names = self.constraints.rules.features, self.space.schema.names
+        return prod(len(own) or 1 for name, own in zip(names, self._values or (), strict=True) if name not in free)
 
     def _of_feature(self, at: int) -> Matrix | None:
         feature = self.space.schema.features[at]

@@ -7,6 +7,7 @@ feature is a group of columns in which the column of the active level is `height
 changed category costs 1 (docs/decisions/0015-one-hot-weight.md). Symbols: docs/glossary.md.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -16,14 +17,13 @@ import pandas as pd
 
 from onbmacf._base.arrays import Mask, Matrix, Rows
 from onbmacf._rows.form import TableForm
-from onbmacf._rows.precision import MOST, readable_decimals
-from onbmacf.errors import TableError
+from onbmacf._rows.precision import MOST
+from onbmacf._rows.rounding import Rounding
+from onbmacf._rows.scales import exact_decimals, most_decimals, readable_of, scales_of, weight_of
 from onbmacf.schema import Schema
 
 SAME = 1e-12  # of a feature's range: two encoded values closer than this are one
 TIE = 1e-9  # two values closer than this are a tie when a point is rounded
-MOST_DECIMALS = 15
-HEADROOM = 2.0**49  # value * 10**decimals stays below this, so that decimal rounding removes the error of scaling
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,17 +47,17 @@ class FeatureSpace:
     @classmethod
     def of_numbers(cls, form: TableForm, N: Matrix, height: float) -> "FeatureSpace":
         """Learn the scales from rows already turned into numbers."""
-        low, span = _scales(form, N)
-        weights = np.array([_weight(form.schema, name) for name in form.schema.names])
+        low, span = scales_of(form, N)
+        weights = np.array([weight_of(form.schema, name) for name in form.schema.names])
         span = span / weights  # a feature that costs twice as much is twice as long
         decimals: list[int | None] = []
         known = {}
         for position, feature in enumerate(form.schema.features):
-            exact = 0 if feature.kind != "continuous" else _decimals(N[:, position], form.dtypes[position])
+            exact = 0 if feature.kind != "continuous" else exact_decimals(N[:, position], form.dtypes[position])
             decimals.append(exact)
             if exact is None:
                 known[position] = np.unique(N[:, position])
-        return cls(form, height, low, span, tuple(decimals), known, _readable(form, N))
+        return cls(form, height, low, span, tuple(decimals), known, readable_of(form, N))
 
     @property
     def schema(self) -> Schema:
@@ -84,6 +84,11 @@ class FeatureSpace:
         return int(self.blocks[-1].stop)
 
     @cached_property
+    def heights(self) -> Matrix:
+        """Per feature: the height of an active level; 0 where it is no group of columns."""
+        return np.where(self._is_group, self.height / self.span, 0.0)  # the span of a group is 1 over its weight
+
+    @cached_property
     def is_immutable(self) -> Mask:
         """Per feature: whether it must keep its value."""
         return np.array([feature.immutable for feature in self.schema.features])
@@ -91,8 +96,8 @@ class FeatureSpace:
     @cached_property
     def to_unit(self) -> Matrix:
         """Per column of Z: the factor that scales an active level or a column's range to 1, whatever its weight."""
-        weights = np.array([_weight(self.schema, name) for name in self.schema.names])
-        heights = [self._height_of(p) if self._is_group(p) else weights[p] for p in range(len(weights))]
+        weights = np.array([weight_of(self.schema, name) for name in self.schema.names])
+        heights = [self.heights[p] if self._is_group[p] else weights[p] for p in range(len(weights))]
         return 1.0 / np.array(heights)[self.feature_of]
 
     def ranges(self, Z: Matrix) -> Matrix:
@@ -111,12 +116,11 @@ class FeatureSpace:
 
     def encode_numbers(self, N: Matrix) -> Matrix:
         """Scale numbers and spread categories over their columns."""
-        Z = np.zeros((len(N), self.width))
-        for position, block in enumerate(self.blocks):
-            if self._is_group(position):
-                Z[np.arange(len(N)), block.start + N[:, position].astype(np.intp)] = self._height_of(position)
-            else:
-                Z[:, block.start] = (N[:, position] - self.low[position]) / self.span[position]
+        Z, single = np.zeros((len(N), self.width)), self._singles
+        Z[:, self._first_columns[single]] = (N[:, single] - self.low[single]) / self.span[single]
+        for position in np.flatnonzero(self._is_group):
+            columns = self.blocks[position].start + N[:, position].astype(np.intp)
+            Z[np.arange(len(N)), columns] = self.heights[position]
         return Z
 
     def decode_numbers(self, Z: Matrix, near: tuple[Matrix, Matrix] | None = None) -> Matrix:
@@ -129,21 +133,33 @@ class FeatureSpace:
             N, changed = np.empty((len(Z), len(self.blocks))), np.ones((len(Z), len(self.blocks)), dtype=bool)
         else:
             N, changed = near[1].copy(), self.changed(Z, near[0])
-        self._round_numbers(Z, N, changed)
-        for position, lines in _lines_of(changed & self._is_special):
-            block = self.blocks[position]
-            if self._is_group(position):
-                N[lines, position] = Z[lines, block].argmax(axis=1)
-            else:
-                N[lines, position] = self._unscale(position, Z[lines, block.start])
+        cells, places, features = self._cells(changed & ~self._is_group)
+        N.reshape(-1)[cells] = self._unscaled(Z.reshape(-1)[places], features)
+        for position, own in _lines_of(changed, self._is_group):
+            N[own, position] = Z[own, self.blocks[position]].argmax(axis=1)
         return N
 
-    def _round_numbers(self, Z: Matrix, N: Matrix, changed: Mask) -> None:
-        """Unscale the changed features that have a number of decimals into N, all lines at once."""
-        for decimals, is_such in self._by_decimals:
-            lines, features = np.nonzero(changed & is_such)
-            columns = self._first_columns[features]
-            N[lines, features] = np.round(self.low[features] + Z[lines, columns] * self.span[features], decimals)
+    def _unscaled(self, codes: Matrix, features: Rows) -> Matrix:
+        """Return numbers for encoded values: the fitted one that is encoded there, or one with few decimals."""
+        values = self.low[features] + codes * self.span[features]
+        rounded = self._fine.of(values, features)
+        if self.known:
+            searched = self._has_known[features] & (self._has_known_grid[features] | ~self._on_grid(codes, features))
+            for position, own in _cells_of(features, np.flatnonzero(searched)):
+                place = np.minimum(
+                    np.searchsorted(self._known_codes[position], codes[own]), len(self.known[position]) - 1
+                )
+                is_known = self._known_codes[position][place] == codes[own]
+                rounded[own] = np.where(is_known, self.known[position][place], rounded[own])
+        return rounded
+
+    def _on_grid(self, codes: Matrix, features: Rows) -> Mask:
+        """Say which encoded values are readable ones: no fitted value that is not readable is encoded there."""
+        return self._gridded(codes, features) == codes
+
+    def _gridded(self, codes: Matrix, features: Rows) -> Matrix:
+        low, span = self.low[features], self.span[features]
+        return (self._grid.of(low + codes * span, features) - low) / span
 
     def snap(self, points: Matrix, z: Matrix, goal: Matrix) -> Matrix:
         """Round discrete features in original units; halves and ties go towards the goal.
@@ -152,53 +168,54 @@ class FeatureSpace:
         is the same in the goal and in z is not rounded. docs/decisions/0012-rounding.md.
         """
         snapped = points.copy()
-        to_round = self.changed(goal, z) & self._is_discrete
-        for position, lines in _lines_of(to_round):
+        to_round = self.changed(goal, z)
+        _, places, features = self._cells(to_round & self._is_whole)
+        rounded = self._round(features, points.reshape(-1)[places], goal.reshape(-1)[places])
+        snapped.reshape(-1)[places] = rounded
+        for position, own in _lines_of(to_round, self._is_group):
             block = self.blocks[position]
-            if self._is_group(position):
-                snapped[lines, block] = _strongest(points[lines, block], goal[lines, block], self._height_of(position))
-            else:
-                column = block.start
-                snapped[lines, column] = self._round(position, points[lines, column], goal[lines, column])
+            snapped[own, block] = _strongest(points[own, block], goal[own, block], self.heights[position])
         return snapped
 
     def to_grid(self, points: Matrix, z: Matrix) -> Matrix:
         """Round changed continuous values to their readable decimals; one that rounds to the factual's is its own."""
         gridded = points.copy()
-        lines, features = np.nonzero(self.changed(points, z) & self._is_continuous)
-        columns = self._first_columns[features]
-        value = self.low[features] + points[lines, columns] * self.span[features]
-        rounded = (_round_each(value, self._grid_decimals[features]) - self.low[features]) / self.span[features]
-        own = z[lines, columns]
-        gridded[lines, columns] = np.where(np.abs(rounded - own) <= SAME, own, rounded)
+        _, places, features = self._cells(self.changed(points, z) & self._is_continuous)
+        rounded, own = self._gridded(points.reshape(-1)[places], features), z.reshape(-1)[places]
+        gridded.reshape(-1)[places] = np.where(np.abs(rounded - own) <= SAME, own, rounded)
         return gridded
+
+    def _cells(self, mask: Mask) -> tuple[Rows, Rows, Rows]:
+        """Return where marked features lie in rows of numbers and in encoded rows, all in one line, and which they are.
+
+        Of features that are one column each; one number per place is found and used sooner than two.
+        """
+        cells = np.flatnonzero(mask)
+        lines, features = np.divmod(cells, len(self.blocks))
+        return cells, lines * self.width + self._first_columns[features], features
 
     def changed(self, A: Matrix, B: Matrix) -> Mask:
         """Per line and feature: whether two sets of points differ."""
         differs = A != B
         if self.width == len(self.blocks):
             return differs
-        return np.logical_or.reduceat(differs, [block.start for block in self.blocks], axis=1)
+        return np.logical_or.reduceat(differs, self._first_columns, axis=1)
 
     @cached_property
     def _first_columns(self) -> Rows:
         return np.array([block.start for block in self.blocks])
 
     @cached_property
-    def _is_special(self) -> Mask:
-        """Per feature: whether it is a group of columns, or has values that no number of decimals represents."""
-        return np.array([self._is_group(p) or self.decimals[p] is None for p in range(len(self.blocks))])
+    def _fine(self) -> Rounding:
+        """The decimals that remove the error of scaling; those of levels do not matter."""
+        return Rounding.to(
+            [most_decimals(self.known[p], MOST) if d is None else d for p, d in enumerate(self.decimals)]
+        )
 
     @cached_property
-    def _by_decimals(self) -> list[tuple[int, Mask]]:
-        """The remaining features, grouped by their number of decimals."""
-        others = [None if self._is_special[p] else d for p, d in enumerate(self.decimals)]
-        return [(d, np.array([d == other for other in others])) for d in sorted({d for d in others if d is not None})]
-
-    @cached_property
-    def _fine(self) -> dict[int, int]:
-        """The decimals of features whose fitted values none writes: as many as remove the error of scaling."""
-        return {at: _most_decimals(known, MOST) for at, known in self.known.items()}
+    def _grid(self) -> Rounding:
+        """The readable decimals."""
+        return Rounding.to([0 if decimals is None else decimals for decimals in self.readable])
 
     @cached_property
     def _known_codes(self) -> dict[int, Matrix]:
@@ -206,45 +223,55 @@ class FeatureSpace:
         return {at: (known - self.low[at]) / self.span[at] for at, known in self.known.items()}
 
     @cached_property
+    def _has_known(self) -> Mask:
+        return np.isin(np.arange(len(self.blocks)), list(self.known))
+
+    @cached_property
+    def _has_known_grid(self) -> Mask:
+        """Per feature: whether one of its fitted values is a readable one."""
+        codes = self._known_codes
+        found = [at in codes and self._on_grid(codes[at], np.array([at])).any() for at in range(len(self.blocks))]
+        return np.array(found, dtype=bool)
+
+    @cached_property
+    def _is_group(self) -> Mask:
+        """Per feature: whether it is a group of columns, one per level."""
+        return np.array([feature.kind == "categorical" for feature in self.schema.features])
+
+    @cached_property
+    def _singles(self) -> Rows:
+        return np.flatnonzero(~self._is_group)
+
+    @cached_property
     def _is_continuous(self) -> Mask:
-        return ~self._is_discrete
+        return np.array([feature.kind == "continuous" for feature in self.schema.features])
 
     @cached_property
-    def _grid_decimals(self) -> Rows:
-        return np.array([0 if decimals is None else decimals for decimals in self.readable], dtype=np.intp)
+    def _is_whole(self) -> Mask:
+        """Per feature: whether it is a whole number or a rank."""
+        return ~(self._is_continuous | self._is_group)
 
-    @cached_property
-    def _is_discrete(self) -> Mask:
-        return np.array([feature.kind != "continuous" for feature in self.schema.features])
-
-    def _height_of(self, position: int) -> float:
-        return self.height / float(self.span[position])  # the span of a group is 1 over its weight
-
-    def _is_group(self, position: int) -> bool:
-        return self.schema.features[position].kind == "categorical"
-
-    def _round(self, position: int, column: Matrix, goal: Matrix) -> Matrix:
-        low, span = self.low[position], self.span[position]
-        value, wanted = low + column * span, low + goal * span
+    def _round(self, features: Rows, codes: Matrix, goal: Matrix) -> Matrix:
+        low, span = self.low[features], self.span[features]
+        value, wanted = low + codes * span, low + goal * span
         below = np.floor(value)
         part = value - below
         nearest = np.where(np.abs(part - 0.5) <= TIE, wanted > value, part > 0.5)
         return (below + nearest - low) / span
 
-    def _unscale(self, position: int, column: Matrix) -> Matrix:
-        """Unscale a feature without a number of decimals: to the fitted value encoded there, if there is one."""
-        value = np.round(self.low[position] + column * self.span[position], self._fine[position])
-        known, codes = self.known[position], self._known_codes[position]
-        place = np.minimum(np.searchsorted(codes, column), len(codes) - 1)
-        return np.where(codes[place] == column, known[place], value)
+
+def _lines_of(changed: Mask, among: Mask) -> Iterator[tuple[int, Rows]]:
+    """Yield each of some features that changes in any line, with those lines: most points change few features."""
+    for position in np.flatnonzero(changed.any(axis=0) & among):
+        yield int(position), np.flatnonzero(changed[:, position])
 
 
-def _lines_of(changed: Mask) -> list[tuple[int, Rows]]:
-    """Return each feature that changes in any line, with those lines: most points change few features."""
-    features, lines = np.nonzero(changed.T)
-    starts = np.flatnonzero(np.r_[True, features[1:] != features[:-1]][: len(features)])
-    stops = np.r_[starts[1:], len(lines)][: len(starts)]
-    return [(int(features[start]), lines[start:stop]) for start, stop in zip(starts, stops, strict=True)]
+def _cells_of(features: Rows, cells: Rows) -> Iterator[tuple[int, Rows]]:
+    """Yield each feature that some cells belong to, with those cells."""
+    own = features[cells]
+    order = np.argsort(own, kind="stable")
+    for part in np.split(cells[order], np.flatnonzero(np.diff(own[order])) + 1) if len(cells) else []:
+        yield int(features[part[0]]), part
 
 
 def _frame_of(table: Any, form: TableForm) -> pd.DataFrame:
@@ -253,61 +280,6 @@ def _frame_of(table: Any, form: TableForm) -> pd.DataFrame:
 
 def _width(kind: str, levels: tuple[Any, ...] | None) -> int:
     return len(levels or ()) if kind == "categorical" else 1
-
-
-def _weight(schema: Schema, name: Any) -> float:
-    rule = schema.rules.features.get(name)
-    return 1.0 if rule is None else rule.weight
-
-
-def _scales(form: TableForm, N: Matrix) -> tuple[Matrix, Matrix]:
-    low, span = np.zeros(N.shape[1]), np.ones(N.shape[1])
-    for position, feature in enumerate(form.schema.features):
-        if feature.is_numeric:
-            low[position] = N[:, position].min()
-            with np.errstate(over="ignore"):
-                span[position] = N[:, position].max() - low[position]
-            if not np.isfinite(span[position]):
-                raise TableError(f"column {feature.name!r} spans more than float64 can hold. Rescale it.")
-        elif feature.kind == "ordinal":
-            span[position] = len(feature.levels or ()) - 1
-    span[span == 0] = 1.0  # a constant column is kept, and nothing is divided by zero
-    return low, span
-
-
-def _decimals(values: Matrix, dtype: Any) -> int | None:
-    """Return decimals to which unscaled values can be rounded so that fitted ones come back exactly, or None."""
-    most = _most_decimals(values, MOST_DECIMALS)
-    narrow = dtype if isinstance(dtype, np.dtype) and dtype.kind == "f" else np.dtype(np.float64)
-    if most >= 0 and np.array_equal(np.round(values, most).astype(narrow), values.astype(narrow)):
-        return most
-    return None
-
-
-def _most_decimals(values: Matrix, most: int) -> int:
-    """Return the most decimals to which values can be rounded without a loss; rounding removes the error of scaling."""
-    largest = max(np.abs(values).max(), 1e-280)
-    return int(min(most, np.floor(np.log10(HEADROOM / largest))))
-
-
-def _readable(form: TableForm, N: Matrix) -> tuple[int | None, ...]:
-    """Return the decimals of each continuous feature: the caller's own word, or read off the values."""
-    return tuple(
-        None
-        if feature.kind != "continuous"
-        else readable_decimals(N[:, place], form.dtypes[place])
-        if feature.decimals is None
-        else feature.decimals
-        for place, feature in enumerate(form.schema.features)
-    )
-
-
-def _round_each(values: Matrix, decimals: Rows) -> Matrix:
-    """Round each value to its own number of decimals."""
-    rounded = np.empty_like(values)
-    for count in np.unique(decimals):
-        rounded[decimals == count] = np.round(values[decimals == count], int(count))
-    return rounded
 
 
 def _strongest(points: Matrix, goal: Matrix, height: float) -> Matrix:

@@ -29,7 +29,9 @@ def all_joint(problem: Problem, factuals: Rows, most: int) -> tuple[list[Points]
         if sum(len(points) for _, points in waiting) > TOGETHER:
             found.append(_needed(problem, _accepted(problem, waiting)))
             waiting = []
-    return [*found, _needed(problem, _accepted(problem, waiting))], done
+    if waiting:
+        found.append(_needed(problem, _accepted(problem, waiting)))
+    return found, done
 
 
 def seen_values(problem: Problem, factuals: Rows) -> list[Points]:

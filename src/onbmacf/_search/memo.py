@@ -21,7 +21,7 @@ class Memo:
 
     def __init__(self, label_of: LabelOf, n_factuals: int, budget: Budget) -> None:
         self._ask = label_of
-        self._labels: dict[tuple[int, bytes], int] = {}
+        self._labels: dict[bytes, int] = {}
         is_few = n_factuals * LINES <= budget.chunk
         self._keeps = is_few or budget.is_limited
         self.places = budget.places if self._keeps else 0  # points that may be asked ahead in one call
@@ -32,15 +32,14 @@ class Memo:
             return self._ask(points, factual)
         keys = _keys(points, factual)
         self._learn(keys, points, factual)
-        known = self._labels
-        return np.array([known[key] for key in keys], dtype=np.intp)
+        return np.array([*map(self._labels.__getitem__, keys)], dtype=np.intp)
 
     def ahead(self, points: Matrix, factual: Rows) -> None:
         """Ask about points now that a search may ask about soon, if those not known fit into one call."""
         if self.places:
             self._learn(_keys(points, factual), points, factual, self.places)
 
-    def _learn(self, keys: list[tuple[int, bytes]], points: Matrix, factual: Rows, most: int | None = None) -> None:
+    def _learn(self, keys: list[bytes], points: Matrix, factual: Rows, most: int | None = None) -> None:
         unknown = {key: line for line, key in enumerate(keys) if key not in self._labels}
         if unknown and (most is None or len(unknown) <= most):
             lines = np.fromiter(unknown.values(), dtype=np.intp)
@@ -48,7 +47,10 @@ class Memo:
             self._labels.update(zip(unknown, labels.tolist(), strict=True))
 
 
-def _keys(points: Matrix, factual: Rows) -> list[tuple[int, bytes]]:
-    size, bits = points.shape[1] * points.itemsize, (points + 0.0).tobytes()  # no -0.0: bytes are compared
-    starts = range(0, len(bits), size)
-    return [(own, bits[start : start + size]) for own, start in zip(factual.tolist(), starts, strict=True)]
+def _keys(points: Matrix, factual: Rows) -> list[bytes]:
+    """Return what tells a factual and a point from others: their bits, side by side."""
+    bits = np.empty((len(points), points.shape[1] + 1))
+    bits[:, 0] = factual
+    np.add(points, 0.0, out=bits[:, 1:])  # no -0.0: bytes are compared
+    keys: list[bytes] = bits.view(f"V{bits.shape[1] * bits.itemsize}").ravel().tolist()
+    return keys

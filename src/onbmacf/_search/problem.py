@@ -34,6 +34,7 @@ class Map(NamedTuple):
     share: Share
     balls: Balls  # of the cover, as places
     ends: tuple[Matrix, Matrix]  # the lowest and the highest value of each column
+    seen: Callable[[int], Matrix]  # the fitted values of a feature, encoded
     ball_index: "NearestBalls | None" = None  # of the balls, where they are many
 
 

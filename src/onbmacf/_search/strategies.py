@@ -4,7 +4,7 @@ Map, Options, Asked  ->  opposing_pairs  ->  Problem  ->  Strategy.find  ->  Fou
 """
 
 from dataclasses import replace
-from functools import cache, partial
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -76,7 +76,7 @@ def search(fitted: Map, features: Features, options: Options, asked: Asked, n: i
         snap=asked.snap,
         share=fitted.share,
         ends=fitted.ends,
-        seen=cache(partial(_seen, fitted.Z, features)),
+        seen=fitted.seen,
         reach=_within(asked.reach, meter),
     )
     found, is_proven = strategy.find(_with_free(problem, asked, budget))
@@ -103,7 +103,3 @@ def _within(reach: Reach, meter: Meter) -> Reach:
         return every if every is not None and len(every) <= meter.left[factual] else None
 
     return points
-
-
-def _seen(Z: Matrix, features: Features, at: int) -> Matrix:
-    return np.unique(Z[:, features.of_column == at], axis=0)

@@ -7,6 +7,7 @@ accepted; around again, until all that are left have been refused since the last
 questions that probably follow are asked together (docs/decisions/0047-asking-ahead.md); the answers are the same.
 """
 
+from bisect import bisect_left
 from typing import NamedTuple
 
 import numpy as np
@@ -45,51 +46,93 @@ def undo_changes(start: Matrix, point: Matrix, features: Features, asking: Askin
     is_kept = np.arange(order.shape[1]) < n_changed[:, np.newaxis]
     state = Undoing(is_kept, np.zeros_like(is_kept), np.zeros(len(point), dtype=np.intp))
     while len(lines := np.flatnonzero(state.next()[1])):
-        length = max(1, asking.places // len(lines))
-        steps = _path(take(state, lines), is_likely[lines], length)
-        is_hit = np.zeros((len(steps), len(lines)), dtype=bool)
-        turn, own = np.nonzero([step.is_asked for step in steps])
-        trial = np.array([step.trial for step in steps])[turn, own]
-        is_hit[turn, own] = asking.holds(keeping(start, point, order, features, lines[own], trial), lines[own])
-        for column, new in zip(state, _walked(steps, is_hit), strict=True):
+        path = Path.of(take(state, lines), is_likely[lines], max(1, asking.places // len(lines)))
+        turn, own = np.nonzero(path.rank.T >= 0)
+        trial = path.is_kept[own, turn]
+        trial[np.arange(len(own)), path.rank[own, turn]] = False
+        is_hit = np.zeros(path.rank.shape, dtype=bool)
+        is_hit[own, turn] = asking.holds(keeping(start, point, order, features, lines[own], trial), lines[own])
+        for column, new in zip(state, path.walked(is_hit), strict=True):
             column[lines] = new
     return keeping(start, point, order, features, np.arange(len(point)), state.is_kept)
 
 
-class Step(NamedTuple):
-    """One question of each line on the path that it probably takes."""
+class Path(NamedTuple):
+    """The next questions of each line if each answer is the likely one."""
 
-    before: Undoing
-    rank: Rows
-    is_asked: Mask
-    is_likely: Mask  # the answer on which the rest of the path depends
+    start: Undoing
+    rank: Rows  # lines x turns: the change that each asks to undo; -1 where it asks nothing more
+    is_likely: Mask  # lines x turns: the answer on which the rest of the path depends
+    is_kept: Mask  # lines x turns x ranks: the changes that are left before the question
 
-    @property
-    def trial(self) -> Mask:
-        """The changes that are kept in the question."""
-        return self.before.is_kept & (np.arange(self.before.is_kept.shape[1]) != self.rank[:, np.newaxis])
+    @classmethod
+    def of(cls, start: Undoing, is_likely: Mask, length: int) -> "Path":
+        """Return the path of each line, up to so many questions; at least one."""
+        find = ranks_of_lines if length > len(start.at) else ranks_in_turn
+        rank = find(start, is_likely, length)
+        goes = is_likely[np.arange(len(rank))[:, np.newaxis], rank] & (rank >= 0)
+        is_gone = np.zeros((*rank.shape, is_likely.shape[1]), dtype=bool)
+        line, turn = np.nonzero(goes[:, :-1])
+        is_gone[line, turn + 1, rank[line, turn]] = True
+        is_kept = start.is_kept[:, np.newaxis] & ~np.logical_or.accumulate(is_gone, axis=1)
+        return cls(start, rank, goes, is_kept)
+
+    def walked(self, is_hit: Mask) -> Undoing:
+        """Follow each line to the first answer that is not the likely one, or to the end of its path."""
+        lines, turns = np.arange(len(self.rank)), np.arange(self.rank.shape[1])
+        differs = (self.rank >= 0) & (is_hit != self.is_likely)
+        last = np.where(differs.any(axis=1), differs.argmax(axis=1), (self.rank >= 0).sum(axis=1) - 1)
+        before = turns < last[:, np.newaxis]
+        latest_hit = np.where(before & self.is_likely, turns, -1).max(axis=1)
+        is_refused = self.start.is_refused & (latest_hit < 0)[:, np.newaxis]
+        line, turn = np.nonzero(before & (turns > latest_hit[:, np.newaxis]))
+        is_refused[line, self.rank[line, turn]] = True
+        end = self.rank[lines, last]
+        here = Undoing(self.is_kept[lines, last], is_refused, end)
+        return here.after(end, np.ones(len(lines), dtype=bool), is_hit[lines, last])
 
 
-def _path(state: Undoing, is_likely: Mask, length: int) -> list[Step]:
-    """Return the next questions of each line if each answer is the likely one; at least one."""
-    steps: list[Step] = []
+def ranks_in_turn(state: Undoing, is_likely: Mask, length: int) -> Rows:
+    """Return which changes each line asks to undo, all lines together, one turn after the other: for many lines."""
+    ranks: list[Rows] = []
     lines = np.arange(len(state.at))
-    while len(steps) < length:
+    while len(ranks) < length:
         rank, is_asked = state.next()
         if not is_asked.any():
             break
-        steps.append(Step(state, rank, is_asked, is_likely[lines, rank]))
+        ranks.append(np.where(is_asked, rank, -1))
         state = state.after(rank, is_asked, is_likely[lines, rank])
-    return steps
+    return np.array(ranks).T
 
 
-def _walked(steps: list[Step], is_hit: Mask) -> Undoing:
-    """Follow each line's path to the first answer that is not the likely one, or to its end."""
-    differs = np.array([step.is_asked & (hit != step.is_likely) for step, hit in zip(steps, is_hit, strict=True)])
-    last = np.where(differs.any(axis=0), differs.argmax(axis=0), len(steps) - 1)
-    ends = [step.before.after(step.rank, step.is_asked, hit) for step, hit in zip(steps, is_hit, strict=True)]
-    lines = np.arange(len(last))
-    return Undoing(*(np.array(column)[last, lines] for column in zip(*ends, strict=True)))
+def ranks_of_lines(state: Undoing, is_likely: Mask, length: int) -> Rows:
+    """Return the same line by line: for few lines with long paths."""
+    kept = [np.flatnonzero(own).tolist() for own in state.is_kept]
+    every = zip(kept, state.is_refused.tolist(), state.at.tolist(), is_likely.tolist(), strict=True)
+    ranks = [_ranks(*own, length) for own in every]
+    table = np.full((len(ranks), max(map(len, ranks))), -1)
+    for line, own in enumerate(ranks):
+        table[line, : len(own)] = own
+    return table
+
+
+def _ranks(kept: list[int], is_refused: list[bool], at: int, is_likely: list[bool], length: int) -> list[int]:
+    """Return which changes one line asks to undo, from rank `at` on and around."""
+    ranks: list[int] = []
+    while len(ranks) < length and len(kept) > 1:
+        first = bisect_left(kept, at)
+        for rank in kept[first:] + kept[:first]:
+            if is_refused[rank]:
+                continue
+            ranks.append(rank)
+            is_refused[rank] = True
+            if is_likely[rank]:
+                kept.remove(rank)
+                is_refused, at = [False] * len(is_refused), rank + 1
+                break
+        else:
+            break
+    return ranks[:length]
 
 
 def _likely(start: Matrix, point: Matrix, order: Rows, n_changed: Rows, features: Features, asking: Asking) -> Mask:
@@ -135,7 +178,8 @@ def keeping(start: Matrix, point: Matrix, order: Rows, features: Features, line:
     """Return lines with only some of their changes kept."""
     keeps = np.zeros((len(line), len(features.starts)), dtype=bool)
     keeps[np.arange(len(line))[:, np.newaxis], order[line]] = is_kept
-    return np.where(keeps[:, features.of_column], point[line], start[line])
+    is_spread = len(features.of_column) > len(features.starts)  # one column per feature is the usual case
+    return np.where(keeps[:, features.of_column] if is_spread else keeps, point[line], start[line])
 
 
 def _alone(start: Matrix, point: Matrix, order: Rows, n_changed: Rows, features: Features) -> tuple[Matrix, Rows, Rows]:

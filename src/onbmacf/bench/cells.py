@@ -29,7 +29,8 @@ MANIFEST = "manifest.json"  # lists the cells of a run, in the same folder
 PACKAGE = Path(__file__).parents[1]
 LIBRARIES = ("numpy", "pandas", "scipy", "scikit-learn", "torch", "dice-ml")
 COMMON_CODE = (
-    *("schema.py", "_rows/space.py", "_rows/precision.py", "_rows/form.py"),
+    "schema.py",
+    *(f"_rows/{name}.py" for name in ("space", "scales", "rounding", "precision", "form", "blocks")),
     *(f"bench/{name}.py" for name in ("protocol", "datasets", "_torch", "network", "metrics", "results", "cells")),
     "bench/methods/_[!_]*.py",  # what methods share; the registry is not code: each entry is hashed with its method
 )

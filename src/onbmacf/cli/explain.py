@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from onbmacf.cli.options import ASKING, READING, SEARCH, SOURCE, offers
+from onbmacf.cli.options import ASKING, LIMITS, READING, SEARCH, SOURCE, offers
 from onbmacf.cli.request import Request, command_line
 from onbmacf.cli.terminal import say, show
 
@@ -17,9 +17,10 @@ FormatOption = Annotated[
 ]
 OutOption = Annotated[Path | None, typer.Option(help="File to write; a stopped command continues from there.")]
 ROWS = ("rows", "ids", "rows_file", "predicted")
+WANTED = ("target", "n", "immutable", "rules")
 
 
-@offers(*SOURCE, *ROWS, "target", "n", "immutable", "rules", "format", "out", *READING, *SEARCH, "map", *ASKING, "jobs")
+@offers(*SOURCE, *ROWS, *WANTED, "format", "out", *READING, *SEARCH, *LIMITS, "map", *ASKING, "jobs")
 def explain(request: Request, format: FormatOption = "", out: OutOption = None) -> None:
     """Show which changes to a row would make the model decide otherwise.
 

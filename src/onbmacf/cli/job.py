@@ -87,7 +87,12 @@ def _fresh(table: pd.DataFrame, model: Any, request: Request) -> ONBMACF:
 
 def _options(request: Request) -> dict[str, Any]:
     """Return the options of the explainer that were given; the others stay as they are, also those of a map."""
-    given = {"strategy": request.strategy or None, "plausibility": request.plausibility}
+    given = {
+        "strategy": request.strategy or None,
+        "plausibility": request.plausibility,
+        "max_model_rows": request.max_model_rows,
+        "max_model_calls": request.max_model_calls,
+    }
     given = {name: value for name, value in given.items() if value is not None}
     return {"n_counterfactuals": request.n, "n_jobs": request.jobs, **given}
 

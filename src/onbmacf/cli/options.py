@@ -20,10 +20,22 @@ from onbmacf.cli.request import Request
 SOURCE = ("table", "model", "target_column")
 READING = ("id_column", "drop", "drop_missing", "header", "encoding")
 SEARCH = ("strategy", "plausibility")
+LIMITS = ("max_model_rows", "max_model_calls")
 ASKING = ("output", "trust_pickle")
 
 # Options whose value is handed to an argument of the library that has the same name.
-ARGUMENTS = ("encoding", "header", "immutable", "output", "plausibility", "strategy", "target", "trust_pickle")
+ARGUMENTS = (
+    "encoding",
+    "header",
+    "immutable",
+    "max_model_calls",
+    "max_model_rows",
+    "output",
+    "plausibility",
+    "strategy",
+    "target",
+    "trust_pickle",
+)
 _PASSED = re.compile(rf"\b({'|'.join(ARGUMENTS)})=(True|False|'[^']*'|\"[^\"]*\")")
 _MUST_BE = re.compile(rf"^({'|'.join(ARGUMENTS)})(?= must be )")
 

@@ -56,6 +56,10 @@ class Request:
     )
     jobs: Annotated[int, typer.Option(min=1, help="Number of processes; the answers do not depend on it.")] = 1
     strategy: Annotated[str, typer.Option(help="refined (default), or paper: Algorithm 3 as printed.")] = ""
+    max_model_rows: Annotated[
+        int | None, typer.Option(help="The most points that the model may be asked about for one row.")
+    ] = None
+    max_model_calls: Annotated[int | None, typer.Option(help="The most calls of the model for one row.")] = None
     plausibility: Annotated[
         float | None, typer.Option(help="From 0 (nearest) to 1 (well inside the wanted class).")
     ] = None

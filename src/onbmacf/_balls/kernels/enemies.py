@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from onbmacf._balls.groups import Groups
 from onbmacf._balls.kernels.grid import TOP, Grid, bracket, code_of, to_grid
 from onbmacf._balls.kernels.leaves import (
     GONE,
@@ -37,12 +38,13 @@ def nearest_enemy_fast(
     metric: str = "manhattan",
     threads: int | None = None,
     client: Any = None,
+    groups: Groups | None = None,
 ) -> NDArray[np.float64]:
     """Return, per row, the distance to the nearest row of another label (inf if there is none).
 
     With a Dask client, the leaves are divided among its workers, and each worker gets all rows to compare with.
     """
-    grid = to_grid(Z, metric)
+    grid = to_grid(Z, metric, groups)
     sizes = np.unique(labels, return_counts=True)[1]
     classes = np.split(np.argsort(labels, kind="stable"), np.cumsum(sizes)[:-1])
     forest = [build_leaves(grid, rows) for rows in classes]
@@ -107,7 +109,7 @@ def _nearest_in_leaf(grid: Grid, leaves: Leaves, leaf: int, row: int, best: floa
     """Return the smallest sum between `row` and the rows of one leaf, or the best so far."""
     for at in range(LEAF):
         if sums[at] <= maybe:
-            total = exact_sum(grid.Z[row], grid.Z[leaves.rows[leaf, at]], grid.ruler.metric)
+            total = exact_sum(grid.Z[row], grid.Z[leaves.rows[leaf, at]], grid.ruler.metric, grid.heights)
             if total < best:
                 best, maybe = total, bracket(total, grid.ruler)[1]
     return best

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from onbmacf._balls.groups import Groups
 from onbmacf._balls.kernels.grid import Grid, bracket, to_grid
 from onbmacf._balls.kernels.leaves import (
     GONE,
@@ -28,7 +29,7 @@ from onbmacf._balls.kernels.leaves import (
 )
 from onbmacf._balls.kernels.sums import exact_sum, to_limits
 from onbmacf._base.executor import run_all, shares
-from onbmacf._base.jit import kernel, map_chunks, part
+from onbmacf._base.jit import inlined, kernel, map_chunks, part
 
 CHUNK = 4  # leaves per task
 TURNS = 2000  # steps of the heap per call, so that Ctrl-C is noticed between calls
@@ -41,12 +42,13 @@ def greedy_cover_fast(
     competitors: str = "uncovered",
     threads: int | None = None,
     client: Any = None,
+    groups: Groups | None = None,
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Cover the rows of one class; return the centers in the order chosen, and per row its first ball.
 
     With a Dask client, its workers compute the bounds; balls are then chosen one by one in this process.
     """
-    grid, limits = to_grid(Z, metric), to_limits(reach, metric)
+    grid, limits = to_grid(Z, metric, groups), to_limits(reach, metric)
     leaves = build_leaves(grid, np.arange(len(Z)))
     heap = np.sort(_keys(_bound_gains(grid, limits, leaves, threads, client)))
     owner, centers = np.full(len(Z), -1), np.empty(len(Z), np.intp)
@@ -118,6 +120,11 @@ def _bound_of_leaf(grid: Grid, limits: Any, leaves: Leaves, own: int, between: A
                 gains[row] += count_within(sums, maybe[at])
 
 
+@inlined
+def _sum(grid: Grid, row: int, other: int) -> Any:
+    return exact_sum(grid.Z[row], grid.Z[other], grid.ruler.metric, grid.heights)
+
+
 @part
 def _gain(
     grid: Grid, limit: Any, leaves: Leaves, row: int, near: Any, far: Any, sums: Any, owner: Any, ball: int
@@ -141,7 +148,7 @@ def _gain(
                 continue
             for at in range(LEAF):
                 other = leaves.rows[leaf, at]
-                if certain < sums[at] <= maybe and exact_sum(grid.Z[row], grid.Z[other], metric) <= limit:
+                if certain < sums[at] <= maybe and _sum(grid, row, other) <= limit:
                     gain += 1
                     if not counts:
                         owner[other], leaves.gone[leaf, at] = ball, GONE

@@ -19,6 +19,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from onbmacf._balls.groups import Groups, compacted
+from onbmacf._balls.kernels.compact import gaps_of
 from onbmacf._balls.metrics import EUCLIDEAN, MANHATTAN, METRICS
 from onbmacf._base.jit import inlined
 
@@ -41,21 +43,46 @@ class Ruler(NamedTuple):
 
 
 class Grid(NamedTuple):
-    """The rows and their grid points."""
+    """The rows and their grid points; a category is one column, the position of the active level."""
 
     Z: NDArray[np.float64]
     points: NDArray[np.int16]  # the same shape as Z
     tame: NDArray[np.bool_]  # per row: whether it lies inside every column's window
     ruler: Ruler
+    heights: NDArray[np.float64] | None = (
+        None  # per column: that of a category, 0 for a number; None without categories
+    )
+    widths: NDArray[np.int16] | None = None  # per column: the coarse gap of a category, 0 for a number
 
 
-def to_grid(Z: NDArray[np.float64], metric: str) -> Grid:
+class Window(NamedTuple):
+    """Where the grid starts and ends in each column, and its step."""
+
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    step: float
+
+
+def to_grid(Z: NDArray[np.float64], metric: str, groups: Groups | None = None) -> Grid:
     """Place the rows on the finest grid whose coarse sums stay within TOP."""
+    compact = compacted(Z, groups)
+    if groups is None or compact is None:
+        return _grid(Z, metric)
+    is_number, code = groups.heights == 0, code_of(metric)
+    low, high, step = grid_window(compact, metric, groups.heights)
+    grid = _grid(np.where(is_number, compact, 0.0), metric, Window(low, high, step))
+    gaps = gaps_of(groups.heights, code) / step
+    widths = np.floor(gaps + 1e-6).astype(np.int16)  # not above: coarse sums stay within TOP
+    points = np.where(is_number, grid.points, compact.astype(np.int16))
+    ruler = grid.ruler._replace(error=grid.ruler.error + _length(np.abs(gaps - widths), code))
+    return Grid(compact, points, grid.tame, ruler, groups.heights, widths)
+
+
+def _grid(Z: NDArray[np.float64], metric: str, window: Window | None = None) -> Grid:
     Z, code = np.require(Z, np.float64, ["C", "W"]), code_of(metric)
     points, tame, worst = np.empty(Z.shape, np.int16), np.ones(len(Z), bool), np.zeros(Z.shape[1])
     with np.errstate(over="ignore", invalid="ignore"):
-        low, high = _windows(Z, code)
-        step = _step(high - low, code)
+        low, high, step = window or grid_window(Z, metric)
         for column in range(Z.shape[1]):
             place = (Z[:, column] - low[column]) / step
             last = np.floor((high[column] - low[column]) / step)
@@ -66,11 +93,14 @@ def to_grid(Z: NDArray[np.float64], metric: str) -> Grid:
     return Grid(Z, points, tame, Ruler(step, _length(2 * worst, code) + SLACK, Z.shape[1], code))
 
 
-def grid_window(Z: NDArray[np.float64], metric: str) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
-    """Return where the grid of these rows starts and ends in each column, and its step."""
+def grid_window(Z: NDArray[np.float64], metric: str, heights: NDArray[np.float64] | None = None) -> Window:
+    """Return the window of these rows; that of a category is the gap of two levels."""
+    code = code_of(metric)
     with np.errstate(over="ignore", invalid="ignore"):
-        low, high = _windows(Z, code_of(metric))
-        return low, high, _step(high - low, code_of(metric))
+        low, high = _windows(Z if heights is None else np.where(heights == 0, Z, 0.0), code)
+        if heights is not None:
+            high = high + gaps_of(heights, code)
+        return Window(low, high, _step(high - low, code))
 
 
 def code_of(metric: str) -> int | None:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from onbmacf._balls.kernels.compact import coarse_gap, farthest_gap, nearest_gap, width_of
 from onbmacf._balls.kernels.grid import TOP, Grid, plus
 from onbmacf._balls.metrics import CHEBYSHEV, EUCLIDEAN
 from onbmacf._base.jit import inlined
@@ -31,6 +32,7 @@ class Leaves(NamedTuple):
     tame: NDArray[np.bool_]  # per leaf: whether all its rows are tame
     low: NDArray[np.int16]  # (features, leaves): the box
     high: NDArray[np.int16]
+    widths: NDArray[np.int16] | None = None  # see Grid
 
 
 def build_leaves(grid: Grid, rows: NDArray[np.int64]) -> Leaves:
@@ -50,6 +52,7 @@ def build_leaves(grid: Grid, rows: NDArray[np.int64]) -> Leaves:
         tame=np.all(grid.tame[filled], axis=1),
         low=np.ascontiguousarray(points.min(axis=2).T),
         high=np.ascontiguousarray(points.max(axis=2).T),
+        widths=grid.widths,
     )
 
 
@@ -71,12 +74,12 @@ def kd_order(points: NDArray[np.int16], rows: NDArray[np.int64]) -> NDArray[np.i
 def join_leaves(forest: list[Leaves]) -> Leaves:
     """Return the leaves of several classes as one structure, class after class."""
     sides = {"low", "high"}  # leaves are their second axis
-    return Leaves(
-        *(
-            np.concatenate([getattr(leaves, name) for leaves in forest], axis=1 if name in sides else 0)
-            for name in Leaves._fields
-        )
-    )
+    joined = {
+        name: np.concatenate([getattr(leaves, name) for leaves in forest], axis=1 if name in sides else 0)
+        for name in Leaves._fields
+        if name != "widths"
+    }
+    return Leaves(**joined, widths=forest[0].widths)
 
 
 @inlined
@@ -86,16 +89,19 @@ def box_sums(point: Any, leaves: Leaves, metric: int | None, near: Any, far: Any
         near[leaf], far[leaf] = 0, 0
     for column in range(len(point)):
         here, lows, highs = point[column], leaves.low[column], leaves.high[column]
+        width = width_of(leaves.widths, column)
         for leaf in range(len(near)):
-            below, above = np.int16(lows[leaf] - here), np.int16(here - highs[leaf])
-            near[leaf] = plus(near[leaf], max(below, above, np.int16(0)), metric)
-            far[leaf] = plus(far[leaf], max(np.int16(-below), np.int16(-above)), metric)
+            near[leaf] = plus(near[leaf], nearest_gap(here, lows[leaf], highs[leaf], width), metric)
+            far[leaf] = plus(far[leaf], farthest_gap(here, lows[leaf], highs[leaf], width), metric)
 
 
 def box_gaps(leaves: Leaves, own: int, metric: int | None) -> NDArray[np.int16]:
     """Return the coarse sums between the box of leaf `own` and every box: no two rows of theirs are nearer."""
     low, high = leaves.low[:, own, np.newaxis], leaves.high[:, own, np.newaxis]
     gaps = np.maximum(np.maximum(leaves.low - high, low - leaves.high), np.int16(0))
+    if leaves.widths is not None:
+        widths = leaves.widths[:, np.newaxis]
+        gaps = np.where((widths > 0) & (gaps > 0), widths, gaps)
     if metric == CHEBYSHEV:
         return gaps.max(axis=0)
     if metric == EUCLIDEAN:
@@ -113,11 +119,10 @@ def rows_to_box(leaves: Leaves, own: int, leaf: int, metric: int | None, near: A
     for at in range(LEAF):
         near[at], far[at] = 0, 0
     for column in range(len(points)):
-        low, high = leaves.low[column, leaf], leaves.high[column, leaf]
+        low, high, width = leaves.low[column, leaf], leaves.high[column, leaf], width_of(leaves.widths, column)
         for at in range(LEAF):
-            below, above = np.int16(low - points[column, at]), np.int16(points[column, at] - high)
-            near[at] = plus(near[at], max(below, above, np.int16(0)), metric)
-            far[at] = plus(far[at], max(np.int16(-below), np.int16(-above)), metric)
+            near[at] = plus(near[at], nearest_gap(points[column, at], low, high, width), metric)
+            far[at] = plus(far[at], farthest_gap(points[column, at], low, high, width), metric)
 
 
 @inlined
@@ -127,9 +132,9 @@ def leaf_sums(point: Any, leaves: Leaves, leaf: int, metric: int | None, sums: A
     for at in range(LEAF):
         sums[at] = gone[at]
     for column in range(len(point)):
-        here = point[column]
+        here, width = point[column], width_of(leaves.widths, column)
         for at in range(LEAF):
-            sums[at] = plus(sums[at], np.int16(abs(np.int16(here - points[column, at]))), metric)
+            sums[at] = plus(sums[at], coarse_gap(here, points[column, at], width), metric)
     least = sums[0]
     for at in range(LEAF):
         least = min(least, sums[at])

@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from onbmacf._balls.groups import Groups, compacted
 from onbmacf._balls.kernels.grid import SLACK, TOP, Grid, Ruler, bracket, grid_window, to_grid
 from onbmacf._balls.kernels.leaves import LEAF, Leaves, box_sums, build_leaves, leaf_sums
 from onbmacf._balls.kernels.sums import exact_sum
+from onbmacf._balls.neighbours import nearest_rows
 from onbmacf._base.jit import kernel, map_chunks, part
 
 CHUNK = 64  # points per task
@@ -21,19 +23,25 @@ CHUNK = 64  # points per task
 class NearestRows:
     """An index of rows under the Euclidean metric."""
 
-    def __init__(self, Z: NDArray[np.float64]) -> None:
-        grid = to_grid(Z, "euclidean")
-        self._low, self._high, self._step = grid_window(grid.Z, "euclidean")
-        # A new point can be half a step off the grid in every column, and so can a row.
-        error = float(np.sqrt(Z.shape[1])) + SLACK
-        self._grid = grid._replace(ruler=Ruler(grid.ruler.step, error, Z.shape[1], grid.ruler.metric))
+    def __init__(self, Z: NDArray[np.float64], groups: Groups | None = None) -> None:
+        grid = to_grid(Z, "euclidean", groups)
+        self._Z, self._groups = Z, None if grid.heights is None else groups
+        self._low, self._high, self._step = grid_window(grid.Z, "euclidean", grid.heights)
+        # A new point can be half a step off the grid in every column, and so can a row; a gap of levels, one step.
+        n_columns = grid.Z.shape[1]
+        error = float(np.sqrt(n_columns)) + SLACK
+        self._grid = grid._replace(ruler=Ruler(grid.ruler.step, error, n_columns, grid.ruler.metric))
         self._leaves = build_leaves(grid, np.arange(len(Z)))
 
     def rows(self, points: NDArray[np.float64], k: int, threads: int | None = None) -> NDArray[np.intp]:
         """Return the row numbers of the k nearest rows of each point, nearest first."""
-        points = np.ascontiguousarray(points)
-        last = np.floor((self._high - self._low) / self._step)
+        compact = points if self._groups is None else compacted(points, self._groups)
+        if compact is None:  # a category without a single active level
+            return nearest_rows(self._Z, points, k)
+        points, last = np.ascontiguousarray(compact), np.floor((self._high - self._low) / self._step)
         coarse = np.clip(np.rint((points - self._low) / self._step), 0.0, last).astype(np.int16)
+        if self._grid.heights is not None:
+            coarse = np.where(self._grid.heights > 0, points, coarse).astype(np.int16)
         found = np.full((len(points), k), -1, dtype=np.int64)
 
         def work(start: int, stop: int) -> None:
@@ -70,7 +78,7 @@ def _nearest_of(grid: Grid, leaves: Leaves, z: Any, point: Any, near: Any, sums:
             if sums[at] > maybe:
                 continue
             row = leaves.rows[leaf, at]
-            total = exact_sum(z, grid.Z[row], grid.ruler.metric)
+            total = exact_sum(z, grid.Z[row], grid.ruler.metric, grid.heights)
             if total < totals[last] or (total == totals[last] and row < rows[last]):
                 _insert(totals, rows, total, row)
                 maybe = bracket(totals[last], grid.ruler)[1]

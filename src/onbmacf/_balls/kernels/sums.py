@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from onbmacf._balls.kernels.compact import height_of
 from onbmacf._balls.metrics import EUCLIDEAN, METRICS
 from onbmacf._base.jit import inlined
 
@@ -49,9 +50,14 @@ def with_gap(total: Any, gap: Any, metric: int | None) -> Any:
 
 
 @inlined
-def exact_sum(left: Any, right: Any, metric: int | None) -> Any:
-    """Return the sum between two rows, columns left to right."""
+def exact_sum(left: Any, right: Any, metric: int | None, heights: Any = None) -> Any:
+    """Return the sum between two rows, columns left to right; `heights` says which columns are categories."""
     total = 0.0
     for column in range(len(left)):
-        total = with_gap(total, abs(left[column] - right[column]), metric)
+        height = height_of(heights, column)
+        if height > 0.0:
+            if left[column] != right[column]:
+                total = with_gap(with_gap(total, height, metric), height, metric)
+        else:
+            total = with_gap(total, abs(left[column] - right[column]), metric)
     return total
