@@ -4,8 +4,8 @@
     python benchmarks/optimum.py --fixed both --methods all --out docs/benchmark/optimum.json
 
 Four tables, five models trained here, the first 50 rows that each labels 0, with nothing fixed and with two features
-fixed. Optima are kept in the cache, by a hash of the model, the factual and what may change: with other search code only
-the explaining is done again.
+fixed. Optima are kept in the cache, by a hash of the model, the factual and what may change: with other search code
+only the explaining is done again.
 """
 
 import argparse
@@ -19,8 +19,8 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import pandas as pd
 
-from optimum_cache import optima
-from optimum_methods import OURS, explained
+from optimum_cache import answers, optima
+from optimum_methods import OURS
 from optimum_problems import KINDS, TABLES, load_table, problem_of
 from optimum_report import markdown, summary
 
@@ -78,16 +78,16 @@ def lines_of(problem, methods, arguments):
     lines = []
     for method in methods:
         started = time.process_time()
-        answers = explained(problem, method)
-        _say(f"{problem.table} {problem.kind} {method}: {time.process_time() - started:.1f} s")
-        if isinstance(answers, str):
-            continue
-        for place, optimum in enumerate(best):
-            lines.append(_line(problem, method, optimum, answers, place))
+        found = answers(problem, method, arguments.cache)
+        _say(
+            f"{problem.name} {method}: {found + ', ' if isinstance(found, str) else ''}{time.process_time() - started:.1f} s"
+        )
+        if not isinstance(found, str):
+            lines += [_line(problem, method, optimum, found, place) for place, optimum in enumerate(best)]
     return lines
 
 
-def _line(problem, method, optimum, answers, place):
+def _line(problem, method, optimum, found, place):
     return {
         "question": "two fixed" if problem.is_fixed else "nothing fixed",
         "method": method,
@@ -98,11 +98,12 @@ def _line(problem, method, optimum, answers, place):
         "optimum": optimum.distance,
         "bound": optimum.bound,
         "least_changes": optimum.least_changes,
+        "near_changes": optimum.near_changes,
         "optimum_changes": optimum.n_changes,
-        "distance": answers.distance[place],
-        "n_changes": answers.n_changes[place],
-        "is_outside": bool(answers.is_outside[place]),
-        "asked": answers.asked,
+        "distance": found.distance[place],
+        "n_changes": found.n_changes[place],
+        "is_outside": bool(found.is_outside[place]),
+        "asked": float(found.asked),
     }
 
 

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 SEED = 0
-MOST_GRID = 5_000_000  # values of one integer feature
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +66,11 @@ class Problem:
     rows: np.ndarray
     features: tuple
 
+    @property
+    def name(self):
+        """The name of its files."""
+        return f"{self.table}-{self.kind}-{'fixed' if self.is_fixed else 'free'}"
+
     def label_of(self, Z):
         """Return the model's labels, as the benchmark asks for them."""
         return (self.estimator.predict_proba(Z)[:, 1] > 0.5).astype(np.intp)
@@ -110,7 +114,7 @@ def features_of(task):
     for place, feature in enumerate(task.schema.features):
         is_group, is_whole = feature.kind == "categorical", feature.kind not in ("categorical", "continuous")
         span = float(space.span[place])
-        grid = np.arange(int(round(span)) + 1) / span if is_whole else None
+        grid = np.arange(round(span) + 1) / span if is_whole else None
         found.append(Feature(space.blocks[place], is_group, is_whole, feature.immutable, span, grid))
     return tuple(found)
 

@@ -59,12 +59,12 @@ class Program:
     def solve(self, seconds):
         """Minimise the cost."""
         shape = (len(self.row_low), len(self.low))
-        rows = LinearConstraint(csr_array((self.factors, self.columns, self.starts), shape), self.row_low, self.row_high)
+        factors = csr_array((self.factors, self.columns, self.starts), shape)
         found = milp(
             np.array(self.cost),
             integrality=np.array(self.is_integer),
             bounds=Bounds(np.array(self.low, dtype=float), np.array(self.high, dtype=float)),
-            constraints=rows,
+            constraints=LinearConstraint(factors, self.row_low, self.row_high),
             options={"time_limit": max(seconds, 0.1), "mip_rel_gap": GAP},
         )
         if found.status == INFEASIBLE:

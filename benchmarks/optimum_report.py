@@ -15,6 +15,7 @@ COLUMNS = {
     "sums": "sum / sum of optima",
     "changes": "L0",
     "least": "least L0",
+    "near": "least within 5 %",
     "asked": "points asked",
     "nearer": "nearer than the bound",
 }
@@ -39,6 +40,7 @@ def _summary(lines):
             "sums": told["distance"].sum() / told["optimum"].sum() if len(told) else np.nan,
             "changes": told["n_changes"].mean(),
             "least": told["least_changes"].mean(),
+            "near": told["near_changes"].mean(),
             "asked": lines["asked"].mean(),
             "nearer": int((told["distance"] < told["bound"] - 1e-6).sum()),
         }

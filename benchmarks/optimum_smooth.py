@@ -61,21 +61,23 @@ def _moves(feature, z, place, most):
 
 
 def score_program(layers, z, moves, features, most, margin, count_changes=False):
-    """Return the program of the cheapest amounts whose score is at least `margin`."""
+    """Return the program of the cheapest amounts whose score is at least `margin` and which cost at most `most`.
+
+    With `count_changes`, those that change the fewest features.
+    """
     program = Program()
     amounts = [
         program.add(0, high, 0.0 if count_changes else cost, whole)
         for high, cost, whole in zip(moves.highest, moves.costs, moves.is_whole, strict=True)
     ]
     _add_groups(program, amounts, moves, features)
+    program.add_row(amounts, moves.costs, high=most + 1e-9)
     if count_changes:
         _add_changes(program, amounts, moves)
-    else:
-        program.add_row(amounts, moves.costs, high=most + 1e-9)
     columns = amounts
     weights = layers[0][0].T @ moves.shift
     offsets = layers[0][0].T @ z + layers[0][1]
-    low, high = _within_budget(weights, offsets, moves, np.inf if count_changes else most)
+    low, high = _within_budget(weights, offsets, moves, most)
     for following, offset in layers[1:]:
         columns, low, high = _add_units(program, columns, weights, offsets, low, high)
         weights, offsets = following.T, offset

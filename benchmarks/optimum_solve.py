@@ -14,24 +14,24 @@ from itertools import combinations
 
 import numpy as np
 
-from optimum_program import INFEASIBLE
 from optimum_smooth import layers_of, moves_of, score_program
 from optimum_trees import (
     TIE,
     Options,
     cheaper,
+    leaves_reached,
     nearest_by_program,
-    nearest_leaf,
     options_of,
     point_of,
     trees_of,
 )
 
-SLACK = 1e-4  # encoded units between the bound and a point that the model accepts
+SLACK = 5e-6  # encoded units between the bound and a point that the model accepts
 MARGINS = (1e-7, 1e-6, 1e-5)  # scores beyond the boundary at which the model is asked
 GRID = 17  # values per number in a first look at a smooth model
 AT_ONCE = 60_000  # points per call in a sweep
 SAME = 1e-9
+NEAR = 1.05  # times the optimum
 
 
 @dataclass
@@ -44,6 +44,7 @@ class Optimum:
     bound: float | None
     n_changes: int | None  # of the nearest counterfactual
     least_changes: int | None  # of any counterfactual; None where it is not proven
+    near_changes: int | None  # of any that is at most 5 % farther than the nearest
     seconds: float
     point: list | None
 
@@ -54,16 +55,19 @@ def solve(problem, row, seconds):
     """Return the optimum of one factual."""
     started = time.process_time()
     z = problem.task.Z[row]
-    if problem.kind in ("logistic", "network"):
-        point, bound, least = _smooth(problem, z, seconds)
-    else:
-        point, bound, least = _trees(problem, z, seconds)
-    distance = None if point is None else distance_of(problem, z, point)
-    status = _status(problem, z, point, distance, bound)
-    n_changes = None if point is None else int(_changed(problem, z, point).sum())
-    spent = round(time.process_time() - started, 3)
-    bound = None if not np.isfinite(bound) else bound
-    return Optimum(int(row), status, distance, bound, n_changes, least, spent, None if point is None else point.tolist())
+    of_kind = {"logistic": _smooth, "network": _smooth, "tree": _tree}.get(problem.kind, _trees)
+    point, bound, least, near = of_kind(problem, z, seconds)
+    if point is None:
+        status, bound = ("none", None) if bound == np.inf else ("unproven", None)
+        return Optimum(int(row), status, None, bound, None, None, None, _since(started), None)
+    distance = distance_of(problem, z, point)
+    status = "proven" if _accepts(problem, point) and distance - bound <= SLACK else "unproven"
+    counts = (n_changes(problem, z, point), least, near)
+    return Optimum(int(row), status, distance, float(bound), *counts, _since(started), point.tolist())
+
+
+def _since(started):
+    return round(time.process_time() - started, 3)
 
 
 def distance_of(problem, z, point):
@@ -71,65 +75,69 @@ def distance_of(problem, z, point):
     return float(sum(np.abs(point[f.block] - z[f.block]).max() for f in problem.features))
 
 
-def _changed(problem, z, point):
-    return np.array([np.abs(point[f.block] - z[f.block]).max() > SAME for f in problem.features])
+def n_changes(problem, z, point):
+    """Return the number of features that differ."""
+    return sum(bool(np.abs(point[f.block] - z[f.block]).max() > SAME) for f in problem.features)
 
 
-def _status(problem, z, point, distance, bound):
-    if point is None:
-        return "none" if bound == np.inf else "unproven"
-    if problem.label_of(point[np.newaxis])[0] != problem.task.target:
-        return "unproven"
-    return "proven" if distance - bound <= SLACK else "unproven"
+def _accepts(problem, point):
+    return problem.label_of(point[np.newaxis])[0] == problem.task.target
+
+
+def _tree(problem, z, seconds):
+    """Return a nearest point of a single tree, the bound, and the least numbers of changes: by its leaves."""
+    trees = trees_of(problem.estimator)
+    options = options_of(trees, problem.features, z)
+    reached = [(point_of(options, chosen), cost) for chosen, cost in leaves_reached(trees, problem.features, options)]
+    if not reached:
+        return None, np.inf, None, None
+    point, bound = min(reached, key=lambda found: found[1])
+    counts = [(n_changes(problem, z, other), cost) for other, cost in reached]
+    near = min(count for count, cost in counts if cost <= NEAR * bound + SAME)
+    return point, bound, min(count for count, _ in counts), near
 
 
 def _trees(problem, z, seconds):
-    """Return a nearest point, the bound, and the least number of changes of a model of trees."""
+    """Return a nearest point of several trees, the bound, and the least numbers of changes."""
     trees = trees_of(problem.estimator)
     options = options_of(trees, problem.features, z)
-    if problem.kind == "tree":
-        chosen, cost = nearest_leaf(trees, problem.features, options)
-        _, least = nearest_leaf(trees, problem.features, counted(options))
-        return (None, np.inf, None) if chosen is None else (point_of(options, chosen), cost, int(least))
     known, most = known_point(problem, z)
     known, most, few = swept(problem, z, options, known, most)
-    point, bound = _nearest_of_trees(problem, trees, options, known, most, seconds)
+    point, bound = _cheapest(problem, trees, cheaper(options, most), most, seconds)
+    point, bound = (known, min(bound, most)) if point is None and known is not None else (point, bound)
     if point is None:
-        return point, bound, None
-    return point, bound, _least_of_trees(problem, z, trees, options, point, few, seconds)
+        return None, bound, None, None
+    here = n_changes(problem, z, point)
+    least = few or (here if here <= 3 else _fewest(problem, z, trees, options, here, None, seconds))
+    if here == least:
+        return point, bound, least, here
+    limit = NEAR * distance_of(problem, z, point)
+    near = cheaper(options, limit)
+    return point, bound, least, _fewest(problem, z, trees, near, here, (near, limit), seconds)
 
 
-def _nearest_of_trees(problem, trees, options, known, most, seconds):
-    """Return the nearest point and the bound; ties of the score with the threshold are asked of the model."""
-    options = cheaper(options, most)
+def _cheapest(problem, trees, options, most, seconds, budget=None):
+    """Return the cheapest point and the bound; ties of the score with the threshold are asked of the model."""
     most = most if np.isfinite(most) else 2.0 * len(options)
     bound = None
     for margin in (-TIE, TIE, 1e-6):
-        chosen, solution = nearest_by_program(trees, problem.features, options, most, margin, seconds)
+        chosen, solution = nearest_by_program(trees, problem.features, options, most, margin, seconds, budget)
         bound = solution.bound if bound is None else bound
-        if solution.status == INFEASIBLE:  # nothing as near as what is known
-            return known, (bound if known is None else min(bound, most))
-        if chosen is not None:
-            point = point_of(options, chosen)
-            if problem.label_of(point[np.newaxis])[0] == problem.task.target:
-                return point, bound
-    return known, bound
+        if chosen is not None and _accepts(problem, point_of(options, chosen)):
+            return point_of(options, chosen), bound
+    return None, bound
+
+
+def _fewest(problem, z, trees, options, most, budget, seconds):
+    """Return the least number of changes, `most` at most; None where that is not proven."""
+    point, bound = _cheapest(problem, trees, counted(options), float(most), seconds, budget)
+    count = None if point is None else n_changes(problem, z, point)
+    return count if count is not None and count - bound < 1 - SAME else None
 
 
 def counted(options):
     """Return the options at the cost of a change: 1, whatever the value."""
     return [Options(o.values, (np.arange(len(o.costs)) != o.own).astype(float), o.own) for o in options]
-
-
-def _least_of_trees(problem, z, trees, options, point, few, seconds):
-    """Return the least number of changes: one and two are swept, more are solved; None where that is not proven."""
-    if few is not None:
-        return few
-    here = int(_changed(problem, z, point).sum())
-    if here == 3:
-        return 3
-    chosen, solution = nearest_by_program(trees, problem.features, counted(options), float(here), TIE, seconds)
-    return int(np.ceil(solution.bound - 1e-6)) if chosen is not None and solution.status == 0 else None
 
 
 def known_point(problem, z, nearest=500):
@@ -187,14 +195,18 @@ def _points(problem, z, options, group, most):
 
 
 def _smooth(problem, z, seconds):
-    """Return a nearest point, the bound, and the least number of changes of a linear model or a network."""
+    """Return a nearest point of a linear model or a network, the bound, and the least numbers of changes."""
     layers = layers_of(problem.estimator)
     known, most = known_point(problem, z)
     known, most, few = swept(problem, z, _grid_options(problem.features, z), known, most)
     point, bound = _nearest_of_scores(problem, z, layers, known, most, seconds)
     if point is None:
-        return point, bound, None
-    return point, bound, 1 if few == 1 else _least_of_scores(problem, z, layers, point, seconds)
+        return None, bound, None, None
+    here = n_changes(problem, z, point)
+    least = 1 if 1 in (few, here) else _fewest_of_scores(problem, z, layers, float(len(problem.features)), seconds)
+    if here == least:
+        return point, bound, least, here
+    return point, bound, least, _fewest_of_scores(problem, z, layers, NEAR * distance_of(problem, z, point), seconds)
 
 
 def _grid_options(features, z):
@@ -229,7 +241,7 @@ def _nearest_of_scores(problem, z, layers, known, most, seconds):
             found = program.solve(seconds)
             if found.values is not None:
                 point = moved(problem, z, moves, found.values)
-                if problem.label_of(point[np.newaxis])[0] == problem.task.target:
+                if _accepts(problem, point):
                     return _nearer(problem, z, point, known), solution.bound
     return known, solution.bound
 
@@ -251,12 +263,13 @@ def moved(problem, z, moves, values):
     return np.clip(point, 0.0, 1.0)
 
 
-def _least_of_scores(problem, z, layers, point, seconds):
-    """Return the least number of changes; None where that is not proven."""
-    here = int(_changed(problem, z, point).sum())
-    if here == 1:
-        return 1
-    moves = moves_of(problem.features, z, float(len(problem.features)))
-    program = score_program(layers, z, moves, problem.features, np.inf, MARGINS[0], count_changes=True)
+def _fewest_of_scores(problem, z, layers, limit, seconds):
+    """Return the least number of changes within a distance; None where that is not proven."""
+    moves = moves_of(problem.features, z, limit)
+    program = score_program(layers, z, moves, problem.features, limit, MARGINS[1], count_changes=True)
     solution = program.solve(seconds)
-    return int(np.ceil(solution.bound - 1e-6)) if solution.status == 0 else None
+    if solution.values is None:
+        return None
+    point = moved(problem, z, moves, solution.values)
+    count = n_changes(problem, z, point)
+    return count if _accepts(problem, point) and count - solution.bound < 1 - SAME else None

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from optimum_program import INFEASIBLE, OPTIMAL, Program
+from optimum_program import Program
 
 TIE = 1e-9  # a score so near to the threshold may be on either side of it in floating point
 
@@ -159,20 +159,27 @@ def leaves_of(node, options):
                 stack.append((child, {**masks, here.feature: before & side}))
 
 
-def nearest_leaf(trees, features, options):
-    """Return the cheapest options that reach a leaf of label 1 of a single tree, and their cost; None if none does."""
+def leaves_reached(trees, features, options):
+    """Yield the cheapest options that reach each leaf of label 1 of a single tree, and their cost.
+
+    A feature changes only where its own value does not lead there, so they change as few features as any.
+    """
     (root,) = nodes_of(trees, features, options)
-    right = [found for found in leaves_of(root, options) if trees.constant + found[0].value > 0]
-    if not right:
-        return None, np.inf
-    _, chosen, cost = min(right, key=lambda found: found[2])
-    return [chosen.get(at, choice.own) for at, choice in enumerate(options)], cost
+    for leaf, chosen, cost in leaves_of(root, options):
+        if trees.constant + leaf.value > 0:
+            yield [chosen.get(at, choice.own) for at, choice in enumerate(options)], cost
 
 
-def nearest_by_program(trees, features, options, most, margin, seconds):
-    """Return the cheapest options whose values add up to at least `margin`, and the solver's solution."""
+def nearest_by_program(trees, features, options, most, margin, seconds, budget=None):
+    """Return the cheapest options whose values add up to at least `margin`, and the solver's solution.
+
+    Nothing costs more than `most`. `budget`, options with other costs and a limit, holds besides.
+    """
     program = Program()
     places = [_add_feature(program, feature, choice) for feature, choice in zip(features, options, strict=True)]
+    _add_limit(program, places, options, most)
+    if budget is not None:
+        _add_limit(program, places, *budget)
     total_columns, total_factors = [], []
     for root in nodes_of(trees, features, options):
         columns, values = _add_tree(program, root, options, places, most)
@@ -180,39 +187,60 @@ def nearest_by_program(trees, features, options, most, margin, seconds):
         total_factors += values
     scale = 1000.0  # HiGHS keeps rows to 1e-6
     program.add_row(total_columns, np.multiply(total_factors, scale), low=(margin - trees.constant) * scale)
-    _add_total(program, most)
     solution = program.solve(seconds)
     if solution.values is None:
         return None, solution
     return [_chosen(own, solution.values) for own in places], solution
 
 
+class Places(NamedTuple):
+    """The variables of a feature: one per level, or one per number but the last (1: at most this number)."""
+
+    is_group: bool
+    columns: list
+    one: int  # a variable that is 1
+
+
 def _add_feature(program, feature, choice):
-    """Add a feature's variables: one per level, or one per step between two neighbouring numbers (1: stays below)."""
+    """Add a feature's variables, and the cost of its options."""
     if feature.is_group:
-        columns = [program.add(0, 1, cost, True) for cost in choice.costs]
-        program.add_row(columns, np.ones(len(columns)), 1, 1)
-        return ("levels", columns)
-    steps = -np.diff(choice.costs)  # cost = last + sum of steps where the value stays below
-    columns = [program.add(0, 1, step, True) for step in steps]
-    for first, second in zip(columns[:-1], columns[1:], strict=True):
-        program.add_row([second, first], [1, -1], low=0)
-    last = program.add(1, 1, choice.costs[-1])
-    return ("steps", columns, last)
+        places = Places(True, [program.add(0, 1, 0.0, True) for _ in choice.costs], -1)
+        program.add_row(places.columns, np.ones(len(places.columns)), 1, 1)
+    else:
+        places = Places(False, [program.add(0, 1, 0.0, True) for _ in choice.costs[1:]], program.add(1, 1))
+        for first, second in zip(places.columns[:-1], places.columns[1:], strict=True):
+            program.add_row([second, first], [1, -1], low=0)
+    for column, cost in zip(*_priced(places, choice.costs), strict=True):
+        program.cost[column] = cost
+    return places
+
+
+def _priced(places, costs):
+    """Return variables and factors whose sum is the cost of the chosen option."""
+    if places.is_group:
+        return places.columns, list(costs)
+    return [*places.columns, places.one], [*-np.diff(costs), costs[-1]]
+
+
+def _add_limit(program, places, options, limit):
+    """Add a row: the chosen options cost no more than the limit."""
+    priced = [_priced(own, choice.costs) for own, choice in zip(places, options, strict=True)]
+    columns = [column for columns, _ in priced for column in columns]
+    program.add_row(columns, [factor for _, factors in priced for factor in factors], high=limit + 1e-9)
 
 
 def _chosen(places, values):
     """Return the chosen option of a feature."""
-    if places[0] == "levels":
-        return int(np.argmax(values[places[1]]))
-    return len(places[1]) - int(np.round(values[places[1]]).sum())
+    if places.is_group:
+        return int(np.argmax(values[places.columns]))
+    return len(places.columns) - int(np.round(values[places.columns]).sum())
 
 
 def _left(places, goes_left):
     """Return the variables whose sum says that a split is passed to the left."""
-    if places[0] == "levels":
-        return [column for column, passes in zip(places[1], goes_left, strict=True) if passes]
-    return [places[1][int(goes_left.sum()) - 1]]
+    if places.is_group:
+        return [column for column, passes in zip(places.columns, goes_left, strict=True) if passes]
+    return [places.columns[int(goes_left.sum()) - 1]]
 
 
 def _add_tree(program, root, options, places, most):
@@ -225,9 +253,9 @@ def _add_tree(program, root, options, places, most):
         lasting[id(leaf)] = columns[-1]
     program.add_row(columns, np.ones(len(columns)), 1, 1)
     _add_splits(program, root, places, lasting)
-    dear = program.cost
-    everything = [place for place, cost in enumerate(dear) if cost]
-    program.add_row(everything + columns, [dear[place] for place in everything] + [-cost for cost in costs], low=0)
+    priced = [place for place, cost in enumerate(program.cost) if cost]  # no leaf costs more than the whole point
+    factors = [program.cost[place] for place in priced] + [-cost for cost in costs]
+    program.add_row(priced + columns, factors, low=0)
     return columns, values
 
 
@@ -241,11 +269,3 @@ def _add_splits(program, node, places, lasting):
     program.add_row(left + side, [1] * len(left) + [-1] * len(side), high=0)
     program.add_row(right + side, [1] * len(right) + [1] * len(side), high=1)
     return left + right
-
-
-def _add_total(program, most):
-    columns = [place for place, cost in enumerate(program.cost) if cost]
-    program.add_row(columns, [program.cost[place] for place in columns], high=most + 1e-9)
-
-
-__all__ = ["INFEASIBLE", "OPTIMAL"]
