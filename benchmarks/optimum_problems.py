@@ -96,13 +96,16 @@ def parameters_of(estimator):
 
 
 def load_table(name, is_fixed, data_dir=None):
-    """Return a table as a Task whose only immutable features are the two above, or none."""
-    from onbmacf.bench import datasets
+    """Return a table of the paper's size as a Task whose only immutable features are the two above, or none."""
+    from onbmacf.bench.datasets import load_task
 
-    task = datasets.load_task(name, data_dir, paper_sizes=True)
-    names = FIXED[name] if is_fixed else ()
-    features = [replace(feature, immutable=feature.name in names) for feature in task.schema.features]
-    schema = replace(task.schema, features=tuple(features))
+    return with_fixed(load_task(name, data_dir, paper_sizes=True), FIXED[name] if is_fixed else ())
+
+
+def with_fixed(task, names):
+    """Return a Task with these immutable features and no others."""
+    features = tuple(replace(feature, immutable=feature.name in names) for feature in task.schema.features)
+    schema = replace(task.schema, features=features)
     space = replace(task.space, form=replace(task.space.form, schema=schema))
     return replace(task, schema=schema, space=space)
 
@@ -119,13 +122,17 @@ def features_of(task):
     return tuple(found)
 
 
-def problem_of(task, name, kind, is_fixed, n_factuals, folder):
-    """Return a problem; its model is read from the folder or trained and written there."""
-    path = folder / f"model-{name}-{kind}.pkl"
+def problem_of(task, kind, is_fixed, n_factuals, folder):
+    """Return a problem; its model is read from the folder, or trained and written there."""
+    path = folder / f"model-{task.name}-{kind}.pkl"
     if not path.exists():
         folder.mkdir(parents=True, exist_ok=True)
         path.write_bytes(pickle.dumps(models()[kind].fit(task.Z, task.y)))
-    estimator = pickle.loads(path.read_bytes())
-    problem = Problem(name, kind, is_fixed, task, estimator, np.empty(0, dtype=int), features_of(task))
+    return problem_with(task, kind, is_fixed, n_factuals, pickle.loads(path.read_bytes()))
+
+
+def problem_with(task, kind, is_fixed, n_factuals, estimator):
+    """Return the problem of a trained model: the first rows, in file order, without the target label."""
+    problem = Problem(task.name, kind, is_fixed, task, estimator, np.empty(0, dtype=int), features_of(task))
     rows = np.flatnonzero(problem.label_of(task.Z) != task.target)[:n_factuals]
     return replace(problem, rows=rows)

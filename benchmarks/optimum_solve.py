@@ -10,10 +10,10 @@ which the model itself gives the label, at most SLACK farther. Otherwise the pro
 
 import time
 from dataclasses import asdict, dataclass
-from itertools import combinations
 
 import numpy as np
 
+from optimum_known import grid_options, known_point, swept
 from optimum_smooth import layers_of, moves_of, score_program
 from optimum_trees import (
     TIE,
@@ -28,8 +28,6 @@ from optimum_trees import (
 
 SLACK = 5e-6  # encoded units between the bound and a point that the model accepts
 MARGINS = (1e-7, 1e-6, 1e-5)  # scores beyond the boundary at which the model is asked
-GRID = 17  # values per number in a first look at a smooth model
-AT_ONCE = 60_000  # points per call in a sweep
 SAME = 1e-9
 NEAR = 1.05  # times the optimum
 
@@ -140,65 +138,11 @@ def counted(options):
     return [Options(o.values, (np.arange(len(o.costs)) != o.own).astype(float), o.own) for o in options]
 
 
-def known_point(problem, z, nearest=500):
-    """Return the nearest of the table's rows, with fixed features put back, that the model gives the label."""
-    Z = problem.task.Z.copy()
-    for feature in problem.features:
-        if feature.is_fixed:
-            Z[:, feature.block] = z[feature.block]
-    starts = [feature.block.start for feature in problem.features]
-    distances = np.maximum.reduceat(np.abs(Z - z), starts, axis=1).sum(axis=1)
-    order = np.argsort(distances, kind="stable")
-    for lines in (order[:nearest], order[nearest:]):
-        hits = lines[problem.label_of(Z[lines]) == problem.task.target] if len(lines) else lines
-        if len(hits):
-            return Z[hits[0]], float(distances[hits[0]])
-    return None, np.inf
-
-
-def swept(problem, z, options, known, most):
-    """Try every one and two options; return the nearest point known, its distance, and the least changes if 1 or 2.
-
-    All of one change are tried, and all of two unless one does; then only those that are nearer.
-    """
-    few = None
-    for size in (1, 2):
-        for group in combinations(range(len(options)), size):
-            if few == 1 and size == 2 and min(_others(options[at]).min(initial=np.inf) for at in group) > most:
-                continue
-            points, costs = _points(problem, z, options, group, np.inf if few is None else most)
-            for start in range(0, len(points), AT_ONCE):
-                part = slice(start, start + AT_ONCE)
-                hits = problem.label_of(points[part]) == problem.task.target
-                if hits.any():
-                    few = few or size
-                    place = np.flatnonzero(hits)[costs[part][hits].argmin()] + start
-                    if costs[place] < most:
-                        known, most = points[place], float(costs[place])
-    return known, most, few
-
-
-def _others(choice):
-    return np.delete(choice.costs, choice.own)
-
-
-def _points(problem, z, options, group, most):
-    """Return the points that change all features of a group, of those that cost at most `most`."""
-    places = [np.delete(np.arange(len(options[at].costs)), options[at].own) for at in group]
-    grid = np.stack(np.meshgrid(*places, indexing="ij"), axis=-1).reshape(-1, len(group))
-    costs = sum(options[at].costs[grid[:, k]] for k, at in enumerate(group))
-    grid, costs = grid[costs < most], costs[costs < most]
-    points = np.tile(z, (len(grid), 1))
-    for k, at in enumerate(group):
-        points[:, problem.features[at].block] = options[at].values[grid[:, k]]
-    return points, costs
-
-
 def _smooth(problem, z, seconds):
     """Return a nearest point of a linear model or a network, the bound, and the least numbers of changes."""
     layers = layers_of(problem.estimator)
     known, most = known_point(problem, z)
-    known, most, few = swept(problem, z, _grid_options(problem.features, z), known, most)
+    known, most, few = swept(problem, z, grid_options(problem.features, z), known, most)
     point, bound = _nearest_of_scores(problem, z, layers, known, most, seconds)
     if point is None:
         return None, bound, None, None
@@ -207,24 +151,6 @@ def _smooth(problem, z, seconds):
     if here == least:
         return point, bound, least, here
     return point, bound, least, _fewest_of_scores(problem, z, layers, NEAR * distance_of(problem, z, point), seconds)
-
-
-def _grid_options(features, z):
-    """Return some values of each feature: a first look at a model of scores."""
-    found = []
-    for feature in features:
-        own = z[feature.block]
-        if feature.is_fixed:
-            values = own[np.newaxis]
-        elif feature.is_group:
-            values = np.eye(len(own))
-        else:
-            grid = feature.grid if feature.is_whole else np.linspace(0, 1, GRID)
-            places = np.unique(np.linspace(0, len(grid) - 1, GRID).round().astype(int))
-            values = np.unique(np.append(grid[places], own[0]))[:, np.newaxis]
-        costs = np.abs(values - own).max(axis=1)
-        found.append(Options(values, costs, int(costs.argmin())))
-    return found
 
 
 def _nearest_of_scores(problem, z, layers, known, most, seconds):
