@@ -103,16 +103,33 @@ def test_no_point_of_a_discrete_table_is_nearer_or_changes_less(model, fixed):
     assert sum(check_against_all(problem_of("iiicc", model, seed, fixed)) for seed in range(3)) > 3
 
 
+@pytest.mark.parametrize("seed", [0, 3])
 @pytest.mark.parametrize("model", ["tree", "forest", "boosting"])
-def test_numbers_count_beyond_each_float32_threshold(model):
-    problem = problem_of("nnic", model, 4, rows=4)
-    assert check_against_all(problem, beyond_each_threshold(problem)) == 4
+def test_numbers_count_beyond_each_float32_threshold(model, seed):
+    problem = problem_of("nnnnc", model, seed)
+    lowest = np.argsort(problem.estimator.predict_proba(problem.task.Z)[:, 1], kind="stable")
+    problem = replace(problem, rows=lowest[::8][:6])  # from those that need many changes to those that need few
+    assert check_against_all(problem, beyond_each_threshold(problem)) == 6
 
 
 @pytest.mark.parametrize("model", MODELS)
 def test_a_question_without_a_counterfactual_is_proven_to_have_none(model):
     problem = problem_of("iiii", model, 1, fixed=("i0", "i1", "i2"), rows=15)
-    assert 0 < check_against_all(problem) < len(problem.rows)
+    assert check_against_all(problem) < len(problem.rows)
+
+
+def test_a_category_has_one_level_at_a_time():
+    """Either other level adds 1 to the score, both would add 2: 1.5 is out of reach."""
+    from optimum_solve import solve
+
+    problem = problem_of("ci", "logistic", 0, fixed=("i1",))
+    row = problem.rows[0]
+    estimator = MODELS["logistic"].fit(problem.task.Z, problem.task.y)
+    estimator.coef_ = np.array([[*(1.0 - problem.task.Z[row, :3]), 0.0]])
+    estimator.intercept_ = np.array([-1.5])
+    assert solve(replace(problem, estimator=estimator), row, 60).status == "none"
+    estimator.intercept_ = np.array([-0.5])
+    assert solve(replace(problem, estimator=estimator), row, 60).distance == 1.0
 
 
 def test_the_optimum_of_a_linear_model_spends_on_the_steepest_numbers_first():
