@@ -2,7 +2,7 @@
 
     python benchmarks/optimum.py --methods ours --cache build/optimum
     python benchmarks/optimum.py --methods "dial 0" --models forest,boosting --tables heloc
-    python benchmarks/optimum.py --methods all --fixed both --lines lines.csv
+    python benchmarks/optimum.py --methods all --fixed both --page docs/benchmark/optimum.md
 
 Four tables, five models trained here, the first 50 rows that each labels 0, with nothing fixed and with two features
 fixed. Models and optima are kept in the cache, optima by a hash of the model, the factual and what may change: with
@@ -23,6 +23,7 @@ import pandas as pd
 
 from optimum_cache import answers, optima
 from optimum_methods import OURS
+from optimum_page import write_page
 from optimum_problems import KINDS, TABLES, load_table, problem_of
 from optimum_report import goals, markdown, nearer, summary
 
@@ -35,9 +36,14 @@ def main(texts=None):
     warnings.simplefilter("ignore")
     methods = methods_of(arguments.methods)
     lines = pd.DataFrame([line for problem in problems(arguments) for line in lines_of(problem, methods, arguments)])
-    if arguments.lines and len(lines):
+    if not len(lines):
+        return 0
+    before = json.loads(BEFORE.read_text(encoding="utf-8"))["asked"]
+    if arguments.lines:
         lines.to_csv(arguments.lines, index=False)
-    return report(lines) if len(lines) else 0
+    if arguments.page:
+        write_page(arguments.page, lines, before)
+    return report(lines, before)
 
 
 def _arguments(texts):
@@ -51,6 +57,7 @@ def _arguments(texts):
     parser.add_argument("--factuals", type=int, default=50)
     parser.add_argument("--seconds", type=float, default=60.0, help="the most for one optimum")
     parser.add_argument("--lines", type=Path, help="write one line per problem and method to this CSV file")
+    parser.add_argument("--page", type=Path, help="put the tables between the marks of this page")
     return parser.parse_args(texts)
 
 
@@ -72,10 +79,10 @@ def methods_of(text):
 
 
 def lines_of(problem, methods, arguments):
-    """Return one line per factual and method."""
+    """Return one line per factual and method; with fixed features only this package's: most others ignore them."""
     best = optima(problem, arguments.cache, arguments.seconds)
     lines = []
-    for method in methods:
+    for method in methods if not problem.is_fixed else [method for method in methods if method in OURS]:
         started = time.process_time()
         found = answers(problem, method, arguments.cache)
         is_skipped = isinstance(found, str)
@@ -98,6 +105,7 @@ def _line(problem, method, optimum, found, place):
         "least_changes": optimum.least_changes,
         "near_changes": optimum.near_changes,
         "optimum_changes": optimum.n_changes,
+        "seconds": optimum.seconds,
         "distance": found.distance[place],
         "n_changes": found.n_changes[place],
         "is_outside": bool(found.is_outside[place]),
@@ -105,13 +113,13 @@ def _line(problem, method, optimum, found, place):
     }
 
 
-def report(lines):
+def report(lines, before):
     """Print the tables, the optima that are not proven, the targets, and what is wrong; return the exit code."""
     for by in (["question", "method"], ["question", "method", "model"]):
         print(markdown(summary(lines, by), by), "\n")
     once = lines.drop_duplicates(["question", "table", "model", "row"])
     print(once.groupby("question")["status"].value_counts().to_string(), "\n")
-    print("\n".join(goals(lines, json.loads(BEFORE.read_text(encoding="utf-8"))["asked"])), "\n")
+    print("\n".join(goals(lines, before)), "\n")
     wrong = nearer(lines)
     print(f"answers nearer than a proven bound: {len(wrong)}")
     return 1 if len(wrong) else 0

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -196,6 +197,8 @@ LINE = {
     "bound": 1.0,
     "least_changes": 1,
     "near_changes": 2,
+    "optimum_changes": 2,
+    "seconds": 0.1,
     "n_changes": 2,
     "asked": 70.0,
 }
@@ -217,8 +220,8 @@ def test_the_table_counts_answers_of_proven_problems_only():
 def test_an_answer_below_the_bound_is_noticed_and_ends_with_1(capsys):
     from optimum import report
 
-    assert report(lines_of([1.0, 1.0 - 1e-7])) == 0
-    assert report(lines_of([1.0, 0.999])) == 1
+    assert report(lines_of([1.0, 1.0 - 1e-7]), {}) == 0
+    assert report(lines_of([1.0, 0.999]), {}) == 1
     assert "answers nearer than a proven bound: 1" in capsys.readouterr().out
 
 
@@ -241,3 +244,21 @@ def test_optima_are_solved_once_and_again_for_another_model(tmp_path, monkeypatc
     other = replace(problem, estimator=DecisionTreeClassifier(max_depth=2).fit(problem.task.Z, problem.task.y))
     with pytest.raises(TypeError):
         optimum_cache.optima(other, tmp_path, 60)
+
+
+def test_a_run_fills_the_committed_page_and_leaves_its_words(tmp_path):
+    """Twice: what a run wrote, the next one replaces."""
+    from optimum_page import write_page
+
+    committed = (Path(__file__).parents[2] / "docs" / "benchmark" / "optimum.md").read_text(encoding="utf-8")
+    page = tmp_path / "optimum.md"
+    page.write_text(committed, encoding="utf-8")
+    lines = pd.concat([lines_of([1.0, 3.5]), lines_of([7.5], model="network", method="GS")])
+    for _ in range(2):
+        write_page(page, lines, {})
+    written = page.read_text(encoding="utf-8").splitlines()
+    assert [line for line in written if line.startswith("#")] == [
+        line for line in committed.splitlines() if line.startswith("#")
+    ]
+    assert sum("| GS | 1 | 1.00 | 7.500 |" in line for line in written) == 1  # on the network only
+    assert any(line.startswith("| answers checked against the bound | 3; 0 are nearer |") for line in written)
