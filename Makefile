@@ -9,7 +9,7 @@ ifneq ($(wildcard ../shared/data),)
 export ONBMACF_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: demo test test-all lint format bench-smoke speed docs examples chromium clean
+.PHONY: demo test test-all lint format bench-smoke speed optimum docs examples chromium clean
 
 demo: $(VENV)/.base
 	$(BIN)/onbmacf demo
@@ -38,6 +38,10 @@ chromium:
 # Ratios of times, some of them against other packages in environments of their own: an hour, and a quiet machine.
 speed: $(VENV)/.speed
 	$(BIN)/python benchmarks/speed.py --million --out docs/speed $(SPEED)
+
+# Distances beside proven optima; models and optima stay in build/optimum, so a second run only explains.
+optimum: $(VENV)/.test
+	$(BIN)/python benchmarks/optimum.py $(OPTIMUM)
 
 lint: $(VENV)/.lint
 	$(BIN)/ruff check .
