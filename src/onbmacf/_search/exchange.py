@@ -54,10 +54,8 @@ def exchanged(start: Matrix, point: Matrix, ends: Ends, features: Features, aski
     """Return per line the nearest accepted point that one exchange leads to, or the point as it is."""
     trades, best = _trades(start, point, ends, features, snap), point.copy()
     every, none = np.arange(len(point)), np.zeros(len(point), dtype=np.intp)
-    unit = np.zeros(len(point))
-    np.maximum.at(unit, trades.line, trades.saved / PARTS)
-    at = Gains(none, none + PARTS, none + 1)
-    _ask_first(start, trades, unit, asking, snap)
+    at, unit = Gains(none, none + PARTS, none + 1), _units(start, trades)
+    asking.ahead(*_first_questions(start, trades, snap, asking.places))
     while len(trades.line):
         _ask_rest(start, trades, at, unit, asking, snap)
         trial, due = _moved(start, trades, (at.part * unit)[trades.line], snap)
@@ -88,6 +86,13 @@ def _trades(start: Matrix, point: Matrix, ends: Ends, features: Features, snap: 
     return take(every, np.argsort(every.line, kind="stable"))
 
 
+def _units(start: Matrix, trades: Trades) -> Matrix:
+    """Return per line one part of the most that giving up a change saves."""
+    unit = np.zeros(len(start))
+    np.maximum.at(unit, trades.line, trades.saved / PARTS)
+    return unit
+
+
 def _moves(line: Rows, z: Matrix, whole: Matrix, less: Matrix, may_move: Mask, way: int, ends: Ends) -> Trades:
     """Return the moves of single columns away from the factual, within the fitted range."""
     saved = np.abs(whole - z).sum(axis=1) - np.abs(less - z).sum(axis=1)
@@ -108,13 +113,20 @@ def _moved(start: Matrix, trades: Trades, gain: Matrix, snap: Snap) -> tuple[Mat
     return trial, np.flatnonzero(is_nearer & (trial != trades.base).any(axis=1))
 
 
-def _ask_first(start: Matrix, trades: Trades, unit: Matrix, asking: Asking, snap: Snap) -> None:
-    """Ask about all exchanges at the gains that come first, as many as there is room for."""
-    for parts in AHEAD:
-        if 0 < len(trades.line) * len(parts) <= asking.places:
-            lines, part = np.tile(np.arange(len(trades.line)), len(parts)), np.repeat(parts, len(trades.line))
-            return _ask(start, take(trades, lines), part * unit[trades.line[lines]], asking, snap)
-    return None
+def first_questions(
+    start: Matrix, point: Matrix, ends: Ends, features: Features, snap: Snap, places: int
+) -> tuple[Matrix, Rows]:
+    """Return the points that `exchanged` asks about first, as many as fit, and the line of each."""
+    return _first_questions(start, _trades(start, point, ends, features, snap), snap, places)
+
+
+def _first_questions(start: Matrix, trades: Trades, snap: Snap, places: int) -> tuple[Matrix, Rows]:
+    """Return all exchanges at the gains that come first, for as many gains as there is room."""
+    parts = np.array(next((own for own in AHEAD if len(trades.line) * len(own) <= places), ()), dtype=np.intp)
+    lines, part = np.tile(np.arange(len(trades.line)), len(parts)), np.repeat(parts, len(trades.line))
+    every = take(trades, lines)
+    trial, due = _moved(start, every, part * _units(start, trades)[every.line], snap)
+    return trial[due], every.line[due]
 
 
 def _ask_rest(start: Matrix, trades: Trades, at: Gains, unit: Matrix, asking: Asking, snap: Snap) -> None:

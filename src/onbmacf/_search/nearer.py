@@ -8,7 +8,7 @@ import numpy as np
 from onbmacf._balls.distance import paired
 from onbmacf._base.arrays import Matrix, Rows, take
 from onbmacf._search.asking import asking_about, has_label
-from onbmacf._search.exchange import exchanged
+from onbmacf._search.exchange import exchanged, first_questions
 from onbmacf._search.problem import Asking, Problem
 from onbmacf._search.ranking import Points, promising
 from onbmacf._search.tighten import FIRST_HALVINGS, HALVINGS, Segment, shrink_features, shrink_segment
@@ -39,17 +39,15 @@ def _exchanged(problem: Problem, points: Points) -> Points:
     """Exchange changes of the best points for others that cost less, while that brings them nearer."""
     points = take(points, promising(problem, points, SEEDS))
     features, snap, metric = problem.features, problem.snap, problem.options.metric
-    point, lines = points.point.copy(), np.arange(len(points.factual))
+    start, lines = problem.z[points.factual], np.arange(len(points.factual))
+    asking, point = asking_about(problem, points), points.point.copy()
     for _ in range(ROUNDS):
-        start, old, asking = problem.z[points.factual[lines]], point[lines], asking_about(problem, take(points, lines))
-        new = exchanged(start, old, problem.ends, features, asking, snap)
-        moved = np.flatnonzero((new != old).any(axis=1))
-        new = shrink_features(start[moved], new[moved], features, asking.among(moved), snap)
-        is_nearer = paired(start[moved], new, metric) < paired(start[moved], old[moved], metric)
-        lines = lines[moved[is_nearer]]
+        new = exchanged(start[lines], point[lines], problem.ends, features, asking.among(lines), snap)
+        is_nearer = paired(start[lines], new, metric) < paired(start[lines], point[lines], metric)
+        lines = lines[is_nearer]
         point[lines] = new[is_nearer]
-        if not len(lines):
-            break
+    moved = np.flatnonzero((point != points.point).any(axis=1))
+    point[moved] = shrink_features(start[moved], point[moved], features, asking.among(moved), snap)
     return points._replace(point=point)
 
 
@@ -59,10 +57,18 @@ def tightened(problem: Problem, points: Points, asking: Asking, way: Segment, fa
     point = shrink_segment(start, way, asking, snap).at.best
     point = shrink_features(start, point, features, asking, snap)
     if far is not None and asking.places:
-        single, line = undone_alone(start, point, features, point.shape[1])
-        stop, place = _stops(problem, points._replace(point=point), far)
-        asking.ahead(np.concatenate([single, place]), np.concatenate([line, stop]))
+        _ask_ahead(problem, points._replace(point=point), far, asking)
     return points._replace(point=undo_changes(start, point, features, asking))
+
+
+def _ask_ahead(problem: Problem, points: Points, far: Points, asking: Asking) -> None:
+    """Ask about what comes next: single changes undone, places on the way to `far`, exchanges of the best points."""
+    start, features = problem.z[points.factual], problem.features
+    single, line = undone_alone(start, points.point, features, points.point.shape[1])
+    stop, place = _stops(problem, points, far)
+    best, room = promising(problem, points, SEEDS), asking.places - len(single) - len(place)
+    trade, own = first_questions(start[best], points.point[best], problem.ends, features, problem.snap, room)
+    asking.ahead(np.concatenate([single, place, trade]), np.concatenate([line, stop, best[own]]))
 
 
 def _between(problem: Problem, near: Points, far: Points) -> Points:
