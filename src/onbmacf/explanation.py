@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from onbmacf._base.arrays import Mask, Matrix, Rows, stack, take
 from onbmacf._base.enums import Relaxation, Status
 from onbmacf._text import frames, records, wording
+from onbmacf.certificate import Certificate
 from onbmacf.errors import ParameterError
 
 __all__ = ["Batch", "Counterfactual", "Explanation", "Explanations", "Relaxation", "Semifactual", "Status"]
@@ -125,6 +126,8 @@ class Explanation:
         features and rules in words; empty where none helps.
     counterfactuals : tuple of Counterfactual
         The best first.
+    certificate : Certificate or None
+        What was proven about the answer; None unless a proof was asked for.
 
     """
 
@@ -134,6 +137,7 @@ class Explanation:
     reason: str
     would_need: tuple[str, ...]
     counterfactuals: tuple[Counterfactual, ...]
+    certificate: Certificate | None = None
 
     @property
     def semifactuals(self) -> tuple[Semifactual | None, ...]:
@@ -143,8 +147,11 @@ class Explanation:
     def sentences(self) -> list[str]:
         """Return each counterfactual as a sentence; for a row without one, the reason."""
         if not self.counterfactuals:
-            return [f"{wording.shown(self.factual.name)}: {self.reason}"]
-        return [wording.sentence(self.label, found) for found in self.counterfactuals]
+            said = [f"{wording.shown(self.factual.name)}: {self.reason}"]
+        else:
+            said = [wording.sentence(self.label, found) for found in self.counterfactuals]
+        proven = "" if self.certificate is None or self.status == Status.INFEASIBLE else self.certificate.sentence()
+        return [f"{said[0]} {proven}", *said[1:]] if proven else said
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything about this row as plain Python values, ready for JSON.
@@ -212,6 +219,9 @@ class Explanations(Sequence[Explanation]):
         How many points it was asked about.
     n_model_rows : int
         How many rows it was handed: the points, and the rows that fill each call up to ``predict_chunk``.
+    certificates : array of Certificate, or None
+        Per row: what was proven about its answer, None for a row that was not searched; None unless a proof was asked
+        for.
 
     """
 
@@ -225,6 +235,7 @@ class Explanations(Sequence[Explanation]):
     n_calls: int = 0
     n_questions: int = 0
     n_model_rows: int = 0
+    certificates: NDArray[Any] | None = None
 
     @classmethod
     def concat(cls, parts: "Sequence[Explanations]") -> "Explanations":
@@ -258,6 +269,7 @@ class Explanations(Sequence[Explanation]):
             n_calls=sum(part.n_calls for part in parts),
             n_questions=sum(part.n_questions for part in parts),
             n_model_rows=sum(part.n_model_rows for part in parts),
+            certificates=_joined([part.certificates for part in parts]),
         )
 
     def __len__(self) -> int:
@@ -274,7 +286,8 @@ class Explanations(Sequence[Explanation]):
         factual = frames.row_of(self.rows, place)
         found = tuple(self._counterfactual(line, factual) for line in self._lines(place))
         status, reason, needs = Status(self.statuses[place]), self.reasons[place], tuple(self.would_need[place])
-        return Explanation(factual, self.labels[place], status, reason, needs, found)
+        certificate = None if self.certificates is None else self.certificates[place]
+        return Explanation(factual, self.labels[place], status, reason, needs, found, certificate)
 
     def __iter__(self) -> Iterator[Explanation]:
         return (self[place] for place in range(len(self)))
@@ -340,7 +353,8 @@ class Explanations(Sequence[Explanation]):
         batch = batch._replace(factual=np.repeat(np.arange(len(places)), [len(own) for own in lines]))
         of_rows = (self.labels[places], self.statuses[places], self.reasons[places], self.would_need[places])
         counts = (self.n_calls, self.n_questions, self.n_model_rows)
-        return Explanations(self.rows.iloc[places], *of_rows, batch, self.warnings, *counts)
+        certificates = None if self.certificates is None else self.certificates[places]
+        return Explanations(self.rows.iloc[places], *of_rows, batch, self.warnings, *counts, certificates)
 
     def _counterfactual(self, line: int, factual: "pd.Series[Any]") -> Counterfactual:
         batch = self.batch
@@ -370,3 +384,8 @@ class Explanations(Sequence[Explanation]):
 
     def _names(self, changed: Mask) -> tuple[Hashable, ...]:
         return tuple(name for name, is_changed in zip(self.rows.columns, changed, strict=True) if is_changed)
+
+
+def _joined(certificates: list[NDArray[Any] | None]) -> NDArray[Any] | None:
+    known = [part for part in certificates if part is not None]
+    return np.concatenate(known) if len(known) == len(certificates) else None

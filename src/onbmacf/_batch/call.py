@@ -24,12 +24,22 @@ class Query(NamedTuple):
     targets: Rows | None  # codes of the labels to reach; None for any but the row's own
     min_probability: float
     front: bool
+    prove: Any = False  # whether to prove what can be proven; or the model to read for it
+    prove_seconds: float = 1.0  # on one row
 
     @classmethod
-    def of(cls, target: Any, min_probability: float, front: bool, classes: Any) -> "Query":
+    def of(cls, target: Any, min_probability: float, front: bool, classes: Any, **proof: Any) -> "Query":
         """Check what the caller asks for, and turn labels into codes."""
         check_within("min_probability", min_probability, 0, 1)
-        return cls(_codes(target, classes.tolist()), min_probability, front)
+        query = cls(_codes(target, classes.tolist()), min_probability, front, **proof)
+        if not query.prove_seconds >= 0:
+            raise ParameterError(f"prove_seconds must be at least 0, got {query.prove_seconds!r}.")
+        return query
+
+    @property
+    def is_proof(self) -> bool:
+        """Whether a proof is asked for."""
+        return self.prove is not False
 
 
 @dataclass(frozen=True, eq=False)

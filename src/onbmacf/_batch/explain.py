@@ -13,6 +13,7 @@ import pandas as pd
 from onbmacf._base.arrays import Rows, take
 from onbmacf._batch.answers import answered
 from onbmacf._batch.call import Call, Query
+from onbmacf._batch.certified import certified, check_provable, with_proofs
 from onbmacf._batch.distributed import explain_on, explain_partitions, is_dask_frame
 from onbmacf._batch.factuals import Asker, Factuals
 from onbmacf._batch.fitted import Fitted
@@ -34,13 +35,17 @@ def explain_rows(
     target: Any = None,
     min_probability: float = 0.0,
     front: bool = False,
+    prove: Any = False,
+    prove_seconds: float = 1.0,
     client: Any = None,
 ) -> tuple[Fitted, Explanations]:
     """Explain rows in any form; the map comes back as it is, or grown where `recover="persist"` lets rows into it."""
     fitted.check(checked(options))
     if front and "plausibility" in STRATEGIES[options.strategy].ignores:
         raise ParameterError(f"front=True does nothing with strategy={options.strategy!r}: leave it out.")
-    query = Query.of(target, min_probability, front, fitted.black_box.classes)
+    proof = {"prove": prove, "prove_seconds": prove_seconds}
+    query = Query.of(target, min_probability, front, fitted.black_box.classes, **proof)
+    check_provable(query, options)
     call, form = Call.of(fitted, options, query), fitted.space.form
     if is_dask_frame(rows):
         sample = form.frame(fitted.probes[:N_SAMPLE])
@@ -61,7 +66,10 @@ def explain_frame(call: Call, frame: pd.DataFrame) -> tuple[Fitted, Explanations
     factuals = Factuals.of(frame, call, box)
     found, effort, fitted = search_all(call, factuals, box)
     call = replace(call, fitted=fitted)
-    answers = answered(Asker(call, box, factuals), found, effort, frame)
+    asker, certificates = Asker(call, box, factuals), None
+    if call.query.is_proof:
+        found, certificates = certified(asker, found)
+    answers = with_proofs(answered(asker, found, effort, frame), certificates)
 
     def again(other: Call, lines: Rows) -> Explanations:
         some = take(factuals, lines)

@@ -26,6 +26,8 @@ def counterfactual_frame(answers: Any) -> pd.DataFrame:
     }
     if batch.probability is not None:
         found["probability"] = batch.probability
+    if answers.certificates is not None:
+        found["certificate"] = _first_only(batch.factual, answers.certificates)
     found["released"] = _listed(batch.released, answers.rows.columns)
     names = {name: _free(name, answers.rows.columns) for name in found}
     meta = pd.DataFrame({names[name]: column for name, column in found.items()})
@@ -39,6 +41,9 @@ def status_frame(answers: Any) -> pd.DataFrame:
     n_rows = len(answers.rows)
     counts = np.bincount(answers.batch.factual, minlength=n_rows) if n_rows else np.empty(0, dtype=int)
     columns = {"label": answers.labels, "status": answers.statuses, "reason": answers.reasons, "n_found": counts}
+    if answers.certificates is not None:
+        columns["certificate"] = objects(["" if one is None else str(one.kind) for one in answers.certificates])
+        columns["bound"] = np.array([np.nan if one is None else one.bound for one in answers.certificates])
     return pd.DataFrame(columns, index=answers.rows.index)
 
 
@@ -83,6 +88,12 @@ def _listed(released: NDArray[Any], columns: Any) -> NDArray[Any]:
         for line in released
     ]
     return objects(texts)
+
+
+def _first_only(factual: Rows, certificates: NDArray[Any]) -> NDArray[Any]:
+    """Return the kind of each row's certificate at its first counterfactual, and nothing at the others."""
+    is_first = ranks(factual) == 1
+    return objects([str(certificates[row].kind) if first else "" for row, first in zip(factual, is_first, strict=True)])
 
 
 def _free(name: str, taken: Any) -> str:
