@@ -16,6 +16,7 @@ from onbmacf._base.jit import kernel, part
 from onbmacf._prove.boxes import NEVER, SLACK
 from onbmacf._prove.queue import (
     CANDIDATE,
+    FIRM,
     FULL,
     GOING,
     OPEN,
@@ -160,7 +161,7 @@ def _spend(choosable: Choosable, gain: Matrix, need: float, base: float, lo: Row
     """Return the least distance at which a condition may hold if every feature may cost as much."""
     room.cut[0] = -1
     distances = np.sort(choosable.cost)
-    low, high = np.searchsorted(distances, base), len(distances) - 1
+    low, high = int(np.searchsorted(distances, base)), len(distances) - 1
     if _give_within(choosable, gain, distances[high], lo, hi, room) < need:
         return NEVER
     while low < high:
@@ -218,7 +219,7 @@ def _offer(choosable: Choosable, gains: Matrix, demand: Demand, queue: Queue, ro
         box = queue.free[queue.n[1]]
         queue.lo[box], queue.hi[box], queue.feature[box] = room.point, room.point, -1
         demand.limit[0] = np.nextafter(cost, np.inf)
-        push(queue, box, cost, CANDIDATE)
+        push(queue, box, cost, FIRM)
 
 
 @part
@@ -238,9 +239,10 @@ def _enter(choosable: Choosable, gains: Matrix, demand: Demand, queue: Queue, ro
     if room.cut[0] < 0:
         cut_in_half(choosable, demand, queue, box, point)
     if _meets(choosable, gains, demand, point, demand.need):
-        push(queue, box, base, CANDIDATE)
-        if _meets(choosable, gains, demand, point, demand.firm):
+        is_firm = _meets(choosable, gains, demand, point, demand.firm)
+        if is_firm:
             demand.limit[0] = min(demand.limit[0], np.nextafter(base, np.inf))
+        push(queue, box, base, FIRM if is_firm else CANDIDATE)
     else:
         push(queue, box, max(bound, queue.bound[box]), OPEN)
         _offer(choosable, gains, demand, queue, room)

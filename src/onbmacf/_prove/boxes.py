@@ -136,8 +136,9 @@ class Scratch(NamedTuple):
 def scratch_of(nodes: Nodes, n_splits: int) -> Scratch:
     """Return room for the boxes of some trees."""
     n_nodes, n_conditions = nodes.values.shape
-    rooms = (n_nodes, n_nodes, n_splits, (n_conditions, N_BUCKETS), (n_conditions, N_BUCKETS))
-    return Scratch(*(np.zeros(room) for room in rooms), np.zeros(n_nodes, np.intp), np.zeros(1, np.intp))
+    total, stairs = np.zeros((2, n_conditions, N_BUCKETS))
+    met, n_met = np.zeros(n_nodes, np.intp), np.zeros(1, np.intp)
+    return Scratch(np.zeros(n_nodes), np.zeros(n_nodes), np.zeros(n_splits), total, stairs, met, n_met)
 
 
 @part

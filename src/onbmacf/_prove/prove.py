@@ -55,7 +55,7 @@ class Prover:
 
     @classmethod
     def of(cls, model: Any, domain: Domain, form: TableForm, labels: Any, least: float) -> "Prover":
-        """Read a model; NotKnownError says why it cannot be. `labels` are those that the model in use gives the rows."""
+        """Read a model; NotKnownError says why it cannot be. `labels` are what the model in use says of the rows."""
         estimator, to_columns = unwrapped(model)
         table = ColumnTable.of(domain, form, to_columns)
         structure = read(estimator, table.own)
@@ -144,7 +144,7 @@ class Prover:
         return float(np.sum(costs) if self.domain.is_sum else np.max(costs))
 
     def _check_labels(self, labels: Any) -> None:
-        """Raise NotKnownError where the structure, beyond doubt, gives a row another label than the model in use does."""
+        """Raise NotKnownError where the structure, beyond doubt, gives a row another label than the model in use."""
         scores, lines = self.structure.scores(self.table.own), np.arange(len(self.table.own))
         best = scores.argmax(axis=1)
         lead = scores[lines, best] - np.sort(scores, axis=1)[:, -2]

@@ -11,7 +11,7 @@ import numpy as np
 from onbmacf._base.arrays import Matrix, Rows
 from onbmacf._base.jit import kernel, part
 
-OPEN, CANDIDATE = 0, 1
+OPEN, CANDIDATE, FIRM = 0, 1, 2  # firm: a candidate beyond all rounding error
 DONE, ASK, GOING, FULL = 0, 1, 2, 3  # nothing is left; the first box is a candidate; go on; no room for more boxes
 FIRST_ROOM = 1 << 8  # boxes
 
@@ -56,7 +56,7 @@ def _comes_first(queue: Queue, one: int, other: int) -> bool:
     if queue.bound[one] != queue.bound[other]:
         return queue.bound[one] < queue.bound[other]
     if queue.kind[one] != queue.kind[other]:
-        return queue.kind[one] == CANDIDATE
+        return queue.kind[one] > queue.kind[other]
     return queue.age[one] > queue.age[other]
 
 
@@ -103,7 +103,7 @@ def state(queue: Queue, demand: Demand) -> int:
     """Say whether to go on."""
     if queue.n[0] == 0 or not queue.bound[queue.heap[0]] < demand.limit[0]:
         return DONE
-    if queue.kind[queue.heap[0]] == CANDIDATE:
+    if queue.kind[queue.heap[0]] != OPEN:
         return ASK
     return FULL if queue.n[1] < 2 else GOING
 

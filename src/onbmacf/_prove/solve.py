@@ -12,7 +12,7 @@ import numpy as np
 from onbmacf._base.arrays import Matrix, Rows
 from onbmacf._prove import additive, trees
 from onbmacf._prove.boxes import Cells, Nodes, Paths, find_paths, scratch_of
-from onbmacf._prove.queue import ASK, CANDIDATE, DONE, FULL, Choosable, Demand, Queue, empty_queue, larger, refuse
+from onbmacf._prove.queue import ASK, DONE, FIRM, FULL, OPEN, Choosable, Demand, Queue, empty_queue, larger, refuse
 from onbmacf._prove.values import Choices, Domain, NotKnownError
 
 SLICE = 64  # boxes that are cut between two looks at the clock
@@ -98,7 +98,7 @@ def solve(search: Search, ask: Ask, deadline: float) -> Solved:
             point, bound = _point(search, box), float(search.queue.bound[box])
             if ask(point):
                 return Solved(bound, point, True)
-            if search.demand.limit[0] < highest:
+            if search.queue.kind[box] == FIRM:
                 raise NotKnownError("the model's answers are not those of its structure")
             refuse(search.queue)
         elif now == FULL:
@@ -112,7 +112,7 @@ def _stopped(search: Search, ask: Ask) -> Solved:
     queue = search.queue
     waiting = queue.heap[: queue.n[0]]
     bound = float(queue.bound[waiting].min()) if len(waiting) else float(search.demand.limit[0])
-    likely = waiting[queue.kind[waiting] == CANDIDATE]
+    likely = waiting[queue.kind[waiting] != OPEN]
     if len(likely):
         point = _point(search, int(likely[queue.bound[likely].argmin()]))
         return Solved(bound, point if ask(point) else None, False)

@@ -199,9 +199,9 @@ def _hist_boosting(model: Any, columns: Matrix) -> Trees:
 
 def _of_hist(nodes: Any, place: int, n_classes: int) -> Tree:
     is_leaf = nodes["is_leaf"].astype(bool)
-    sides = (np.where(is_leaf, -1, nodes[side].astype(np.intp)) for side in ("left", "right"))
+    left, right = (np.where(is_leaf, -1, nodes[side].astype(np.intp)) for side in ("left", "right"))
     values = _at_class(np.where(is_leaf, nodes["value"], 0.0), place, n_classes)
-    return Tree(*sides, nodes["feature_idx"].astype(np.intp), nodes["num_threshold"].astype(np.float64), values)
+    return Tree(left, right, nodes["feature_idx"].astype(np.intp), nodes["num_threshold"].astype(np.float64), values)
 
 
 def _xgboost(model: Any, columns: Matrix) -> Trees:

@@ -12,6 +12,7 @@ from onbmacf._base.jit import kernel, part
 from onbmacf._prove.boxes import NEVER, Cells, Nodes, Paths, Scratch, bound_box
 from onbmacf._prove.queue import (
     CANDIDATE,
+    FIRM,
     GOING,
     OPEN,
     Choosable,
@@ -86,9 +87,10 @@ def _enter(
     _sums(nodes, cells, point, sums)
     _choose_cut(choosable, cells, demand, queue, room, box, point)
     if (sums >= demand.need).all() and broken_pair(choosable, demand, point) < 0:
-        if (sums >= demand.firm).all():
+        is_firm = (sums >= demand.firm).all()
+        if is_firm:
             demand.limit[0] = min(limit, np.nextafter(cost, np.inf))
-        push(queue, box, cost, CANDIDATE)
+        push(queue, box, cost, FIRM if is_firm else CANDIDATE)
     else:
         push(queue, box, bound, OPEN)
 

@@ -21,6 +21,7 @@ from onbmacf._rows.constraints import Constraints
 from onbmacf._rows.space import FeatureSpace
 from onbmacf.rules import Rule
 
+EDGE = 1e-12  # rounding error forgiven at the ends of a range
 MOST_VALUES = 1 << 18  # of one feature
 
 
@@ -121,12 +122,16 @@ class Domain:
 
     def _range(self, at: int) -> tuple[float, float]:
         """Return the range of a feature: the rule's ends where it has some, else the fitted ones rounded outwards."""
-        feature, rule, step = self.space.schema.features[at], self._rule(at), self._step(at)
+        feature, rule = self.space.schema.features[at], self._rule(at)
         if not feature.is_numeric:
             return 0.0, float(len(feature.levels or ()) - 1)
         low, high = (float(end) for end in self.ranges[at])
-        low = rule.low if isfinite(rule.low) else np.floor(low / step) * step - step / 2
-        high = rule.high if isfinite(rule.high) else np.ceil(high / step) * step + step / 2
+        decimals, edge = self.space.readable[at] or 0, EDGE * max(1.0, abs(low), abs(high))
+        if not rule.step:
+            unit = 10.0**-decimals
+            low, high, edge = np.floor(low / unit + 1e-9) * unit, np.ceil(high / unit - 1e-9) * unit, unit / 2
+        low = rule.low if isfinite(rule.low) else low - edge
+        high = rule.high if isfinite(rule.high) else high + edge
         return low, high
 
     def _of_feature(self, at: int) -> Matrix:
