@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from onbmacf._balls.cover import BallCover
     from onbmacf._base.enums import Relaxation, Status
+    from onbmacf.certificate import Certificate, CertificateKind
     from onbmacf.explainer import ONBMACF
     from onbmacf.explanation import Counterfactual, Explanation, Explanations, Semifactual
     from onbmacf.rules import Rule, Rules
@@ -20,6 +21,8 @@ __version__ = "0.1.0"
 
 _HOME = {
     "BallCover": "onbmacf._balls.cover",
+    "Certificate": "onbmacf.certificate",
+    "CertificateKind": "onbmacf._base.enums",
     "Counterfactual": "onbmacf.explanation",
     "Explanation": "onbmacf.explanation",
     "Explanations": "onbmacf.explanation",
@@ -36,6 +39,8 @@ _HOME = {
 __all__ = [
     "ONBMACF",
     "BallCover",
+    "Certificate",
+    "CertificateKind",
     "Counterfactual",
     "Explanation",
     "Explanations",

