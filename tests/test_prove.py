@@ -1,5 +1,6 @@
 """Certificates: what becomes of an answer, what is said where nothing can be proven, and how models are read."""
 
+import itertools
 import json
 
 import numpy as np
@@ -26,8 +27,10 @@ from onbmacf import ONBMACF, CertificateKind, Explanations, Schema
 from onbmacf._prove.boxes import N_BUCKETS, Cells, Nodes, Paths, find_paths, scratch_of
 from onbmacf._prove.forest import _laid_out
 from onbmacf._prove.queue import Choosable, Demand, first_queue
+from onbmacf._prove.solve import AdditiveSearch, solve
 from onbmacf._prove.structures import Tree, Trees, read
 from onbmacf._prove.trees import expand
+from onbmacf._prove.values import Choices
 from onbmacf.errors import ParameterError
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -247,7 +250,7 @@ KNOWN = {
 def test_a_model_is_read_as_it_answers(table, name, n_classes):
     scores = table["a"] * table["b"] - 3 * table["c"]
     y = np.digitize(scores, np.quantile(scores, np.arange(1, n_classes) / n_classes))
-    columns = table.to_numpy()
+    columns = np.round(table.to_numpy())  # whole numbers lie on the thresholds of some
     model = KNOWN[name].fit(columns, y)
     structure = read(model, columns[:200])
     assert structure.error < 1e-4
@@ -333,3 +336,34 @@ def test_the_bound_of_a_box_agrees_with_its_plain_twin(seed):
     assert (queue.n[0] == 0) == (exact >= limit)
     if queue.n[0]:
         assert exact - limit / N_BUCKETS <= queue.bound[queue.heap[0]] <= exact
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_a_search_over_additive_choices_agrees_with_all_of_them(seed):
+    random = np.random.default_rng(seed)
+    n_conditions, is_sum = 1 + seed % 2, seed % 3 > 0
+    kept, gains = [], []
+    for size in random.integers(1, 6, 5):
+        costs = np.r_[0.0, np.sort(random.integers(1, 30, size - 1) / 8)]
+        kept.append(Choices(np.arange(size), np.arange(size, dtype=float), costs, 0))
+        gains.append(random.integers(-9, 30, (size, n_conditions)) * 0.5 * (np.arange(size) > 0)[:, np.newaxis])
+    need = random.integers(5, 45, n_conditions).astype(float)
+    pairs = np.array([[0, 1]]) if seed % 5 == 0 else np.zeros((0, 2), np.intp)
+    amount = np.concatenate([choices.value for choices in kept])
+    demand = Demand(need - 1e-9, need + 1e-9, np.array([50.0]), int(random.integers(2, 5)), pairs, amount)
+    search = AdditiveSearch(np.ascontiguousarray(np.concatenate(gains).T), kept, demand, is_sum)
+    every = itertools.product(*(range(len(choices.cost)) for choices in kept))
+    good = [point for point in every if is_good(point, gains, need, demand)]
+    combine = sum if is_sum else max
+    costs = [combine(choices.cost[at] for choices, at in zip(kept, point, strict=True)) for point in good]
+    solved = solve(search, lambda point: is_good(point.astype(int), gains, need, demand), np.inf)
+    assert solved.is_over
+    assert (solved.point is None) == (not good)
+    assert solved.bound == pytest.approx(min(costs, default=solved.bound))
+
+
+def is_good(point, gains, need, demand):
+    """Say whether a point meets the conditions, changes few enough features and keeps the pairs."""
+    sums = sum(gain[at] for gain, at in zip(gains, point, strict=True))
+    keeps = all((point[a], point[b]) == (0, 0) or point[a] <= point[b] for a, b in demand.pairs)
+    return bool((sums >= need).all() and np.count_nonzero(point) <= demand.most and keeps)
