@@ -88,7 +88,7 @@ class Certificate:
         if self.kind == CertificateKind.WITHIN:
             return f"Within {_percent(self.gap)} of the nearest: proven {self.how}, {nearer}{why}."
         if self.kind == CertificateKind.NONE_EXISTS:
-            return f"None exists: proven {self.how}."
+            return f"None exists among the allowed changes: proven {self.how}."
         known = f"; proven so far: {nearer}" if self.bound > 0 else ""
         return f"Not proven{why}{known}."
 

@@ -107,6 +107,14 @@ class Call:
         )
 
 
+def check_provable(query: Query, options: Options) -> None:
+    """Raise an error where a proof is asked for beside something that it cannot keep."""
+    if query.is_proof and options.limits:
+        raise ParameterError(f"prove asks the model beyond {options.limits}: leave one of them out.")
+    if query.is_proof and not STRATEGIES[options.strategy].is_readable:
+        raise ParameterError(f"prove does nothing with strategy={options.strategy!r}: leave it out.")
+
+
 def _codes(target: Any, known: list[Any]) -> Rows | None:
     if target is None:
         return None

@@ -17,18 +17,14 @@ from numpy.typing import NDArray
 from onbmacf._balls.distance import paired
 from onbmacf._base.arrays import Mask, Matrix, Rows, stack, take
 from onbmacf._base.enums import CertificateKind, Relaxation, Status
-from onbmacf._batch.call import Query
 from onbmacf._batch.factuals import Asker
 from onbmacf._prove.asking import ask_nearest_first
 from onbmacf._prove.prove import Proof, Prover
 from onbmacf._prove.values import Domain, NotKnownError
-from onbmacf._search.options import Options
 from onbmacf._search.pairs import places
 from onbmacf._search.problem import Found, LabelOf, Snap
-from onbmacf._search.strategies import STRATEGIES
 from onbmacf._search.walk import look_back
 from onbmacf.certificate import Certificate
-from onbmacf.errors import ParameterError
 from onbmacf.explanation import Explanations
 
 MOST_ASKED = 1 << 14  # changes that are asked about where the model cannot be read
@@ -169,18 +165,8 @@ def _nearest_first(asker: Asker, found: Found) -> Found:
     return take(found, places(found.factual, np.arange(len(order), dtype=float)) < asker.call.options.n_counterfactuals)
 
 
-def check_provable(query: Query, options: Options) -> None:
-    """Raise an error where a proof is asked for beside something that it cannot keep."""
-    if query.is_proof and options.limits:
-        raise ParameterError(f"prove asks the model beyond {options.limits}: leave one of them out.")
-    if query.is_proof and not STRATEGIES[options.strategy].is_readable:
-        raise ParameterError(f"prove does nothing with strategy={options.strategy!r}: leave it out.")
-
-
-def with_proofs(answers: Explanations, certificates: NDArray[Any] | None) -> Explanations:
+def with_proofs(answers: Explanations, certificates: NDArray[Any]) -> Explanations:
     """Add certificates to answers; a row of which it is proven that none exists is infeasible and says so."""
-    if certificates is None:
-        return answers
     statuses, reasons = answers.statuses.copy(), answers.reasons.copy()
     for line, one in enumerate(certificates):
         if one is not None and one.kind == CertificateKind.NONE_EXISTS and statuses[line] == Status.NONE_FOUND:

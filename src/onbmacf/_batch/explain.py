@@ -12,15 +12,15 @@ import pandas as pd
 
 from onbmacf._base.arrays import Rows, take
 from onbmacf._batch.answers import answered
-from onbmacf._batch.call import Call, Query
-from onbmacf._batch.certified import certified, check_provable, with_proofs
+from onbmacf._batch.call import Call, Query, check_provable
 from onbmacf._batch.distributed import explain_on, explain_partitions, is_dask_frame
 from onbmacf._batch.factuals import Asker, Factuals
 from onbmacf._batch.fitted import Fitted
 from onbmacf._batch.infeasible import with_reasons
 from onbmacf._batch.searches import search_all
 from onbmacf._search.options import Options
-from onbmacf._search.strategies import STRATEGIES, checked
+from onbmacf._search.problem import Found
+from onbmacf._search.strategies import STRATEGIES, Effort, checked
 from onbmacf.errors import OnbmacfWarning, ParameterError
 from onbmacf.explanation import Explanations
 
@@ -66,10 +66,7 @@ def explain_frame(call: Call, frame: pd.DataFrame) -> tuple[Fitted, Explanations
     factuals = Factuals.of(frame, call, box)
     found, effort, fitted = search_all(call, factuals, box)
     call = replace(call, fitted=fitted)
-    asker, certificates = Asker(call, box, factuals), None
-    if call.query.is_proof:
-        found, certificates = certified(asker, found)
-    answers = with_proofs(answered(asker, found, effort, frame), certificates)
+    answers = _answered(Asker(call, box, factuals), found, effort, frame)
 
     def again(other: Call, lines: Rows) -> Explanations:
         some = take(factuals, lines)
@@ -79,6 +76,16 @@ def explain_frame(call: Call, frame: pd.DataFrame) -> tuple[Fitted, Explanations
     answers = with_reasons(call, factuals, answers, effort.ran_out, again)
     n_calls, n_questions, n_model_rows = box.counts.n_calls, box.counts.n_questions, box.counts.n_model_rows
     return fitted, replace(answers, n_calls=n_calls, n_questions=n_questions, n_model_rows=n_model_rows)
+
+
+def _answered(asker: Asker, found: Found, effort: Effort, frame: pd.DataFrame) -> Explanations:
+    """Return the answers, with proofs where they are asked for."""
+    if not asker.call.query.is_proof:
+        return answered(asker, found, effort, frame)
+    from onbmacf._batch.certified import certified, with_proofs  # only proofs always need compiled kernels
+
+    found, certificates = certified(asker, found)
+    return with_proofs(answered(asker, found, effort, frame), certificates)
 
 
 def _elsewhere(call: Call) -> Any:
