@@ -282,3 +282,8 @@ def test_members_introduce_themselves_once_per_map(explainer):
     assert len(models[0].asked) < 2 * n_calls
     other = explainer.with_options(committee=[Limit(9), *models[1:]], agreement=1)
     assert set(other.explain(NO.head(1)).statuses) == {"none_found"}
+
+
+def test_a_proof_is_about_the_model_alone(explainer):
+    with pytest.raises(ParameterError, match="leave agreement out"):
+        explainer.with_options(committee=members(), agreement=0.5).explain(NO, prove=True)

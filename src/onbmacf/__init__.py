@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from onbmacf._base.enums import Relaxation, Status
     from onbmacf._rows.retrain import committee
     from onbmacf._text.ranges import Range
+    from onbmacf.certificate import Certificate, CertificateKind
     from onbmacf.explainer import ONBMACF
     from onbmacf.explanation import Counterfactual, Explanation, Explanations, Semifactual
     from onbmacf.rules import Rule, Rules
@@ -22,6 +23,8 @@ __version__ = "0.1.0"
 
 _HOME = {
     "BallCover": "onbmacf._balls.cover",
+    "Certificate": "onbmacf.certificate",
+    "CertificateKind": "onbmacf._base.enums",
     "Counterfactual": "onbmacf.explanation",
     "Explanation": "onbmacf.explanation",
     "Explanations": "onbmacf.explanation",
@@ -40,6 +43,8 @@ _HOME = {
 __all__ = [
     "ONBMACF",
     "BallCover",
+    "Certificate",
+    "CertificateKind",
     "Counterfactual",
     "Explanation",
     "Explanations",

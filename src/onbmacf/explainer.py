@@ -147,6 +147,8 @@ class ONBMACF(Options):
         min_probability: float = 0.0,
         front: bool = False,
         ranges: bool = False,
+        prove: Any = False,
+        prove_seconds: float = 1.0,
         client: Any = None,
     ) -> Explanations:
         """Explain rows.
@@ -165,6 +167,13 @@ class ONBMACF(Options):
         ranges : bool, default False
             Also ask how far the changed values may move before the label is lost: `Counterfactual.ranges` and ``box``.
             This costs some hundred to some thousand more questions per counterfactual.
+        prove : bool or model, default False
+            Prove that the first counterfactual is the nearest, or that none exists: ``explanation.certificate`` says
+            what is proven. The nearest answer known comes first, whatever its plausibility. For linear models, trees,
+            forests and boosted trees, also at the end of a pipeline; instead of True, give the model itself where
+            ``fit`` was given a function around it.
+        prove_seconds : float, default 1
+            The most seconds to spend on the proof of one row; the certificate says how far it got.
         client : dask.distributed.Client, optional
             Lets its workers explain.
 
@@ -176,6 +185,7 @@ class ONBMACF(Options):
 
         """
         asked = {"target": target, "min_probability": min_probability, "front": front, "ranges": ranges}
+        asked |= {"prove": prove, "prove_seconds": prove_seconds}
         self.fitted_, answers = explain_rows(self._map(), self._options(), rows, **asked, client=client)
         return answers
 

@@ -17,6 +17,7 @@ from onbmacf._base.arrays import Mask, Matrix, Rows, stack, take
 from onbmacf._base.enums import Relaxation, Status
 from onbmacf._text import frames, records, wording
 from onbmacf._text.ranges import Range, Ranges
+from onbmacf.certificate import Certificate
 from onbmacf.errors import ParameterError
 
 __all__ = ["Batch", "Counterfactual", "Explanation", "Explanations", "Range", "Relaxation", "Semifactual", "Status"]
@@ -141,6 +142,8 @@ class Explanation:
         features and rules in words; empty where none helps.
     counterfactuals : tuple of Counterfactual
         The best first.
+    certificate : Certificate or None
+        What was proven about the answer; None unless a proof was asked for.
 
     """
 
@@ -150,6 +153,7 @@ class Explanation:
     reason: str
     would_need: tuple[str, ...]
     counterfactuals: tuple[Counterfactual, ...]
+    certificate: Certificate | None = None
 
     @property
     def semifactuals(self) -> tuple[Semifactual | None, ...]:
@@ -159,8 +163,11 @@ class Explanation:
     def sentences(self) -> list[str]:
         """Return each counterfactual as a sentence; for a row without one, the reason."""
         if not self.counterfactuals:
-            return [f"{wording.shown(self.factual.name)}: {self.reason}"]
-        return [wording.sentence(self.label, found) for found in self.counterfactuals]
+            said = [f"{wording.shown(self.factual.name)}: {self.reason}"]
+        else:
+            said = [wording.sentence(self.label, found) for found in self.counterfactuals]
+        proven = "" if self.certificate is None or self.status == Status.INFEASIBLE else self.certificate.sentence()
+        return [f"{said[0]} {proven}", *said[1:]] if proven else said
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything about this row as plain Python values, ready for JSON.
@@ -236,6 +243,9 @@ class Explanations(Sequence[Explanation]):
         How many members the committee has; 0 without one.
     n_member_questions : int
         How many points its members were asked about, each member's counted; in none of the figures above.
+    certificates : array of Certificate, or None
+        Per row: what was proven about its answer, None for a row that was not searched; None unless a proof was asked
+        for.
 
     """
 
@@ -251,6 +261,7 @@ class Explanations(Sequence[Explanation]):
     n_model_rows: int = 0
     n_members: int = 0
     n_member_questions: int = 0
+    certificates: NDArray[Any] | None = None
 
     @classmethod
     def concat(cls, parts: "Sequence[Explanations]") -> "Explanations":
@@ -286,6 +297,7 @@ class Explanations(Sequence[Explanation]):
             n_model_rows=sum(part.n_model_rows for part in parts),
             n_members=parts[0].n_members,
             n_member_questions=sum(part.n_member_questions for part in parts),
+            certificates=_joined([part.certificates for part in parts]),
         )
 
     def __len__(self) -> int:
@@ -302,7 +314,8 @@ class Explanations(Sequence[Explanation]):
         factual = frames.row_of(self.rows, place)
         found = tuple(self._counterfactual(line, factual) for line in self._lines(place))
         status, reason, needs = Status(self.statuses[place]), self.reasons[place], tuple(self.would_need[place])
-        return Explanation(factual, self.labels[place], status, reason, needs, found)
+        certificate = None if self.certificates is None else self.certificates[place]
+        return Explanation(factual, self.labels[place], status, reason, needs, found, certificate)
 
     def __iter__(self) -> Iterator[Explanation]:
         return (self[place] for place in range(len(self)))
@@ -379,7 +392,8 @@ class Explanations(Sequence[Explanation]):
         batch = batch._replace(factual=np.repeat(np.arange(len(places)), [len(own) for own in lines]))
         of_rows = (self.labels[places], self.statuses[places], self.reasons[places], self.would_need[places])
         counts = (self.n_calls, self.n_questions, self.n_model_rows, self.n_members, self.n_member_questions)
-        return Explanations(self.rows.iloc[places], *of_rows, batch, self.warnings, *counts)
+        certificates = None if self.certificates is None else self.certificates[places]
+        return Explanations(self.rows.iloc[places], *of_rows, batch, self.warnings, *counts, certificates)
 
     def _counterfactual(self, line: int, factual: "pd.Series[Any]") -> Counterfactual:
         batch = self.batch
@@ -413,3 +427,8 @@ class Explanations(Sequence[Explanation]):
 
     def _names(self, changed: Mask) -> tuple[Hashable, ...]:
         return tuple(name for name, is_changed in zip(self.rows.columns, changed, strict=True) if is_changed)
+
+
+def _joined(certificates: list[NDArray[Any] | None]) -> NDArray[Any] | None:
+    known = [part for part in certificates if part is not None]
+    return np.concatenate(known) if len(known) == len(certificates) else None

@@ -29,3 +29,17 @@ class Status(StrEnum):
     INFEASIBLE = "infeasible"  #: none exists: every combination of allowed values was asked about
     MODEL_ERROR = "model_error"  #: the model raised, or answered differently when it was asked again
     INVALID_ROW = "invalid_row"  #: the row cannot be encoded
+
+
+class CertificateKind(StrEnum):
+    """What was proven about an answer. Each value is also plain text.
+
+    >>> [str(kind) for kind in CertificateKind]
+    ['nearest', 'within', 'none_exists', 'none_found', 'unproven']
+    """
+
+    NEAREST = "nearest"  #: no allowed change with a wanted label is nearer than the first counterfactual
+    WITHIN = "within"  #: the first counterfactual is at most `gap` farther than the nearest
+    NONE_EXISTS = "none_exists"  #: no allowed change has a wanted label
+    NONE_FOUND = "none_found"  #: none was found, and it is not proven that none exists
+    UNPROVEN = "unproven"  #: a counterfactual was found, and nothing is proven about its distance

@@ -26,12 +26,22 @@ class Query(NamedTuple):
     min_probability: float
     front: bool
     ranges: bool = False
+    prove: Any = False  # whether to prove what can be proven; or the model to read for it
+    prove_seconds: float = 1.0  # on one row
 
     @classmethod
-    def of(cls, target: Any, min_probability: float, front: bool, classes: Any, ranges: bool = False) -> "Query":
+    def of(cls, target: Any, min_probability: float, front: bool, classes: Any, **more: Any) -> "Query":
         """Check what the caller asks for, and turn labels into codes."""
         check_within("min_probability", min_probability, 0, 1)
-        return cls(_codes(target, classes.tolist()), min_probability, front, ranges)
+        query = cls(_codes(target, classes.tolist()), min_probability, front, **more)
+        if not query.prove_seconds >= 0:
+            raise ParameterError(f"prove_seconds must be at least 0, got {query.prove_seconds!r}.")
+        return query
+
+    @property
+    def is_proof(self) -> bool:
+        """Whether a proof is asked for."""
+        return self.prove is not False
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,6 +124,16 @@ class Call:
             max_changes=self.constraints.rules.max_changes,
             may_release=self.release == "immutable",
         )
+
+
+def check_provable(query: Query, options: Options) -> None:
+    """Raise an error where a proof is asked for beside something that it cannot keep."""
+    if query.is_proof and options.limits:
+        raise ParameterError(f"prove asks the model beyond {options.limits}: leave one of them out.")
+    if query.is_proof and not STRATEGIES[options.strategy].is_readable:
+        raise ParameterError(f"prove does nothing with strategy={options.strategy!r}: leave it out.")
+    if query.is_proof and options.committee is not None and options.agreement > 0:
+        raise ParameterError("prove is about the model alone: leave agreement out.")
 
 
 def _codes(target: Any, known: list[Any]) -> Rows | None:

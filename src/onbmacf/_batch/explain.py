@@ -12,7 +12,7 @@ import pandas as pd
 
 from onbmacf._base.arrays import Rows, take
 from onbmacf._batch.answers import answered
-from onbmacf._batch.call import Call, Query
+from onbmacf._batch.call import Call, Query, check_provable
 from onbmacf._batch.distributed import explain_on, explain_partitions, is_dask_frame
 from onbmacf._batch.factuals import Asker, Factuals
 from onbmacf._batch.fitted import Fitted
@@ -20,7 +20,8 @@ from onbmacf._batch.infeasible import with_reasons
 from onbmacf._batch.ranges import with_ranges
 from onbmacf._batch.searches import search_all
 from onbmacf._search.options import Options
-from onbmacf._search.strategies import STRATEGIES, checked
+from onbmacf._search.problem import Found
+from onbmacf._search.strategies import STRATEGIES, Effort, checked
 from onbmacf.errors import OnbmacfWarning, ParameterError
 from onbmacf.explanation import Explanations
 
@@ -36,13 +37,17 @@ def explain_rows(
     min_probability: float = 0.0,
     front: bool = False,
     ranges: bool = False,
+    prove: Any = False,
+    prove_seconds: float = 1.0,
     client: Any = None,
 ) -> tuple[Fitted, Explanations]:
     """Explain rows in any form; the map comes back as it is, or grown where `recover="persist"` lets rows into it."""
     fitted.check(checked(options))
     if front and "plausibility" in STRATEGIES[options.strategy].ignores:
         raise ParameterError(f"front=True does nothing with strategy={options.strategy!r}: leave it out.")
-    query = Query.of(target, min_probability, front, fitted.black_box.classes, ranges)
+    more = {"ranges": ranges, "prove": prove, "prove_seconds": prove_seconds}
+    query = Query.of(target, min_probability, front, fitted.black_box.classes, **more)
+    check_provable(query, options)
     call, form = Call.of(fitted, options, query), fitted.space.form
     if is_dask_frame(rows):
         sample = form.frame(fitted.probes[:N_SAMPLE])
@@ -63,7 +68,7 @@ def explain_frame(call: Call, frame: pd.DataFrame) -> tuple[Fitted, Explanations
     factuals = Factuals.of(frame, call, box)
     found, effort, fitted = search_all(call, factuals, box)
     call = replace(call, fitted=fitted)
-    answers = answered(Asker(call, box, factuals), found, effort, frame)
+    answers = _answered(Asker(call, box, factuals), found, effort, frame)
 
     def again(other: Call, lines: Rows) -> Explanations:
         some = take(factuals, lines)
@@ -75,6 +80,16 @@ def explain_frame(call: Call, frame: pd.DataFrame) -> tuple[Fitted, Explanations
         answers = with_ranges(call, factuals, answers, effort.left, box)
     names = ("n_calls", "n_questions", "n_model_rows", "n_member_questions")
     return fitted, replace(answers, **{name: getattr(box.counts, name) for name in names})
+
+
+def _answered(asker: Asker, found: Found, effort: Effort, frame: pd.DataFrame) -> Explanations:
+    """Return the answers, with proofs where they are asked for."""
+    if not asker.call.query.is_proof:
+        return answered(asker, found, effort, frame)
+    from onbmacf._batch.certified import certified, with_proofs  # only proofs always need compiled kernels
+
+    found, certificates = certified(asker, found)
+    return with_proofs(answered(asker, found, effort, frame), certificates)
 
 
 def _elsewhere(call: Call) -> Any:

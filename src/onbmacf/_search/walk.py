@@ -5,12 +5,13 @@
 All points of all walks are rounded and asked in one question (decision 0007). Symbols: docs/glossary.md.
 """
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from onbmacf._base.arrays import Mask, Matrix, Rows
-from onbmacf._search.problem import UNASKED, LabelOf, Problem, Snap
+from onbmacf._search.problem import UNASKED, LabelOf, Snap
 
 EDGE = 1e-12  # rounding error forgiven to a point between two others
 WAY_BACK = 16  # parts into which the way from a counterfactual back to its factual is cut
@@ -85,7 +86,22 @@ def walk(
     return Walked(points[walks, hit], semifactual, has)
 
 
-def look_back(problem: Problem, factual: Rows, point: Matrix, label: Rows) -> LookedBack:
+class WayBack(Protocol):
+    """What looking back takes: the factuals, and how places on the way are made and asked about."""
+
+    @property
+    def z(self) -> Matrix: ...
+    @property
+    def codes(self) -> Rows: ...
+    @property
+    def snap(self) -> Snap: ...
+    @property
+    def ask_again(self) -> LabelOf: ...
+    @property
+    def is_allowed(self) -> Callable[[Matrix, Rows], Mask]: ...
+
+
+def look_back(problem: WayBack, factual: Rows, point: Matrix, label: Rows) -> LookedBack:
     """Ask the model again about each point, and about the way from there back to the factual.
 
     The semifactual is the place nearest to the point that has the factual's label and keeps the rules. The margin is

@@ -28,6 +28,8 @@ def counterfactual_frame(answers: Any) -> pd.DataFrame:
         found["probability"] = batch.probability
     if batch.stability is not None:
         found["stability"] = batch.stability
+    if answers.certificates is not None:
+        found["certificate"] = _first_only(batch.factual, answers.certificates)
     found["released"] = _listed(batch.released, answers.rows.columns)
     if batch.ranges is not None:
         found |= {"ranges": _in_words(batch.ranges), "box": _in_words(batch.box)}
@@ -43,6 +45,9 @@ def status_frame(answers: Any) -> pd.DataFrame:
     n_rows = len(answers.rows)
     counts = np.bincount(answers.batch.factual, minlength=n_rows) if n_rows else np.empty(0, dtype=int)
     columns = {"label": answers.labels, "status": answers.statuses, "reason": answers.reasons, "n_found": counts}
+    if answers.certificates is not None:
+        columns["certificate"] = objects(["" if one is None else str(one.kind) for one in answers.certificates])
+        columns["bound"] = np.array([np.nan if one is None else one.bound for one in answers.certificates])
     return pd.DataFrame(columns, index=answers.rows.index)
 
 
@@ -121,6 +126,12 @@ def _in_words(ranges: NDArray[Any]) -> NDArray[Any]:
 def _range_of(ranges: Any, name: Hashable) -> str:
     """Return one feature's range in words; empty where there is none."""
     return "" if ranges is None else str(ranges[name])
+
+
+def _first_only(factual: Rows, certificates: NDArray[Any]) -> NDArray[Any]:
+    """Return the kind of each row's certificate at its first counterfactual, and nothing at the others."""
+    is_first = ranks(factual) == 1
+    return objects([str(certificates[row].kind) if first else "" for row, first in zip(factual, is_first, strict=True)])
 
 
 def _free(name: str, taken: Any) -> str:

@@ -5,6 +5,7 @@ Explanation  ->  record  ->  dict of text, numbers, bools and None        dicts 
 
 import json
 from collections.abc import Sequence
+from math import isfinite
 from typing import Any
 
 import pandas as pd
@@ -25,6 +26,7 @@ def record(answer: Any) -> dict[str, Any]:
         "would_need": list(answer.would_need),
         "factual": _values(answer.factual),
         "counterfactuals": [_counterfactual(found) for found in answer.counterfactuals],
+        **({} if answer.certificate is None else {"certificate": _certificate(answer.certificate)}),
     }
 
 
@@ -78,6 +80,13 @@ def _range(own: Any) -> dict[str, Any]:
     ends = {"low": plain(own.low), "high": plain(own.high), "levels": levels}
     reaches = {"reaches_low": own.reaches_low, "reaches_high": own.reaches_high}
     return {"feature": plain(own.feature), "text": str(own), **ends, **reaches, "n_asked": own.n_asked}
+
+
+def _certificate(certificate: Any) -> dict[str, Any]:
+    """Return a certificate without its seconds, so that equal answers give equal documents; None for infinite."""
+    numbers = {name: getattr(certificate, name) for name in ("bound", "gap")}
+    finite = {name: value if isfinite(value) else None for name, value in numbers.items()}
+    return {"kind": str(certificate.kind), **finite, "sentence": certificate.sentence()}
 
 
 def _semifactual(kept: Any) -> dict[str, Any]:

@@ -109,7 +109,10 @@ def lines(explanation: Any) -> list[list[str]]:
     name, label = shown(explanation.factual.name), quoted(explanation.label)
     if not explanation.counterfactuals:
         return [[name, label, "", f"{explanation.status}: {explanation.reason}", "", ""]]
-    return [[name, label, *_cells(found)] for found in explanation.counterfactuals]
+    cells = [[name, label, *_cells(found)] for found in explanation.counterfactuals]
+    if explanation.certificate is not None:
+        cells[0][COLUMNS.index("distance")] += explanation.certificate.mark()
+    return cells
 
 
 def _cells(found: Any) -> list[str]:

@@ -1,0 +1,174 @@
+"""Proofs for the rows of a call: the nearest answer comes first, and each row says what is proven about it.
+
+    Found  ->  certified  ->  the same with what the proofs found, and a Certificate per row
+
+A proof is about a model that can be read (`_prove`). Where it cannot, and a row may become few others, all of them are
+asked, nearest first.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onbmacf._balls.distance import paired
+from onbmacf._base.arrays import Mask, Matrix, Rows, stack, take
+from onbmacf._base.enums import CertificateKind, Relaxation, Status
+from onbmacf._batch.factuals import Asker
+from onbmacf._prove.asking import ask_nearest_first
+from onbmacf._prove.prove import Proof, Prover
+from onbmacf._prove.values import Domain, NotKnownError
+from onbmacf._search.pairs import places
+from onbmacf._search.problem import Found, LabelOf, Snap
+from onbmacf._search.walk import look_back
+from onbmacf.certificate import Certificate
+from onbmacf.explanation import Explanations
+
+MOST_ASKED = 1 << 14  # changes that are asked about where the model cannot be read
+KEPT = [place for place, what in enumerate(Relaxation) if what in (Relaxation.NONE, Relaxation.PROJECTION)]
+
+
+class Certified(NamedTuple):
+    """What was found, with the nearest first, and what is proven about it, per row."""
+
+    found: Found
+    certificates: NDArray[Any]  # None for a row that was not searched
+
+
+@dataclass(frozen=True, eq=False)
+class _Way:
+    """What looking back takes."""
+
+    asker: Asker
+
+    @property
+    def z(self) -> Matrix:
+        return self.asker.factuals.z
+
+    @property
+    def codes(self) -> Rows:
+        return self.asker.factuals.codes
+
+    @property
+    def snap(self) -> Snap:
+        return self.asker.snap
+
+    @property
+    def ask_again(self) -> LabelOf:
+        return self.asker.plain_label_of
+
+    @property
+    def is_allowed(self) -> Callable[[Matrix, Rows], Mask]:
+        return self.asker.is_allowed
+
+
+@dataclass(frozen=True, eq=False)
+class _Proofs:
+    """The proofs of one call; what they share is made once."""
+
+    asker: Asker
+    lines: Rows  # the rows to prove
+
+    @cached_property
+    def prover(self) -> Prover | str:
+        """The model as read, or why it cannot be."""
+        call, own = self.asker.call, self.asker.factuals
+        asked = call.query.prove
+        model = self.asker.box.model if asked is True else asked
+        fitted, metric = call.fitted, call.options.metric
+        try:
+            domain = Domain(fitted.space, call.constraints, fitted.ranges, call.is_held, metric, own.N[self.lines])
+            return Prover.of(model, domain, fitted.space.form, own.labels[self.lines], call.query.min_probability)
+        except NotKnownError as error:
+            return str(error)
+
+    def of_row(self, place: int, distance: float) -> tuple[Proof, str]:
+        """Return what is proven of the row at a place, and how; `distance` is that of the nearest answer known."""
+        line, prover, seconds = int(self.lines[place]), self.prover, self.asker.call.query.prove_seconds
+        reason = prover if isinstance(prover, str) else ""
+        if isinstance(prover, Prover):
+            own = self.asker.factuals
+            wanted = self.asker.box.named(np.flatnonzero(own.wanted[line])).tolist()
+            try:
+                proof = prover.row(place, wanted, distance, lambda row: self._holds(line, row), seconds)
+                return proof, f"for this {prover.structure.words}"
+            except NotKnownError as error:
+                reason = str(error)
+        return self._by_asking(line, distance, reason)
+
+    def _by_asking(self, line: int, distance: float, reason: str) -> tuple[Proof, str]:
+        """Ask about all that the row may become, where that is little."""
+        call, own = self.asker.call, self.asker.factuals
+        rows = call.reach.rows(own.N[line], MOST_ASKED) if isinstance(call.options.metric, str) else None
+        if rows is None:
+            return Proof(0.0, None, False, 0.0, reason), ""
+        Z, z = call.fitted.space.encode_numbers(rows), np.repeat(own.z[[line]], len(rows), axis=0)
+        apart = paired(Z, z, call.options.metric)
+        is_answer = lambda some: self._accepted(line, some) >= 0  # noqa: E731 - one line, passed on
+        proof = ask_nearest_first(rows, apart, distance, is_answer, call.query.prove_seconds)
+        return proof, f"by asking about all {len(rows):,} allowed changes"
+
+    def _holds(self, line: int, row: Matrix) -> bool:
+        return bool(self._accepted(line, row[np.newaxis])[0] >= 0)
+
+    def _accepted(self, line: int, rows: Matrix) -> Rows:
+        """Return the label of each row that is an answer; -1 for those that are not."""
+        own = self.asker.factuals
+        codes = self.asker.label_of(self.asker.call.fitted.space.encode_numbers(rows), np.full(len(rows), line))
+        is_known = (codes >= 0) & (codes < own.wanted.shape[1])
+        return np.where(is_known & own.wanted[line, np.where(is_known, codes, 0)], codes, -1)
+
+    def found(self, line: int, row: Matrix) -> Found:
+        """Return a row found by a proof as a search would have."""
+        point = self.asker.call.fitted.space.encode_numbers(row[np.newaxis])
+        label, factual = self._accepted(line, row[np.newaxis]), np.array([line])
+        back = look_back(_Way(self.asker), factual, point, label)
+        return Found(factual, np.array([-1]), label, np.array([0]), point, *back)
+
+
+def certified(asker: Asker, found: Found) -> Certified:
+    """Prove what can be proven of every open row, and put what the proofs found first."""
+    lines, certificates = asker.factuals.open_lines(), np.full(len(asker.factuals.z), None, dtype=object)
+    if not len(lines):
+        return Certified(found, certificates)
+    proofs, new = _Proofs(asker, lines), [found]
+    apart = _distances(asker, found)
+    for place, line in enumerate(lines):
+        distance = float(apart[found.factual == line].min(initial=np.inf))
+        proof, how = proofs.of_row(place, distance)
+        if proof.point is not None:
+            new.append(proofs.found(int(line), proof.point))
+            distance = float(_distances(asker, new[-1])[0])
+        certificates[line] = Certificate.of(distance, proof.bound, proof.is_over, how, proof.seconds, proof.reason)
+    return Certified(_nearest_first(asker, stack(new)), certificates)
+
+
+def _distances(asker: Asker, found: Found) -> Matrix:
+    """Return the distance of each line; infinite where something was released or the model said otherwise later."""
+    apart = paired(asker.factuals.z[found.factual], found.counterfactual, asker.call.options.metric)
+    return np.where(np.isin(found.relaxation, KEPT) & (found.again == found.label), apart, np.inf)
+
+
+def _nearest_first(asker: Asker, found: Found) -> Found:
+    """Put each row's nearest line first and keep the order of the others, and as many as were asked for."""
+    apart, order = _distances(asker, found), np.arange(len(found.factual))
+    rank = order.astype(np.float64)
+    for line in np.unique(found.factual):
+        own = np.flatnonzero(found.factual == line)
+        rank[own[apart[own].argmin()]] = -1.0
+    found = take(found, np.lexsort((rank, found.factual)))
+    if asker.call.query.front:
+        return found
+    return take(found, places(found.factual, np.arange(len(order), dtype=float)) < asker.call.options.n_counterfactuals)
+
+
+def with_proofs(answers: Explanations, certificates: NDArray[Any]) -> Explanations:
+    """Add certificates to answers; a row of which it is proven that none exists is infeasible and says so."""
+    statuses, reasons = answers.statuses.copy(), answers.reasons.copy()
+    for line, one in enumerate(certificates):
+        if one is not None and one.kind == CertificateKind.NONE_EXISTS and statuses[line] == Status.NONE_FOUND:
+            statuses[line], reasons[line] = Status.INFEASIBLE, f"none exists: proven {one.how}."
+    return replace(answers, statuses=statuses, reasons=reasons, certificates=certificates)

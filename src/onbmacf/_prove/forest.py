@@ -1,0 +1,169 @@
+"""Additive trees over the values of a row: splits cut the values into cells, and boxes of cells are searched.
+
+Trees, ColumnTable  ->  Forest.of  ->  for each row: Forest.cells  ->  Forest.solver  ->  trees.Search
+"""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onbmacf._base.arrays import Matrix, Rows
+from onbmacf._base.jit import kernel
+from onbmacf._prove.boxes import Cells, Nodes
+from onbmacf._prove.structures import Trees
+from onbmacf._prove.table import ColumnTable
+from onbmacf._prove.values import Choices, Domain
+
+
+class Splits(NamedTuple):
+    """The different splits of all trees, sorted by column, then threshold."""
+
+    column: Rows
+    threshold: Matrix
+    feature: Rows  # the feature that the column changes with; -1 for none
+
+
+@dataclass(frozen=True, eq=False)
+class Forest:
+    """Trees laid out for boxes, and the columns of all values."""
+
+    splits: Splits
+    nodes: Nodes  # with one value per class
+    structure: Trees
+    domain: Domain
+    table: ColumnTable
+    by_feature: list[Rows]  # the splits of each feature
+
+    @classmethod
+    def of(cls, structure: Trees, domain: Domain, table: ColumnTable) -> "Forest":
+        """Lay the trees out."""
+        column = np.concatenate([tree.column[tree.left >= 0] for tree in structure.trees])
+        threshold = np.concatenate([tree.threshold[tree.left >= 0] for tree in structure.trees])
+        order = np.lexsort((threshold, column))
+        is_new = np.ones(len(order), dtype=bool)
+        is_new[1:] = (np.diff(column[order]) != 0) | (np.diff(threshold[order]) != 0)
+        number = np.empty(len(order), dtype=np.intp)
+        number[order] = np.cumsum(is_new) - 1
+        column, threshold = column[order][is_new], threshold[order][is_new]
+        splits = Splits(column.astype(np.intp), threshold, table.owner()[column])
+        nodes = _laid_out(structure, number, np.maximum(splits.feature, 0))
+        by_feature = [np.flatnonzero(splits.feature == at) for at in range(len(domain.is_held))]
+        return cls(splits, nodes, structure, domain, table, by_feature)
+
+    def cells(self, row: int) -> tuple[Cells, list[Choices]]:
+        """Return a row's cells, and per feature the choice that stands for each cell: the cheapest in it."""
+        splits = self.splits
+        place, at_table = np.full(len(splits.column), -1, dtype=np.intp), np.zeros(len(splits.column), dtype=np.intp)
+        counts: list[Rows] = [np.zeros(1, dtype=np.intp)]
+        kept = []
+        for at, mine in enumerate(self.by_feature):
+            choices, lefts = self._split_choices(row, at, mine)
+            kept.append(choices)
+            if lefts is None:
+                continue
+            is_cut = (lefts[:-1] >= lefts[1:]).all(axis=0)  # those that go left come first
+            place[mine[is_cut]] = lefts[:, is_cut].sum(axis=0)
+            for split, left in zip(mine[~is_cut], lefts[:, ~is_cut].T, strict=True):
+                at_table[split] = sum(map(len, counts))
+                counts.append(np.concatenate([[0], np.cumsum(left)]))
+        unowned = splits.feature < 0
+        goes_left = self.structure.rounded(self.table.own[row])[splits.column] <= splits.threshold
+        place[unowned] = np.where(goes_left[unowned], len(kept[0].cost), 0)
+        return Cells(np.maximum(splits.feature, 0), place, at_table, np.concatenate(counts)), kept
+
+    def _split_choices(self, row: int, at: int, mine: Rows) -> tuple[Choices, NDArray[Any] | None]:
+        """Return one choice per cell of a feature, and which of them go left at each of its splits."""
+        choices = self.domain.choices(row, at)
+        if not len(mine):
+            return (choices if at in self.domain.pairs else _only_own(choices)), None
+        columns = self.structure.rounded(self.table.of_choices(row, at, choices))
+        place, threshold = (
+            np.searchsorted(self.table.columns[at], self.splits.column[mine]),
+            self.splits.threshold[mine],
+        )
+        if at in self.domain.pairs:
+            return choices, columns[:, place] <= threshold
+        kept = _cheapest_of_runs(_sides(columns, place, threshold), choices.own)
+        lefts = columns[np.ix_(kept, place)] <= threshold
+        own = int(np.flatnonzero(kept == choices.own)[0])
+        return Choices(choices.line[kept], choices.value[kept], choices.cost[kept], own), lefts
+
+
+def _sides(columns: Matrix, place: Rows, threshold: Matrix) -> NDArray[Any]:
+    """Return numbers by which choices are told apart: for one column, how many thresholds lie below."""
+    if columns.shape[1] == 1:
+        return np.searchsorted(threshold, columns)
+    return columns[:, place] <= threshold
+
+
+def _only_own(choices: Choices) -> Choices:
+    here = slice(choices.own, choices.own + 1)
+    return Choices(choices.line[here], choices.value[here], choices.cost[here], 0)
+
+
+def _cheapest_of_runs(lefts: NDArray[Any], own: int) -> Rows:
+    """Return, of each run of choices that no split tells apart, the one nearest to the row's own in order."""
+    starts = np.flatnonzero(np.r_[True, (lefts[1:] != lefts[:-1]).any(axis=1)])
+    ends = np.r_[starts[1:], len(lefts)] - 1
+    return np.clip(own, starts, ends)
+
+
+def _laid_out(structure: Trees, number: Rows, feature: Rows) -> Nodes:
+    """Return all trees as one list of nodes, each tree from its root downwards, the left branch first."""
+    sizes = np.array([len(tree.left) for tree in structure.trees])
+    first = np.r_[0, np.cumsum(sizes)]
+    left = np.concatenate([np.where(t.left >= 0, t.left + s, -1) for t, s in zip(structure.trees, first, strict=False)])
+    right = np.concatenate(
+        [np.where(t.left >= 0, t.right + s, -1) for t, s in zip(structure.trees, first, strict=False)]
+    )
+    split = np.full(len(left), -1, dtype=np.intp)
+    split[left >= 0] = number
+    order, upper, is_right = np.zeros((3, len(left)), dtype=np.intp)
+    roots = np.zeros(len(first), dtype=np.intp)
+    n_nodes = _walk_down(left, right, first, order, upper, is_right, roots)
+    order, upper, is_right = order[:n_nodes], upper[:n_nodes], is_right[:n_nodes]
+    place = np.full(len(left), -1, dtype=np.intp)
+    place[order] = np.arange(n_nodes)
+    inner = left[order] >= 0
+    left = np.where(inner, place[left[order]], -1)
+    right = np.where(inner, place[right[order]], -1)
+    after, before = np.arange(1, n_nodes + 1), np.full(n_nodes, -1, dtype=np.intp)
+    _link(left, right, upper, split[order], feature, after, before)
+    values = np.concatenate([tree.values for tree in structure.trees])[order]
+    return Nodes(split[order], left, right, after, upper, is_right, before, roots, values)
+
+
+@kernel
+def _walk_down(left: Rows, right: Rows, first: Rows, order: Rows, upper: Rows, is_right: Rows, roots: Rows) -> int:
+    """Number the nodes that can be reached from each root, a node before those below it."""
+    n, stack, above = 0, np.empty(len(left) + 1, np.intp), np.empty(len(left) + 1, np.intp)
+    side = np.zeros(len(left) + 1, np.intp)
+    for tree in range(len(first) - 1):
+        roots[tree] = n
+        depth, stack[0], above[0], side[0] = 1, first[tree], -1, 0
+        while depth > 0:
+            depth -= 1
+            node = stack[depth]
+            order[n], upper[n], is_right[n] = node, above[depth], side[depth]
+            if left[node] >= 0:
+                stack[depth], above[depth], side[depth] = right[node], n, 1
+                stack[depth + 1], above[depth + 1], side[depth + 1] = left[node], n, 0
+                depth += 2
+            n += 1
+    roots[len(first) - 1] = n
+    return n
+
+
+@kernel
+def _link(left: Rows, right: Rows, upper: Rows, split: Rows, feature: Rows, after: Rows, before: Rows) -> None:
+    """Find what follows each node's branch, and the nearest node above that a split of the same feature leads to."""
+    for node in range(len(left) - 1, -1, -1):
+        if left[node] >= 0:
+            after[node] = after[right[node]]
+        if upper[node] >= 0:
+            above = upper[node]
+            while upper[above] >= 0 and feature[split[upper[above]]] != feature[split[upper[node]]]:
+                above = upper[above]
+            before[node] = above if upper[above] >= 0 else -1

@@ -1,0 +1,155 @@
+"""Proofs for the rows of one call: what is the nearest that a known kind of model allows, or that there is none.
+
+    model, Domain  ->  Prover.of  ->  for each row: Prover.row  ->  Proof
+
+The model's structure is read once and compared with the model's own answers. What cannot be read is not an error: it is
+said, and nothing is proven.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from time import perf_counter
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from onbmacf._base.arrays import Matrix
+from onbmacf._prove.columns import unwrapped
+from onbmacf._prove.forest import Forest
+from onbmacf._prove.solve import (
+    AdditiveSearch,
+    Ask,
+    Conditions,
+    Search,
+    TreeSearch,
+    demand_of,
+    solve,
+)
+from onbmacf._prove.structures import Additive, Trees, read
+from onbmacf._prove.table import ColumnTable
+from onbmacf._prove.values import Choices, Domain, NotKnownError
+from onbmacf._rows.form import TableForm
+
+SAME = 1e-9  # what is nearer by less than this share is not nearer
+TIME_RAN_OUT = "time ran out"
+
+
+class Proof(NamedTuple):
+    """What is known of one row."""
+
+    bound: float  # no answer is nearer; infinite where there is none
+    point: Matrix | None  # the nearest answer, as numbers, where it is nearer than the one known
+    is_over: bool  # whether nothing is left to look for
+    seconds: float
+    reason: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Prover:
+    """A model that has been read, and the values that some rows may change to."""
+
+    structure: Trees | Additive
+    domain: Domain
+    table: ColumnTable
+    least: float  # probability that an answer must have
+
+    @classmethod
+    def of(cls, model: Any, domain: Domain, form: TableForm, labels: Any, least: float) -> "Prover":
+        """Read a model; NotKnownError says why it cannot be. `labels` are what the model in use says of the rows."""
+        estimator, to_columns = unwrapped(model)
+        table = ColumnTable.of(domain, form, to_columns)
+        structure = read(estimator, table.own)
+        prover = cls(structure, domain, table, least)
+        prover._check_labels(labels)
+        prover._search(0, 0, np.inf).run(0)  # compiled here, on nobody's time
+        return prover
+
+    def row(self, row: int, wanted: list[Any], distance: float, ask: Ask, seconds: float) -> Proof:
+        """Look for an answer with one of the wanted labels that is nearer than the one known."""
+        begun, known = perf_counter(), list(np.asarray(self.structure.classes).tolist())
+        bound, limit, point, is_over = np.inf, distance**self.domain.power, None, True
+        for n_done, label in enumerate(label for label in wanted if label in known):
+            share = (seconds - (perf_counter() - begun)) / (len(wanted) - n_done)
+            search = self._search(row, known.index(label), limit * (1.0 - SAME))
+            solved = solve(search, ask, perf_counter() + share)
+            is_over &= solved.is_over
+            if solved.point is not None:
+                point, limit = solved.point, self._cost(row, solved.point)
+            if not solved.is_over:
+                bound = min(bound, solved.bound)
+        bound = min(bound, limit) ** (1.0 / self.domain.power)
+        return Proof(bound, point, is_over, perf_counter() - begun, "" if is_over else TIME_RAN_OUT)
+
+    def _search(self, row: int, target: int, limit: float) -> Search:
+        conditions, weights = self._conditions(target)
+        if isinstance(self.structure, Trees):
+            forest = self._forest
+            cells, kept = forest.cells(row)
+            nodes = forest.nodes._replace(values=self._by_target(target, weights))
+            return TreeSearch(nodes, cells, kept, demand_of(conditions, limit, self.domain, kept), self.domain.is_sum)
+        kept, gains = self._terms(row, weights, limit)
+        fixed = weights.T @ self._fixed_scores(row)
+        conditions = conditions._replace(need=conditions.need - fixed)
+        return AdditiveSearch(gains, kept, demand_of(conditions, limit, self.domain, kept), self.domain.is_sum)
+
+    def _conditions(self, target: int) -> tuple[Conditions, Matrix]:
+        """Return what the scores must reach for a label, and how scores become the sums of each condition."""
+        structure, least = self.structure, self.least
+        weights = np.delete(-np.eye(len(structure.offset)), target, axis=1)
+        weights[target] = 1.0
+        need = np.zeros(weights.shape[1])
+        if least > 0 and structure.link == "share":
+            weights, need = np.column_stack([weights, np.eye(len(weights))[target]]), np.append(need, least)
+        elif least > 0.5 and structure.link == "softmax":
+            need += np.log(least) - np.log1p(-least) if least < 1 else np.inf
+        is_exact = least == 0 or structure.link == "share" or (structure.link == "softmax" and len(weights) == 2)
+        error = 4.0 * structure.error * (1.0 + (least > 0) * 1e3)
+        return Conditions(need - structure.offset @ weights, error, is_exact), weights
+
+    @cached_property
+    def _forest(self) -> Forest:
+        assert isinstance(self.structure, Trees)
+        return Forest.of(self.structure, self.domain, self.table)
+
+    @cached_property
+    def _of_targets(self) -> dict[int, Matrix]:
+        return {}
+
+    def _by_target(self, target: int, weights: Matrix) -> Matrix:
+        """Return the trees' values as sums of a label's conditions; the same for all rows."""
+        if target not in self._of_targets:
+            self._of_targets[target] = self._forest.nodes.values @ weights
+        return self._of_targets[target]
+
+    def _terms(self, row: int, weights: Matrix, limit: float) -> tuple[list[Choices], Matrix]:
+        """Return the choices of each feature below the limit, sorted by cost, and what each adds to the conditions."""
+        assert isinstance(self.structure, Additive)
+        kept, gains = [], []
+        for at, mine in enumerate(self.table.columns):
+            choices = self.domain.choices(row, at)
+            gain = self.table.of_choices(row, at, choices) @ self.structure.weights[mine] @ weights
+            near = np.flatnonzero((choices.cost < limit) | (choices.cost == 0))
+            order = near[np.lexsort((near != choices.own, choices.cost[near]))]
+            kept.append(Choices(choices.line[order], choices.value[order], choices.cost[order], 0))
+            gains.append(gain[order])
+        return kept, np.ascontiguousarray(np.concatenate(gains).T)
+
+    def _fixed_scores(self, row: int) -> Matrix:
+        """Return what the columns that change with no feature add to the scores."""
+        assert isinstance(self.structure, Additive)
+        fixed = self.table.owner() < 0
+        return self.table.own[row, fixed] @ self.structure.weights[fixed]
+
+    def _cost(self, row: int, point: Matrix) -> float:
+        costs = [self.domain.cost(at, value, self.domain.N[row, at]) for at, value in enumerate(point)]
+        return float(np.sum(costs) if self.domain.is_sum else np.max(costs))
+
+    def _check_labels(self, labels: Any) -> None:
+        """Raise NotKnownError where the structure, beyond doubt, gives a row another label than the model in use."""
+        scores, lines = self.structure.scores(self.table.own), np.arange(len(self.table.own))
+        best = scores.argmax(axis=1)
+        lead = scores[lines, best] - np.sort(scores, axis=1)[:, -2]
+        names = np.asarray(self.structure.classes).tolist()
+        for line in np.flatnonzero(lead > 8 * self.structure.error):
+            if labels[line] is not None and names[best[line]] != labels[line]:
+                raise NotKnownError("the model's labels are not those of its structure")

@@ -1,0 +1,282 @@
+"""Known kinds of models as arithmetic: sums of trees, or sums of one term per column.
+
+    estimator  ->  read  ->  Trees or Additive, the same scores as the estimator's own
+
+A score per class; the label is the class with the highest. A kind of model is a function in READERS.
+"""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from onbmacf._base.arrays import Matrix, Rows
+from onbmacf._prove.columns import is_of
+from onbmacf._prove.values import NotKnownError
+
+DOUBLE, SINGLE = 2.0**-52, 2.0**-23  # rounding error of one operation
+
+
+class Tree(NamedTuple):
+    """One tree, an entry per node, the root first. A row goes left where its column is at most the threshold."""
+
+    left: Rows  # -1 for a leaf
+    right: Rows
+    column: Rows
+    threshold: Matrix
+    values: Matrix  # nodes x classes: what a leaf adds to the scores
+
+
+@dataclass(frozen=True, eq=False)
+class Trees:
+    """A sum of trees."""
+
+    words: str
+    classes: Any
+    trees: list[Tree]
+    offset: Matrix  # per class
+    is_single: bool  # whether columns are rounded to single precision before they are compared
+    link: str  # how scores become probabilities: "share", "softmax" or nothing known
+    own_scores: Callable[[Matrix], Matrix]  # the model's own, from columns
+    unit: float = DOUBLE  # rounding error of the model's sums
+
+    @property
+    def error(self) -> float:
+        """The largest difference that rounding makes to a score."""
+        highest = sum(float(np.abs(tree.values).max(initial=0.0)) for tree in self.trees)
+        return self.unit * (len(self.trees) + 8) * (highest + float(np.abs(self.offset).max()) + 1.0)
+
+    def rounded(self, columns: Matrix) -> Matrix:
+        """Return columns as the trees compare them."""
+        with np.errstate(over="ignore"):
+            return columns.astype(np.float32).astype(np.float64) if self.is_single else columns
+
+    def scores(self, columns: Matrix) -> Matrix:
+        """Return the scores of rows of columns."""
+        columns = self.rounded(columns)
+        total = np.tile(self.offset, (len(columns), 1))
+        for tree in self.trees:
+            total += tree.values[_leaves(tree, columns)]
+        return total
+
+
+@dataclass(frozen=True, eq=False)
+class Additive:
+    """A sum of one term per column."""
+
+    words: str
+    classes: Any
+    weights: Matrix  # columns x classes
+    offset: Matrix
+    link: str
+    own_scores: Callable[[Matrix], Matrix]
+    size: float  # the largest column seen
+    unit: float = DOUBLE
+
+    @property
+    def error(self) -> float:
+        """The largest difference that rounding makes to a score."""
+        highest = float(np.abs(self.weights).sum(axis=0).max()) * self.size + float(np.abs(self.offset).max())
+        return self.unit * (len(self.weights) + 8) * (highest + 1e-300)
+
+    def scores(self, columns: Matrix) -> Matrix:
+        """Return the scores of rows of columns."""
+        return columns @ self.weights + self.offset
+
+
+def read(model: Any, columns: Matrix) -> Trees | Additive:
+    """Return a model's structure; it must give these rows of columns the model's own scores."""
+    for is_one, reader in READERS:
+        if is_one(model):
+            found = reader(model, columns)
+            own = found.own_scores(columns)
+            if not np.isfinite(own).all() or np.abs(found.scores(columns) - own).max() > 16 * found.error:
+                raise NotKnownError("the model's answers are not those of its structure")
+            return found
+    raise NotKnownError("this kind of model is not known")
+
+
+def _leaves(tree: Tree, columns: Matrix) -> Rows:
+    node = np.zeros(len(columns), dtype=np.intp)
+    for _ in range(len(tree.left)):
+        inner = np.flatnonzero(tree.left[node] >= 0)
+        if not len(inner):
+            break
+        at = node[inner]
+        goes_left = columns[inner, tree.column[at]] <= tree.threshold[at]
+        node[inner] = np.where(goes_left, tree.left[at], tree.right[at])
+    return node
+
+
+def _two(margins: Any) -> Matrix:
+    """Return scores per class; a single margin is that of the second class against the first."""
+    margins = np.asarray(margins, dtype=np.float64)
+    margins = margins.reshape(len(margins), -1)
+    return np.column_stack([np.zeros(len(margins)), margins]) if margins.shape[1] == 1 else margins
+
+
+def _linear(model: Any, columns: Matrix) -> Additive:
+    weights = _two(np.asarray(model.coef_, dtype=np.float64).T)
+    offset = _two(np.atleast_2d(np.asarray(model.intercept_, dtype=np.float64)))[0]
+    offset = np.broadcast_to(offset, weights.shape[1]) if len(offset) != weights.shape[1] else offset
+    is_logit = len(offset) == 2 and is_of(model, "sklearn", "LogisticRegression", "LinearDiscriminantAnalysis")
+    own, size = (lambda C: _two(model.decision_function(C))), float(np.abs(columns).max())
+    return Additive("linear model", model.classes_, weights, offset, "softmax" if is_logit else "", own, size)
+
+
+def _of_sklearn(tree: Any, values: Matrix) -> Tree:
+    return Tree(tree.children_left, tree.children_right, tree.feature, tree.threshold, values)
+
+
+def _shares(tree: Any, n_classes: int) -> Matrix:
+    values = tree.value[:, 0, :n_classes]
+    return values / values.sum(axis=1, keepdims=True)
+
+
+def _single_tree(model: Any, columns: Matrix) -> Trees:
+    return _forest_of(model, [model], "tree")
+
+
+def _forest(model: Any, columns: Matrix) -> Trees:
+    return _forest_of(model, model.estimators_, "forest")
+
+
+def _forest_of(model: Any, estimators: list[Any], words: str) -> Trees:
+    if model.n_outputs_ != 1:
+        raise NotKnownError("the model has several outputs")
+    n = len(model.classes_)
+    trees = [_of_sklearn(one.tree_, _shares(one.tree_, n) / len(estimators)) for one in estimators]
+    return Trees(words, model.classes_, trees, np.zeros(n), True, "share", model.predict_proba)
+
+
+def _boosted(
+    words: str, model: Any, trees: list[Tree], own: Callable[[Matrix], Matrix], columns: Matrix, **more: Any
+) -> Trees:
+    """Return boosted trees; the offset is what their sums lack of the model's own scores."""
+    n = trees[0].values.shape[1]
+    plain = Trees(words, model.classes_, trees, np.zeros(n), link="softmax", own_scores=own, **more)
+    return Trees(
+        words,
+        model.classes_,
+        trees,
+        np.median(own(columns) - plain.scores(columns), axis=0),
+        link="softmax",
+        own_scores=own,
+        **more,
+    )
+
+
+def _at_class(values: Matrix, place: int, n_classes: int) -> Matrix:
+    """Return the leaves' values as the scores of one class; with two classes, of the second."""
+    scores = np.zeros((len(values), n_classes))
+    scores[:, 1 if n_classes == 2 else place] = values
+    return scores
+
+
+def _gradient_boosting(model: Any, columns: Matrix) -> Trees:
+    if model.loss not in ("log_loss", "deviance"):
+        raise NotKnownError(f"boosting with the loss {model.loss!r} is not known")
+    n, rate = len(model.classes_), model.learning_rate
+    trees = [
+        _of_sklearn(one.tree_, _at_class(rate * one.tree_.value[:, 0, 0], k, n))
+        for round_ in model.estimators_
+        for k, one in enumerate(round_)
+    ]
+    own = lambda C: _two(model.decision_function(C))  # noqa: E731 - one line, used twice
+    return _boosted("boosted model", model, trees, own, columns, is_single=True)
+
+
+def _hist_boosting(model: Any, columns: Matrix) -> Trees:
+    if model.is_categorical_ is not None and np.any(model.is_categorical_):
+        raise NotKnownError("boosting with categories of its own is not known")
+    n = len(model.classes_)
+    trees = [_of_hist(one.nodes, k, n) for round_ in model._predictors for k, one in enumerate(round_)]
+    own = lambda C: _two(model.decision_function(C))  # noqa: E731
+    return _boosted("boosted model", model, trees, own, columns, is_single=False)
+
+
+def _of_hist(nodes: Any, place: int, n_classes: int) -> Tree:
+    is_leaf = nodes["is_leaf"].astype(bool)
+    left, right = (np.where(is_leaf, -1, nodes[side].astype(np.intp)) for side in ("left", "right"))
+    values = _at_class(np.where(is_leaf, nodes["value"], 0.0), place, n_classes)
+    return Tree(left, right, nodes["feature_idx"].astype(np.intp), nodes["num_threshold"].astype(np.float64), values)
+
+
+def _xgboost(model: Any, columns: Matrix) -> Trees:
+    learner = json.loads(model.get_booster().save_raw("json"))["learner"]
+    booster = learner["gradient_booster"]
+    if booster["name"] != "gbtree" or not str(learner["objective"]["name"]).startswith(("binary:log", "multi:soft")):
+        raise NotKnownError("this kind of xgboost model is not known")
+    n, content = len(model.classes_), booster["model"]
+    stop = content["iteration_indptr"][model.best_iteration + 1] if _stopped_early(model) else None
+    chosen = list(zip(content["trees"], content["tree_info"], strict=True))[:stop]
+    trees = [_of_xgboost(tree, k, n) for tree, k in chosen]
+    own = lambda C: _two(model.predict(C, output_margin=True))  # noqa: E731
+    return _boosted("boosted model", model, trees, own, columns, is_single=True, unit=SINGLE)
+
+
+def _stopped_early(model: Any) -> bool:
+    return getattr(model, "early_stopping_rounds", None) is not None
+
+
+def _of_xgboost(tree: dict[str, Any], place: int, n_classes: int) -> Tree:
+    if tree["categories_nodes"]:
+        raise NotKnownError("boosting with categories of its own is not known")
+    left, right = np.array(tree["left_children"]), np.array(tree["right_children"])
+    cuts = np.array(tree["split_conditions"], dtype=np.float32)
+    at_most = np.nextafter(cuts, np.float32(-np.inf)).astype(
+        np.float64
+    )  # below the cut is at most the number before it
+    values = _at_class(np.where(left < 0, cuts, 0.0).astype(np.float64), place, n_classes)
+    return Tree(left, right, np.array(tree["split_indices"], dtype=np.intp), at_most, values)
+
+
+def _lightgbm(model: Any, columns: Matrix) -> Trees:
+    content, n = model.booster_.dump_model(), len(model.classes_)
+    if not str(content["objective"]).startswith(("binary", "multiclass ")):
+        raise NotKnownError("this kind of lightgbm model is not known")
+    each = content["num_tree_per_iteration"]
+    trees = [_of_lightgbm(tree["tree_structure"], at % each, n) for at, tree in enumerate(content["tree_info"])]
+    own = lambda C: _two(model.predict(C, raw_score=True))  # noqa: E731
+    return _boosted("boosted model", model, trees, own, columns, is_single=False)
+
+
+def _of_lightgbm(root: dict[str, Any], place: int, n_classes: int) -> Tree:
+    lines: list[list[Any]] = []
+    _write_down(root, lines)
+    left, right, column, threshold, value = (np.array(part) for part in zip(*lines, strict=True))
+    return Tree(left, right, column, threshold.astype(np.float64), _at_class(value.astype(float), place, n_classes))
+
+
+def _write_down(node: dict[str, Any], lines: list[list[Any]]) -> int:
+    """Append a node and all below; return its position."""
+    here = len(lines)
+    if "leaf_value" in node:
+        lines.append([-1, -1, 0, 0.0, node["leaf_value"]])
+        return here
+    if node["decision_type"] != "<=" or node["missing_type"] == "Zero":
+        raise NotKnownError("boosting with categories of its own is not known")
+    lines.append([-1, -1, node["split_feature"], node["threshold"], 0.0])
+    lines[here][0] = _write_down(node["left_child"], lines)
+    lines[here][1] = _write_down(node["right_child"], lines)
+    return here
+
+
+Reader = Callable[[Any, Matrix], Trees | Additive]
+
+
+def _named(package: str, *names: str) -> Callable[[Any], bool]:
+    return lambda model: is_of(model, package, *names)
+
+
+READERS: list[tuple[Callable[[Any], bool], Reader]] = [
+    (_named("sklearn", "LinearClassifierMixin"), _linear),
+    (_named("sklearn", "DecisionTreeClassifier"), _single_tree),
+    (_named("sklearn", "RandomForestClassifier", "ExtraTreesClassifier"), _forest),
+    (_named("sklearn", "GradientBoostingClassifier"), _gradient_boosting),
+    (_named("sklearn", "HistGradientBoostingClassifier"), _hist_boosting),
+    (_named("xgboost", "XGBClassifier"), _xgboost),
+    (_named("lightgbm", "LGBMClassifier"), _lightgbm),
+]

@@ -1,0 +1,152 @@
+"""The values that a row may change to, feature by feature, and what each costs.
+
+    Domain, a row  ->  Domain.choices  ->  per feature: its allowed values, their costs, the place of its own
+
+The values are those that a search may return: levels, whole numbers, readable values and steps of the fitted range,
+rounded outwards, or of a rule's range; and on to the row's own value where that lies outside. Costs add up to the
+distance, or to its square for the Euclidean metric; for the Chebyshev metric the largest is the distance.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import isfinite
+from typing import NamedTuple
+
+import numpy as np
+
+from onbmacf._balls.distance import paired
+from onbmacf._balls.metrics import METRICS, Metric
+from onbmacf._base.arrays import Mask, Matrix, Rows
+from onbmacf._rows.constraints import Constraints
+from onbmacf._rows.space import FeatureSpace
+from onbmacf.rules import Rule
+
+EDGE = 1e-12  # rounding error forgiven at the ends of a range
+MOST_VALUES = 1 << 18  # of one feature
+
+
+class NotKnownError(Exception):
+    """Says why nothing can be proven."""
+
+
+class Choices(NamedTuple):
+    """What one feature of a row may become, in the order of its values; a category's own level comes first."""
+
+    line: Rows  # position among the feature's values; -1 for the row's own value
+    value: Matrix
+    cost: Matrix
+    own: int  # the place of the row's own value
+
+
+@dataclass(frozen=True, eq=False)
+class Domain:
+    """The values that rows may change to under some rules."""
+
+    space: FeatureSpace
+    constraints: Constraints
+    ranges: Matrix  # per feature: smallest and largest fitted value
+    is_held: Mask
+    metric: Metric
+    N: Matrix  # the rows that are asked about
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.metric, str) or self.metric not in METRICS:
+            raise NotKnownError("the metric is a function")
+
+    @property
+    def is_sum(self) -> bool:
+        """Whether costs add up."""
+        return self.metric != "chebyshev"
+
+    @property
+    def power(self) -> int:
+        """The power of the distance that costs stand for."""
+        return 2 if self.metric == "euclidean" else 1
+
+    @cached_property
+    def pairs(self) -> Rows:
+        """Features of which the first must be at most the second, where one of them changes."""
+        names = self.space.schema.names
+        pairs = [[names.index(low), names.index(high)] for low, high in self.constraints.rules.at_most]
+        return np.array(pairs, dtype=np.intp).reshape(-1, 2)
+
+    @property
+    def most_changes(self) -> int:
+        """How many features may change."""
+        return self.constraints.rules.max_changes or len(self.is_held)
+
+    @cached_property
+    def values(self) -> list[Matrix]:
+        """All values of each feature that any of the rows may change to; none for one that is held."""
+        return [np.empty(0) if self.is_held[at] else self._of_feature(at) for at in range(len(self.is_held))]
+
+    def choices(self, row: int, at: int) -> Choices:
+        """Return what one feature of a row may become, its own value included."""
+        own, values = self.N[row, at], self.values[at]
+        low, high = self._range(at)
+        near = np.flatnonzero((values >= min(low, own)) & (values <= max(high, own)) & (values != own))
+        rows = np.zeros((len(near), len(self.is_held)))
+        rows[:, at] = values[near]
+        near = near[self.constraints.keeps(at, rows, self.N[row])]
+        place = 0 if self._is_category(at) else int(np.searchsorted(values[near], own))
+        line, value = np.insert(near, place, -1), np.insert(values[near], place, own)
+        return Choices(line, value, self._costs(at, value, own), place)
+
+    def cost(self, at: int, value: float, own: float) -> float:
+        """Return what it costs to change a feature to a value."""
+        return float(self._costs(at, np.array([value]), own)[0])
+
+    def _costs(self, at: int, values: Matrix, own: float) -> Matrix:
+        if self._is_category(at):
+            return np.where(values == own, 0.0, self._cost_of_category[at])
+        low, span = self.space.low[at], self.space.span[at]
+        return np.abs((values - low) / span - (own - low) / span) ** self.power
+
+    @cached_property
+    def _cost_of_category(self) -> Matrix:
+        """What another level costs, per feature."""
+        width = len(self.is_held)
+        rows = np.vstack([np.zeros(width), np.eye(width) * [self._is_category(at) for at in range(width)]])
+        rows[:, [len(f.levels or ()) == 1 for f in self.space.schema.features]] = 0.0
+        Z = self.space.encode_numbers(rows)
+        return paired(np.repeat(Z[:1], width, axis=0), Z[1:], self.metric) ** self.power
+
+    def _is_category(self, at: int) -> bool:
+        return self.space.schema.features[at].kind == "categorical"
+
+    def _rule(self, at: int) -> Rule:
+        return self.constraints.rules.features.get(self.space.schema.names[at], Rule())
+
+    def _step(self, at: int) -> float:
+        return float(self._rule(at).step or 10.0 ** -(self.space.readable[at] or 0))
+
+    def _range(self, at: int) -> tuple[float, float]:
+        """Return the range of a feature: the rule's ends where it has some, else the fitted ones rounded outwards."""
+        feature, rule = self.space.schema.features[at], self._rule(at)
+        if not feature.is_numeric:
+            return 0.0, float(len(feature.levels or ()) - 1)
+        low, high = (float(end) for end in self.ranges[at])
+        decimals, edge = self.space.readable[at] or 0, EDGE * max(1.0, abs(low), abs(high))
+        if not rule.step:
+            unit = 10.0**-decimals
+            low, high, edge = np.floor(low / unit + 1e-9) * unit, np.ceil(high / unit - 1e-9) * unit, unit / 2
+        low = rule.low if isfinite(rule.low) else low - edge
+        high = rule.high if isfinite(rule.high) else high + edge
+        return low, high
+
+    def _of_feature(self, at: int) -> Matrix:
+        feature, rule = self.space.schema.features[at], self._rule(at)
+        if not feature.is_numeric:
+            return np.arange(len(feature.levels or ()), dtype=np.float64)
+        low, high = self._range(at)
+        low, high = min(low, self.N[:, at].min()), max(high, self.N[:, at].max())
+        step, anchor = self._step(at), rule.low if rule.step and isfinite(rule.low) else 0.0
+        first, last = np.floor((low - anchor) / step), np.ceil((high - anchor) / step)
+        if last - first > MOST_VALUES:
+            raise NotKnownError(f"{feature.name!r} has more than {MOST_VALUES:,} values")
+        values = anchor + np.arange(first, last + 1) * step
+        if not rule.step:
+            values = np.round(values, self.space.readable[at] or 0)
+            ends = [end for end in (rule.low, rule.high) if isfinite(end)]
+            values = np.union1d(values, ends) if feature.kind != "integer" else values
+        return values[(values == np.round(values)) | (feature.kind != "integer")]

@@ -1,0 +1,369 @@
+"""Certificates: what becomes of an answer, what is said where nothing can be proven, and how models are read."""
+
+import itertools
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from lightgbm import LGBMClassifier
+from sklearn.decomposition import PCA
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.ensemble import (
+    ExtraTreesClassifier,
+    GradientBoostingClassifier,
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+)
+from sklearn.linear_model import LogisticRegression, RidgeClassifier, SGDClassifier
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler
+from sklearn.svm import LinearSVC
+from sklearn.tree import DecisionTreeClassifier
+from xgboost import XGBClassifier
+
+from onbmacf import ONBMACF, CertificateKind, Explanations, Schema
+from onbmacf._prove.boxes import N_BUCKETS, Cells, Nodes, Paths, find_paths, scratch_of
+from onbmacf._prove.forest import _laid_out
+from onbmacf._prove.queue import Choosable, Demand, first_queue
+from onbmacf._prove.solve import AdditiveSearch, solve
+from onbmacf._prove.structures import Tree, Trees, read
+from onbmacf._prove.trees import expand
+from onbmacf._prove.values import Choices
+from onbmacf.errors import ParameterError
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+@pytest.fixture(scope="module")
+def table():
+    random = np.random.default_rng(4)
+    return pd.DataFrame(np.round(random.uniform(0, 10, (300, 5)), 2), columns=list("abcde"))
+
+
+@pytest.fixture(scope="module")
+def forest(table):
+    y = (table["a"] * table["b"] + 5 * table["c"] > 45).to_numpy() ^ (table["d"] > 7).to_numpy()
+    return RandomForestClassifier(20, max_depth=6, random_state=0).fit(table, y)
+
+
+@pytest.fixture(scope="module")
+def proven(table, forest):
+    explainer = ONBMACF(n_counterfactuals=2).fit(table, forest)
+    return explainer, explainer.explain(table.head(6), prove=True, prove_seconds=600)
+
+
+def corner():
+    """Return a tree that says 1 in one small corner, and a table that has no row near it."""
+    grid = np.stack(np.meshgrid(*[np.arange(0, 1001, 25)] * 2, indexing="ij"), axis=-1).reshape(-1, 2)
+    extra = np.array([[x, y] for x in range(491, 510) for y in range(491, 510)])
+    rows = pd.DataFrame(np.vstack([grid, extra]), columns=["x", "y"])
+    is_small = rows["x"].between(498, 502) & rows["y"].between(498, 502)
+    held = pd.concat([rows.assign(kept=0), rows.assign(kept=1)], ignore_index=True)
+    y = np.concatenate([is_small, rows["x"] > 300])
+    tree = DecisionTreeClassifier(random_state=0).fit(held, y.astype(int))
+    keep = ~((held["kept"] == 0) & held["x"].between(480, 520))
+    return tree, held[keep.to_numpy()].reset_index(drop=True)
+
+
+def test_an_answer_that_the_search_missed_is_found_by_the_proof():
+    tree, rows = corner()
+    schema = Schema.infer(rows, immutable=["kept"], kinds=dict.fromkeys(["x", "y"], "integer"))
+    explainer = ONBMACF().fit(rows, tree, schema=schema)
+    row = pd.DataFrame({"x": [130], "y": [870], "kept": [0]})
+    assert explainer.explain(row, 1)[0].status == "none_found"
+    answer = explainer.explain(row, 1, prove=True, prove_seconds=600)[0]
+    assert (answer.status, answer.certificate.kind) == ("found", "nearest")
+    found = answer.counterfactuals[0].values
+    assert tree.predict(found.to_frame().T)[0] == 1
+    every = pd.DataFrame([[x, y, 0] for x in range(1001) for y in range(1001)], columns=rows.columns)
+    nearest = np.abs(every[tree.predict(every) == 1] - row.iloc[0]).sum(axis=1).min()
+    assert answer.counterfactuals[0].distance == pytest.approx(nearest / 1000)
+
+
+def test_the_nearest_comes_first_and_nothing_gets_farther(table, proven):
+    explainer, answers = proven
+    plain = explainer.explain(table.head(6))
+    for answer, before in zip(answers, plain, strict=True):
+        first = answer.counterfactuals[0]
+        assert answer.certificate.kind == "nearest"
+        assert answer.certificate.bound == first.distance <= min(c.distance for c in before.counterfactuals)
+        assert len(answer.counterfactuals) == 2
+        assert not answer.counterfactuals[0].values.equals(answer.counterfactuals[1].values)
+    assert sum(a[0].distance < b[0].distance for a, b in zip(*map(counterfactuals, (answers, plain)), strict=True)) > 0
+
+
+def counterfactuals(answers):
+    return [answer.counterfactuals for answer in answers]
+
+
+def test_a_certificate_does_not_depend_on_the_other_rows(table, proven):
+    explainer, answers = proven
+    for place in (0, 3):
+        alone = explainer.explain(table.iloc[[place]], prove=True, prove_seconds=600)
+        assert alone[0].certificate.bound == answers[place].certificate.bound
+        assert alone.to_json() == answers[place : place + 1].to_json()
+
+
+def test_out_of_time_gives_a_bound_that_holds(table):
+    y = np.sin(table.to_numpy() * 2).sum(axis=1) > 0
+    model = RandomForestClassifier(60, max_depth=8, random_state=0).fit(table, y)
+    explainer = ONBMACF().fit(table, model)
+    whole = explainer.explain(table.head(8), prove=True, prove_seconds=600)
+    hasty = explainer.explain(table.head(8), prove=True, prove_seconds=0)
+    kinds = [answer.certificate.kind for answer in hasty]
+    assert CertificateKind.WITHIN in kinds
+    for answer, sure in zip(hasty, whole, strict=True):
+        certificate, distance = answer.certificate, answer.counterfactuals[0].distance
+        assert certificate.bound <= sure.certificate.bound * (1 + 1e-9)
+        assert distance <= certificate.bound * (1 + certificate.gap) * (1 + 1e-9)
+        if certificate.kind == "within":
+            assert certificate.reason == "time ran out"
+            assert "time ran out" in certificate.sentence()
+
+
+def test_an_unknown_model_is_said_and_a_declared_one_is_used(table, forest):
+    explainer = ONBMACF().fit(table, lambda rows: forest.predict(rows))
+    row = table.iloc[[0]]
+    unknown = explainer.explain(row, prove=True)[0]
+    assert (unknown.certificate.kind, unknown.certificate.bound) == ("unproven", 0)
+    assert unknown.certificate.sentence() == "Not proven (this kind of model is not known)."
+    declared = explainer.explain(row, prove=forest, prove_seconds=600)[0]
+    assert declared.certificate.kind == "nearest"
+    other = RandomForestClassifier(20, max_depth=6, random_state=1).fit(table, ~forest.predict(table))
+    assert "not those of its structure" in explainer.explain(row, prove=other)[0].certificate.reason
+
+
+def test_steps_that_mix_columns_are_not_known(table, forest):
+    model = make_pipeline(PCA(3), LogisticRegression()).fit(table, forest.predict(table))
+    certificate = ONBMACF().fit(table, model).explain(table.iloc[[0]], prove=True)[0].certificate
+    assert certificate.reason == "the step PCA before the model is not known"
+
+
+def test_few_combinations_are_asked_where_the_model_is_not_known():
+    rows = pd.DataFrame([[x, y] for x in range(12) for y in range(12)], columns=["x", "y"])
+    model = GaussianNB().fit(rows, (rows["x"] * 2 + rows["y"] > 20).astype(int))
+    schema = Schema.infer(rows, kinds=dict.fromkeys("xy", "integer"))
+    explainer = ONBMACF().fit(rows, model, schema=schema)
+    answer = explainer.explain(rows.iloc[[40]], prove=True, prove_seconds=600)[0]
+    other = rows[model.predict(rows) != answer.label]
+    nearest = (np.abs(other - rows.iloc[40]).sum(axis=1) / 11).min()
+    assert answer.certificate.kind == "nearest"
+    assert answer.certificate.how == "by asking about all 143 allowed changes"
+    assert answer.certificate.bound == answer.counterfactuals[0].distance == pytest.approx(nearest)
+
+
+def test_a_least_probability_is_part_of_the_question():
+    rows = pd.DataFrame([[x, y] for x in range(15) for y in range(15)], columns=["x", "y"])
+    y = ((rows["x"] + rows["y"] > 14) ^ (np.random.default_rng(0).random(len(rows)) < 0.1)).astype(int)
+    schema = Schema.infer(rows, kinds=dict.fromkeys("xy", "integer"))
+    for model in (RandomForestClassifier(9, max_depth=3, random_state=0), LogisticRegression()):
+        explainer = ONBMACF().fit(rows, model.fit(rows, y), schema=schema)
+        for least in (0.6, 0.8):
+            factual = rows.iloc[[33]]
+            answer = explainer.explain(factual, 1, min_probability=least, prove=True, prove_seconds=600)[0]
+            sure = rows[model.predict_proba(rows)[:, 1] >= least]
+            nearest = (np.abs(sure - factual.to_numpy()).sum(axis=1) / 14).min()
+            assert answer.certificate.kind == "nearest"
+            assert answer.counterfactuals[0].distance == pytest.approx(nearest)
+
+
+def test_values_are_compared_in_the_precision_of_the_trees():
+    """Whole numbers above 2**24 are one and the same to scikit-learn's trees in pairs."""
+    rows = pd.DataFrame({"x": 2**24 + np.arange(40), "y": np.arange(40) % 7})
+    tree = DecisionTreeClassifier(random_state=0).fit(rows, (np.arange(40) >= 21).astype(int))
+    schema = Schema.infer(rows, kinds=dict.fromkeys("xy", "integer"), immutable=["y"])
+    explainer = ONBMACF().fit(rows, tree, schema=schema)
+    for place, answer in enumerate(explainer.explain(rows.iloc[:6], 1, prove=True, prove_seconds=600)):
+        every = rows.assign(y=rows["y"].iloc[place])
+        nearest = (every["x"][tree.predict(every) == 1] - rows["x"].iloc[place]).abs().min() / 39
+        assert answer.certificate.bound == answer.counterfactuals[0].distance == pytest.approx(nearest)
+
+
+def test_every_view_shows_the_certificate(table, proven):
+    explainer, answers = proven
+    answer = answers[0]
+    sentence = answer.certificate.sentence()
+    assert sentence.startswith("Proven for this forest: no allowed change is nearer than ")
+    assert answer.sentences()[0].endswith(sentence)
+    assert sentence not in answer.sentences()[1]
+    assert "(nearest)" in answer._repr_html_()
+    record = json.loads(answers.to_json())["answers"][0]["certificate"]
+    assert record == {"kind": "nearest", "bound": answer.certificate.bound, "gap": 0.0, "sentence": sentence}
+    assert list(answers.to_frame()["certificate"][:2]) == ["nearest", ""]
+    assert list(answers.status_frame()["certificate"]) == ["nearest"] * 6
+    assert [one.certificate.bound for one in answers[2:4]] == [one.bound for one in answers.certificates[2:4]]
+    joined = Explanations.concat([answers[:2], answers[2:]])
+    assert [one.bound for one in joined.certificates] == [one.bound for one in answers.certificates]
+    plain = explainer.explain(table.head(2))
+    assert plain.certificates is None
+    assert plain[0].certificate is None
+    assert "certificate" not in plain.to_dicts()[0]
+
+
+def test_a_proof_of_none_is_the_reason(table, forest):
+    schema = Schema.infer(table, immutable=list("acd"))
+    answers = ONBMACF().fit(table, forest, schema=schema).explain(table.head(20), prove=True, prove_seconds=600)
+    none = [answer for answer in answers if answer.certificate.kind == "none_exists"]
+    assert none
+    for answer in none:
+        assert answer.status == "infeasible"
+        assert answer.reason.startswith("none exists: proven for this forest.")
+        assert answer.certificate.bound == np.inf
+        assert answer.sentences()[0].count("none exists") == 1
+        random = np.random.default_rng(0)
+        rows = pd.DataFrame([answer.factual.astype(float)] * 2000).assign(b=random.uniform(0, 10, 2000))
+        rows = rows.assign(e=random.uniform(0, 10, 2000))
+        assert set(forest.predict(rows)) == {answer.label}
+
+
+@pytest.mark.parametrize("options", [{"strategy": "paper"}, {"max_model_rows": 500}])
+def test_a_proof_beside_what_it_cannot_keep_is_an_error(table, forest, options):
+    with pytest.raises(ParameterError, match="prove"):
+        ONBMACF(**options).fit(table, forest).explain(table.iloc[[0]], prove=True)
+
+
+def test_seconds_below_zero_are_an_error(table, forest):
+    with pytest.raises(ParameterError, match="prove_seconds must be at least 0, got -1"):
+        ONBMACF().fit(table, forest).explain(table.iloc[[0]], prove=True, prove_seconds=-1)
+
+
+KNOWN = {
+    "logistic": LogisticRegression(),
+    "svc": LinearSVC(),
+    "sgd": SGDClassifier(random_state=0),
+    "ridge": RidgeClassifier(),
+    "lda": LinearDiscriminantAnalysis(),
+    "tree": DecisionTreeClassifier(max_depth=5, random_state=0),
+    "forest": RandomForestClassifier(7, max_depth=5, random_state=0),
+    "extra": ExtraTreesClassifier(7, max_depth=5, random_state=0),
+    "gradient": GradientBoostingClassifier(n_estimators=5, random_state=0),
+    "histogram": HistGradientBoostingClassifier(max_iter=5, random_state=0),
+    "xgboost": XGBClassifier(n_estimators=5, max_depth=3),
+    "lightgbm": LGBMClassifier(n_estimators=5, verbose=-1),
+}
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("name", KNOWN)
+def test_a_model_is_read_as_it_answers(table, name, n_classes):
+    scores = table["a"] * table["b"] - 3 * table["c"]
+    y = np.digitize(scores, np.quantile(scores, np.arange(1, n_classes) / n_classes))
+    columns = np.round(table.to_numpy())  # whole numbers lie on the thresholds of some
+    model = KNOWN[name].fit(columns, y)
+    structure = read(model, columns[:200])
+    assert structure.error < 1e-4
+    assert np.abs(structure.scores(columns) - structure.own_scores(columns)).max() <= structure.error
+    assert (np.asarray(structure.classes)[structure.scores(columns).argmax(axis=1)] == model.predict(columns)).all()
+
+
+@pytest.mark.parametrize("name", ["logistic", "xgboost", "lightgbm", "histogram"])
+def test_three_classes_behind_a_scaler_are_proven(table, name):
+    y = np.digitize(table["a"] + np.cos(table["b"]) * 3, [3.5, 6.5])
+    model = make_pipeline(MinMaxScaler(), KNOWN[name]).fit(table, y)
+    answers = ONBMACF().fit(table, model).explain(table.head(4), prove=True, prove_seconds=600)
+    assert [answer.certificate.kind for answer in answers] == ["nearest"] * 4
+
+
+# The kernel's bound and its plain twin.
+
+
+def random_tree(random, n_splits, depth):
+    left, right, column, values = [], [], [], []
+
+    def grow(level):
+        here = len(left)
+        for part in (left, right, column):
+            part.append(-1)
+        values.append(0.0)
+        if level == depth or random.random() < 0.2:
+            values[here] = float(random.integers(-4, 5))
+            return here
+        column[here] = int(random.integers(n_splits))
+        left[here], right[here] = grow(level + 1), grow(level + 1)
+        return here
+
+    grow(0)
+    return Tree(np.array(left), np.array(right), np.array(column), np.zeros(len(left)), np.array([values]).T)
+
+
+def plain_bound(trees, lefts, feature, costs, boxes, need, is_sum):
+    """Return the least distance at which the best leaves within it add up to what is needed; infinite if none."""
+    stairs = [list(leaves(tree, 0, lefts, feature, boxes, costs, is_sum)) for tree in trees]
+    for distance in sorted({cost for tree in stairs for cost, _ in tree}):
+        best = [[value for cost, value in tree if cost <= distance] for tree in stairs]
+        if all(best) and sum(map(max, best)) >= need:
+            return distance
+    return np.inf
+
+
+def leaves(tree, node, lefts, feature, boxes, costs, is_sum):
+    """Yield cost and value of each leaf that a box reaches: a feature's cells are cut on the way."""
+    if tree.left[node] < 0:
+        least = [costs[at][sorted(cells)].min() for at, cells in enumerate(boxes)]
+        yield (sum(least) if is_sum else max(least)), tree.values[node, 0]
+        return
+    at, left = feature[tree.column[node]], lefts[tree.column[node]]
+    for child, side in ((tree.left[node], True), (tree.right[node], False)):
+        kept = {cell for cell in boxes[at] if left[cell] == side}
+        if kept:
+            yield from leaves(tree, child, lefts, feature, [*boxes[:at], kept, *boxes[at + 1 :]], costs, is_sum)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_the_bound_of_a_box_agrees_with_its_plain_twin(seed):
+    random = np.random.default_rng(seed)
+    n_features, n_splits, is_sum = 3, 8, bool(seed % 2)
+    sizes = random.integers(2, 7, n_features)
+    own = np.array([int(random.integers(size)) for size in sizes])
+    costs = [np.abs(np.arange(size) - at) * 0.25 for size, at in zip(sizes, own, strict=True)]
+    feature = random.integers(0, n_features, n_splits)
+    place = np.array([int(random.integers(0, sizes[at] + 1)) for at in feature])
+    lefts = [np.arange(sizes[at]) < first for at, first in zip(feature, place, strict=True)]
+    trees = [random_tree(random, n_splits, 4) for _ in range(4)]
+    structure = Trees("", [0], trees, np.zeros(1), False, "", lambda columns: columns)
+    number = np.concatenate([tree.column[tree.left >= 0] for tree in trees])
+    nodes: Nodes = _laid_out(structure, number, feature)
+    choosable = Choosable(np.r_[0, np.cumsum(sizes)], np.concatenate(costs), own, is_sum)
+    cells = Cells(feature, place, np.zeros(n_splits, np.intp), np.zeros(1, np.intp))
+    paths, queue = Paths(*np.zeros((5, len(nodes.split)), np.intp)), first_queue(choosable)
+    find_paths(nodes, choosable, cells, paths)
+    need, limit = float(random.integers(0, 12)), 5.0
+    demand = Demand(np.array([need]), np.array([np.inf]), np.array([limit]), 9, np.zeros((0, 2), np.intp), costs[0])
+    expand(nodes, choosable, cells, paths, demand, queue, scratch_of(nodes, n_splits, n_features), 1)
+    exact = plain_bound(trees, lefts, feature, costs, [set(range(size)) for size in sizes], need, is_sum)
+    assert (queue.n[0] == 0) == (exact >= limit)
+    if queue.n[0]:
+        assert exact - limit / N_BUCKETS <= queue.bound[queue.heap[0]] <= exact
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_a_search_over_additive_choices_agrees_with_all_of_them(seed):
+    random = np.random.default_rng(seed)
+    n_conditions, is_sum = 1 + seed % 2, seed % 3 > 0
+    kept, gains = [], []
+    for size in random.integers(1, 6, 5):
+        costs = np.r_[0.0, np.sort(random.integers(1, 30, size - 1) / 8)]
+        kept.append(Choices(np.arange(size), np.arange(size, dtype=float), costs, 0))
+        gains.append(random.integers(-9, 30, (size, n_conditions)) * 0.5 * (np.arange(size) > 0)[:, np.newaxis])
+    need = random.integers(5, 45, n_conditions).astype(float)
+    pairs = np.array([[0, 1]]) if seed % 5 == 0 else np.zeros((0, 2), np.intp)
+    amount = np.concatenate([choices.value for choices in kept])
+    demand = Demand(need - 1e-9, need + 1e-9, np.array([50.0]), int(random.integers(2, 5)), pairs, amount)
+    search = AdditiveSearch(np.ascontiguousarray(np.concatenate(gains).T), kept, demand, is_sum)
+    every = itertools.product(*(range(len(choices.cost)) for choices in kept))
+    good = [point for point in every if is_good(point, gains, need, demand)]
+    combine = sum if is_sum else max
+    costs = [combine(choices.cost[at] for choices, at in zip(kept, point, strict=True)) for point in good]
+    solved = solve(search, lambda point: is_good(point.astype(int), gains, need, demand), np.inf)
+    assert solved.is_over
+    assert (solved.point is None) == (not good)
+    assert solved.bound == pytest.approx(min(costs, default=solved.bound))
+
+
+def is_good(point, gains, need, demand):
+    """Say whether a point meets the conditions, changes few enough features and keeps the pairs."""
+    sums = sum(gain[at] for gain, at in zip(gains, point, strict=True))
+    keeps = all((point[a], point[b]) == (0, 0) or point[a] <= point[b] for a, b in demand.pairs)
+    return bool((sums >= need).all() and np.count_nonzero(point) <= demand.most and keeps)
