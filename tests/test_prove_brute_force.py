@@ -18,7 +18,7 @@ from onbmacf._prove.values import Domain
 from onbmacf.errors import ModelError
 from test_rules import breaks
 
-QUICK, ALL = range(16), range(16, 300)
+QUICK, ALL = range(12), range(12, 300)
 KINDS = ("integer", "continuous", "categorical", "ordinal", "binary")
 METRICS = {"manhattan": 1, "euclidean": 2, "chebyshev": np.inf}
 MODELS = {
