@@ -16,7 +16,7 @@ from onbmacf._search.undo import undo_changes, undone_alone
 
 TIGHT = 5  # points that are tightened
 SEEDS = 1  # of these, the best, whose changes are exchanged
-ROUNDS = 3  # exchanges, one after the other
+ROUNDS = 2  # exchanges, one after the other
 SHARES = (0.25, 0.5, 0.75)  # places between a tightened point and where it came from that are looked at, too
 
 
