@@ -27,12 +27,10 @@ def parts_of(lines, before):
     free, fixed = (lines[lines["question"] == question] for question in ("nothing fixed", "two fixed"))
     models = list(dict.fromkeys(free["model"]))
     everywhere = [method for method, own in free.groupby("method", sort=False) if own["model"].nunique() == len(models)]
-    on_all = free[free["method"].isin(everywhere)]
     return {
         "run": _run(lines),
-        "free": markdown(summary(on_all, METHOD), METHOD),
-        "network": markdown(summary(free[free["model"] == "network"], METHOD), METHOD),
-        "models": "\n\n".join(_of_model(on_all, model) for model in models),
+        "free": markdown(summary(free[free["method"].isin(everywhere)], METHOD), METHOD),
+        "models": "\n\n".join(_of_model(free, model) for model in models),
         "fixed": markdown(summary(fixed, METHOD), METHOD) if len(fixed) else "Not part of this run.",
         "goals": "\n".join(f"- {goal}" for goal in goals(lines, before)),
     }
