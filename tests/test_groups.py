@@ -87,7 +87,7 @@ def test_a_point_between_two_levels_is_looked_up_in_all_columns():
 
 @pytest.mark.parametrize("metric", sorted(METRICS))
 def test_coarse_sums_of_categories_never_exceed_the_largest(metric):
-    Z, groups = encoded(np.tile([[0.0], [1.0]], (1, 40)), np.tile([[0], [1]], (1, 40)), np.linspace(0.3, 0.9, 40))
+    Z, groups = encoded(np.zeros((2, 40)), np.tile([[0], [1]], (1, 40)), np.linspace(0.3, 0.9, 40))
     grid, total = to_grid(Z, metric, groups), np.int16(0)
     for low, high, width in zip(*grid.points, grid.widths, strict=True):
         total = call_plus(total, width if width > 0 else np.int16(high - low), code_of(metric))

@@ -177,7 +177,8 @@ def changed_in_order(
 def keeping(start: Matrix, point: Matrix, order: Rows, features: Features, line: Rows, is_kept: Mask) -> Matrix:
     """Return lines with only some of their changes kept."""
     keeps = np.zeros((len(line), len(features.starts)), dtype=bool)
-    keeps[np.arange(len(line))[:, np.newaxis], order[line]] = is_kept
+    first = len(features.starts) * np.arange(len(line))  # one number per place is used sooner than two
+    keeps.reshape(-1)[first[:, np.newaxis] + order[line]] = is_kept
     is_spread = len(features.of_column) > len(features.starts)  # one column per feature is the usual case
     return np.where(keeps[:, features.of_column] if is_spread else keeps, point[line], start[line])
 
