@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from onbmacf._balls.cover import build_cover
 from onbmacf._balls.groups import Groups, compacted
 from onbmacf._balls.kernels import NearestRows
+from onbmacf._balls.kernels.compact import NUMBER
 from onbmacf._balls.kernels.grid import TOP, code_of, plus, to_grid
 from onbmacf._balls.metrics import METRICS, one_hot_height
 from onbmacf._balls.neighbours import nearest_rows
@@ -90,5 +91,5 @@ def test_coarse_sums_of_categories_never_exceed_the_largest(metric):
     Z, groups = encoded(np.zeros((2, 40)), np.tile([[0], [1]], (1, 40)), np.linspace(0.3, 0.9, 40))
     grid, total = to_grid(Z, metric, groups), np.int16(0)
     for low, high, width in zip(*grid.points, grid.widths, strict=True):
-        total = call_plus(total, width if width > 0 else np.int16(high - low), code_of(metric))
+        total = call_plus(total, width if width != NUMBER else np.int16(high - low), code_of(metric))
     assert 0.9 * TOP < total <= TOP

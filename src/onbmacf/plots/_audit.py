@@ -87,7 +87,7 @@ def pair_heatmap(matrix: pd.DataFrame, most: int = 12, ax: Any = None) -> Any:
     --------
     >>> ax = plots.pair_heatmap(audit.pair_matrix(answers))
     >>> [text.get_text() for text in ax.texts]
-    ['19', '1', '3']
+    ['19', '3', '5']
 
     """
     counts = matrix.to_numpy(dtype=float)

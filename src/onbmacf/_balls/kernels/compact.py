@@ -1,6 +1,7 @@
 """Gaps of rows in which a category is one column, coarse and exact: the parts of the kernels that know of categories.
 
-`heights` and `widths` have one entry per column, 0 for a number. Without categories they are None, a type of its own:
+`heights` has one entry per column, 0 for a number; `widths` too, NUMBER for a number: a category that is short beside
+the others may have a coarse gap of 0. Without categories they are None, a type of its own:
 the code for categories is then left out when kernels are compiled.
 """
 
@@ -14,6 +15,8 @@ from numpy.typing import NDArray
 from onbmacf._balls.metrics import EUCLIDEAN
 from onbmacf._base.jit import inlined
 
+NUMBER = -1  # the width of a column that is not a category
+
 
 def gaps_of(heights: NDArray[np.float64], metric: int | None) -> NDArray[np.float64]:
     """Return how far apart two rows are that differ in one category; 0 for a number."""
@@ -24,8 +27,8 @@ def gaps_of(heights: NDArray[np.float64], metric: int | None) -> NDArray[np.floa
 
 @inlined
 def width_of(widths: Any, column: int) -> Any:
-    """Return the coarse gap of a category, 0 for a number; without categories, 0 is known when kernels are compiled."""
-    return np.int16(0) if widths is None else widths[column]
+    """Return the coarse gap of a category, or NUMBER: without categories, that is known when kernels are compiled."""
+    return np.int16(NUMBER) if widths is None else widths[column]
 
 
 @inlined
@@ -37,7 +40,7 @@ def height_of(heights: Any, column: int) -> Any:
 @inlined
 def coarse_gap(here: Any, there: Any, width: Any) -> Any:
     """Return the coarse gap of two rows in one column."""
-    if width > 0:
+    if width != NUMBER:
         return width if here != there else np.int16(0)
     return np.int16(abs(np.int16(here - there)))
 
@@ -47,11 +50,11 @@ def nearest_gap(here: Any, low: Any, high: Any, width: Any) -> Any:
     """Return the coarse gap in one column that no row of a box is below."""
     below, above = np.int16(low - here), np.int16(here - high)
     gap = max(below, above, np.int16(0))
-    return width if width > 0 and gap > 0 else gap
+    return width if width != NUMBER and gap > 0 else gap
 
 
 @inlined
 def farthest_gap(here: Any, low: Any, high: Any, width: Any) -> Any:
     """Return the coarse gap in one column that no row of a box is above."""
     gap = max(np.int16(high - here), np.int16(here - low))
-    return width if width > 0 and gap > 0 else gap
+    return width if width != NUMBER and gap > 0 else gap

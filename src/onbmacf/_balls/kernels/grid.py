@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onbmacf._balls.groups import Groups, compacted
-from onbmacf._balls.kernels.compact import gaps_of
+from onbmacf._balls.kernels.compact import NUMBER, gaps_of
 from onbmacf._balls.metrics import EUCLIDEAN, MANHATTAN, METRICS
 from onbmacf._base.jit import inlined
 
@@ -49,10 +49,8 @@ class Grid(NamedTuple):
     points: NDArray[np.int16]  # the same shape as Z
     tame: NDArray[np.bool_]  # per row: whether it lies inside every column's window
     ruler: Ruler
-    heights: NDArray[np.float64] | None = (
-        None  # per column: that of a category, 0 for a number; None without categories
-    )
-    widths: NDArray[np.int16] | None = None  # per column: the coarse gap of a category, 0 for a number
+    heights: NDArray[np.float64] | None = None  # per column: of a category, 0 for a number; None without categories
+    widths: NDArray[np.int16] | None = None  # per column: the coarse gap of a category, or NUMBER
 
 
 class Window(NamedTuple):
@@ -75,7 +73,7 @@ def to_grid(Z: NDArray[np.float64], metric: str, groups: Groups | None = None) -
     widths = np.floor(gaps + 1e-6).astype(np.int16)  # not above: coarse sums stay within TOP
     points = np.where(is_number, grid.points, compact.astype(np.int16))
     ruler = grid.ruler._replace(error=grid.ruler.error + _length(np.abs(gaps - widths), code))
-    return Grid(compact, points, grid.tame, ruler, groups.heights, widths)
+    return Grid(compact, points, grid.tame, ruler, groups.heights, np.where(is_number, np.int16(NUMBER), widths))
 
 
 def _grid(Z: NDArray[np.float64], metric: str, window: Window | None = None) -> Grid:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from onbmacf._balls.kernels.compact import coarse_gap, farthest_gap, nearest_gap, width_of
+from onbmacf._balls.kernels.compact import NUMBER, coarse_gap, farthest_gap, nearest_gap, width_of
 from onbmacf._balls.kernels.grid import TOP, Grid, plus
 from onbmacf._balls.metrics import CHEBYSHEV, EUCLIDEAN
 from onbmacf._base.jit import inlined
@@ -101,7 +101,7 @@ def box_gaps(leaves: Leaves, own: int, metric: int | None) -> NDArray[np.int16]:
     gaps = np.maximum(np.maximum(leaves.low - high, low - leaves.high), np.int16(0))
     if leaves.widths is not None:
         widths = leaves.widths[:, np.newaxis]
-        gaps = np.where((widths > 0) & (gaps > 0), widths, gaps)
+        gaps = np.where((widths != NUMBER) & (gaps > 0), widths, gaps)
     if metric == CHEBYSHEV:
         return gaps.max(axis=0)
     if metric == EUCLIDEAN:
