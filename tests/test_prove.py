@@ -17,6 +17,7 @@ from sklearn.ensemble import (
 )
 from sklearn.linear_model import LogisticRegression, RidgeClassifier, SGDClassifier
 from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 from sklearn.svm import LinearSVC
@@ -128,7 +129,11 @@ def test_an_unknown_model_is_said_and_a_declared_one_is_used(table, forest):
     row = table.iloc[[0]]
     unknown = explainer.explain(row, prove=True)[0]
     assert (unknown.certificate.kind, unknown.certificate.bound) == ("unproven", 0)
-    assert unknown.certificate.sentence() == "Not proven (this kind of model is not known)."
+    assert (
+        unknown.certificate.sentence() == "Not proven (a function cannot be read: give the model in it, prove=model)."
+    )
+    unread = explainer.explain(row, prove=KNeighborsClassifier().fit(table, forest.predict(table)))[0]
+    assert unread.certificate.reason == "this kind of model is not known"
     declared = explainer.explain(row, prove=forest, prove_seconds=600)[0]
     assert declared.certificate.kind == "nearest"
     other = RandomForestClassifier(20, max_depth=6, random_state=1).fit(table, ~forest.predict(table))

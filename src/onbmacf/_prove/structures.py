@@ -95,6 +95,8 @@ def read(model: Any, columns: Matrix) -> Trees | Additive:
             if not np.isfinite(own).all() or np.abs(found.scores(columns) - own).max() > 16 * found.error:
                 raise NotKnownError("the model's answers are not those of its structure")
             return found
+    if not hasattr(model, "predict"):
+        raise NotKnownError("a function cannot be read: give the model in it, prove=model")
     raise NotKnownError("this kind of model is not known")
 
 
