@@ -20,7 +20,7 @@ from onbmacf.errors import ModelError
 from test_rules import breaks
 
 QUICK = range(12)
-ALL = range(12, int(os.environ.get("ONBMACF_PROVE_PROBLEMS", "36")))  # 300 takes some minutes
+ALL = range(12, int(os.environ.get("ONBMACF_PROVE_PROBLEMS", "24")))  # 300 takes some minutes
 KINDS = ("integer", "continuous", "categorical", "ordinal", "binary")
 METRICS = {"manhattan": 1, "euclidean": 2, "chebyshev": np.inf}
 MODELS = {
