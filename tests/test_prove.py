@@ -25,7 +25,7 @@ from sklearn.tree import DecisionTreeClassifier
 from xgboost import XGBClassifier
 
 from onbmacf import ONBMACF, CertificateKind, Explanations, Schema
-from onbmacf._prove.boxes import N_BUCKETS, Cells, Nodes, Paths, find_paths, scratch_of
+from onbmacf._prove.boxes import N_BUCKETS, Cells, Nodes, Paths, RowTrees, find_paths, scratch_of
 from onbmacf._prove.forest import _laid_out
 from onbmacf._prove.queue import Choosable, Demand, first_queue
 from onbmacf._prove.solve import AdditiveSearch, solve
@@ -336,7 +336,8 @@ def test_the_bound_of_a_box_agrees_with_its_plain_twin(seed):
     find_paths(nodes, choosable, cells, paths)
     need, limit = float(random.integers(0, 12)), 5.0
     demand = Demand(np.array([need]), np.array([np.inf]), np.array([limit]), 9, np.zeros((0, 2), np.intp), costs[0])
-    expand(nodes, choosable, cells, paths, demand, queue, scratch_of(nodes, n_splits, n_features), 1)
+    row_trees = RowTrees(nodes, choosable, cells, paths)
+    expand(row_trees, demand, queue, scratch_of(nodes, n_splits, n_features), 1)
     exact = plain_bound(trees, lefts, feature, costs, [set(range(size)) for size in sizes], need, is_sum)
     assert (queue.n[0] == 0) == (exact >= limit)
     if queue.n[0]:

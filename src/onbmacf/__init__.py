@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from onbmacf._text.ranges import Range
     from onbmacf.certificate import Certificate, CertificateKind
     from onbmacf.explainer import ONBMACF
-    from onbmacf.explanation import Counterfactual, Explanation, Explanations, Semifactual
+    from onbmacf.explanation import Counterfactual, Explanation, Semifactual
+    from onbmacf.explanations import Explanations
     from onbmacf.rules import Rule, Rules
     from onbmacf.schema import Feature, Schema
 
@@ -27,7 +28,7 @@ _HOME = {
     "CertificateKind": "onbmacf._base.enums",
     "Counterfactual": "onbmacf.explanation",
     "Explanation": "onbmacf.explanation",
-    "Explanations": "onbmacf.explanation",
+    "Explanations": "onbmacf.explanations",
     "Feature": "onbmacf.schema",
     "ONBMACF": "onbmacf.explainer",
     "Range": "onbmacf._text.ranges",

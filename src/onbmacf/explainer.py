@@ -15,7 +15,7 @@ from onbmacf._batch.fitted import Fitted, fit_table
 from onbmacf._disk.map_file import load_map, save_map
 from onbmacf._search.options import DEFAULTS, NAMES, Options, check_names, written
 from onbmacf.errors import OnbmacfWarning, ParameterError
-from onbmacf.explanation import Explanations
+from onbmacf.explanations import Explanations
 from onbmacf.schema import Schema
 
 

@@ -17,7 +17,7 @@ from onbmacf._batch.front import on_the_front
 from onbmacf._search.pairs import places
 from onbmacf._search.problem import RAISED, UNASKED, Found
 from onbmacf._search.strategies import Effort
-from onbmacf.explanation import Batch, Explanations
+from onbmacf.explanations import Batch, Explanations
 
 
 def answered(asker: Asker, found: Found, effort: Effort, frame: pd.DataFrame) -> Explanations:

@@ -25,7 +25,7 @@ from onbmacf._search.pairs import places
 from onbmacf._search.problem import Found, LabelOf, Snap
 from onbmacf._search.walk import look_back
 from onbmacf.certificate import Certificate
-from onbmacf.explanation import Explanations
+from onbmacf.explanations import Explanations
 
 MOST_ASKED = 1 << 14  # changes that are asked about where the model cannot be read
 KEPT = [place for place, what in enumerate(Relaxation) if what in (Relaxation.NONE, Relaxation.PROJECTION)]

@@ -16,7 +16,7 @@ from typing import Any
 import pandas as pd
 
 from onbmacf._base.executor import Parcel, call, check_client, run_all, send, shares
-from onbmacf.explanation import Explanations
+from onbmacf.explanations import Explanations
 
 Explain = Callable[[pd.DataFrame], Explanations]
 MOST_ROWS = 10_000  # that a worker explains at a time

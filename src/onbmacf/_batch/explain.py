@@ -23,7 +23,7 @@ from onbmacf._search.options import Options
 from onbmacf._search.problem import Found
 from onbmacf._search.strategies import STRATEGIES, Effort, checked
 from onbmacf.errors import OnbmacfWarning, ParameterError
-from onbmacf.explanation import Explanations
+from onbmacf.explanations import Explanations
 
 N_SAMPLE = 2  # rows explained to know what the answers to a Dask DataFrame look like
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from onbmacf._base.arrays import Rows
-from onbmacf.explanation import Batch
+from onbmacf.explanations import Batch
 
 
 def on_the_front(batch: Batch) -> Rows:

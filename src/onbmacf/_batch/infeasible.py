@@ -17,7 +17,7 @@ from onbmacf._base.enums import Relaxation, Status
 from onbmacf._batch.call import Call
 from onbmacf._batch.factuals import Factuals
 from onbmacf._rows.constraints import Constraints
-from onbmacf.explanation import Explanations
+from onbmacf.explanations import Explanations
 from onbmacf.rules import Rules
 
 Again = Callable[[Call, Rows], Explanations]  # another call, about some of the rows

@@ -23,7 +23,7 @@ from onbmacf._rows.grid import Grid
 from onbmacf._rows.model import BlackBox
 from onbmacf._search.ranges import AT_LEAST, Interval, Levels, Part, Region, Settled, settle
 from onbmacf._text.ranges import Range
-from onbmacf.explanation import Explanations
+from onbmacf.explanations import Explanations
 from onbmacf.rules import Rules
 
 N_POINTS = 256  # drawn in each turn, and as many marks

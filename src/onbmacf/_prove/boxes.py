@@ -53,6 +53,15 @@ class Paths(NamedTuple):
     high_before: Rows
 
 
+class RowTrees(NamedTuple):
+    """The trees, and how the choices of one row lead through them."""
+
+    nodes: Nodes
+    choosable: Choosable
+    cells: Cells
+    paths: Paths
+
+
 @part
 def _cells_of_side(cells: Cells, split: int, side: int, low: int, high: int) -> tuple[int, int]:
     """Return the first and last cell of a range that go to one side of a split; reversed if none does."""
@@ -145,18 +154,7 @@ def scratch_of(nodes: Nodes, n_splits: int, n_features: int) -> Scratch:
 
 
 @part
-def bound_box(
-    nodes: Nodes,
-    choosable: Choosable,
-    cells: Cells,
-    paths: Paths,
-    lo: Rows,
-    hi: Rows,
-    base: float,
-    need: Matrix,
-    limit: float,
-    room: Scratch,
-) -> float:
+def bound_box(trees: RowTrees, lo: Rows, hi: Rows, base: float, need: Matrix, limit: float, room: Scratch) -> float:
     """Return a distance below which a box holds no point that meets all conditions; NEVER if none below the limit.
 
     `base` is what the cheapest point of the box costs, `need` the least sum of each condition. The votes of the splits
@@ -164,9 +162,9 @@ def bound_box(
     """
     _clear(room.total, 0.0)
     room.n_met[0] = 0
-    for tree in range(len(nodes.roots) - 1):
+    for tree in range(len(trees.nodes.roots) - 1):
         _clear(room.stairs, -np.inf)
-        _visit(nodes, choosable, cells, paths, lo, hi, tree, base, limit, room)
+        _visit(trees, lo, hi, tree, base, limit, room)
         _add_stairs(room)
     tightest, first, least = 0, 0, np.inf
     for k in range(len(need)):
@@ -178,24 +176,14 @@ def bound_box(
         first = max(first, bucket)
         if room.total[k, N_BUCKETS - 1] - need[k] < least:
             tightest, least = k, room.total[k, N_BUCKETS - 1] - need[k]
-    _vote(nodes, tightest, limit, room)
+    _vote(trees.nodes, tightest, limit, room)
     return max(base, first * limit / N_BUCKETS * (1.0 - SLACK))
 
 
 @part
-def _visit(
-    nodes: Nodes,
-    choosable: Choosable,
-    cells: Cells,
-    paths: Paths,
-    lo: Rows,
-    hi: Rows,
-    tree: int,
-    base: float,
-    limit: float,
-    room: Scratch,
-) -> None:
+def _visit(trees: RowTrees, lo: Rows, hi: Rows, tree: int, base: float, limit: float, room: Scratch) -> None:
     """Find what the nodes of a tree cost within a box, and the best leaf at each distance."""
+    nodes, choosable, cells, paths = trees
     node, cost = nodes.roots[tree], room.cost
     while node < nodes.roots[tree + 1]:
         if nodes.upper[node] < 0:

@@ -11,7 +11,7 @@ import numpy as np
 
 from onbmacf._base.arrays import Matrix, Rows
 from onbmacf._prove import additive, trees
-from onbmacf._prove.boxes import Cells, Nodes, Paths, find_paths, scratch_of
+from onbmacf._prove.boxes import Cells, Nodes, Paths, RowTrees, find_paths, scratch_of
 from onbmacf._prove.queue import ASK, DONE, FIRM, FULL, OPEN, Choosable, Demand, Queue, first_queue, larger, refuse
 from onbmacf._prove.values import Choices, Domain, NotKnownError
 
@@ -53,7 +53,7 @@ class TreeSearch:
         choosable, paths = _choosable(kept, is_sum), Paths(*np.zeros((5, len(nodes.split)), np.intp))
         self.kept, self.demand, self.queue = kept, demand, first_queue(choosable)
         find_paths(nodes, choosable, cells, paths)
-        self._before = (nodes, choosable, cells, paths, demand)
+        self._before = (RowTrees(nodes, choosable, cells, paths), demand)
         self._room = scratch_of(nodes, len(cells.feature), len(kept))
 
     def run(self, n_steps: int) -> int:

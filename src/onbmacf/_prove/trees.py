@@ -1,13 +1,13 @@
 """The nearest point that additive trees give a label, by branch and bound over boxes of cells.
 
-    Nodes, Cells, Demand  ->  expand  ->  candidates in the order of their distance, and how far it has got
+    RowTrees, Demand  ->  expand  ->  candidates in the order of their distance, and how far it has got
 
 The box with the least bound is cut at the split that its trees disagree about most.
 """
 
 from onbmacf._base.arrays import Matrix, Rows
 from onbmacf._base.jit import kernel, part
-from onbmacf._prove.boxes import NEVER, Cells, Nodes, Paths, Scratch, bound_box
+from onbmacf._prove.boxes import NEVER, Cells, Nodes, RowTrees, Scratch, bound_box
 from onbmacf._prove.queue import (
     CANDIDATE,
     FIRM,
@@ -77,26 +77,18 @@ def _choose_cut(
 
 
 @part
-def _enter(
-    nodes: Nodes,
-    choosable: Choosable,
-    cells: Cells,
-    paths: Paths,
-    demand: Demand,
-    queue: Queue,
-    room: Scratch,
-    box: int,
-) -> None:
+def _enter(trees: RowTrees, demand: Demand, queue: Queue, room: Scratch, box: int) -> None:
     """Bound a box, and queue it unless it is known to hold nothing."""
+    choosable, cells = trees.choosable, trees.cells
     lo, hi, limit, above = queue.lo[box], queue.hi[box], demand.limit[0], queue.bound[box]
     point, sums, bound = room.point, room.sums, NEVER
     cost = cheapest(choosable, lo, hi, point)
     if cost < limit and not is_hopeless(choosable, demand, lo, hi):
-        bound = max(above, bound_box(nodes, choosable, cells, paths, lo, hi, cost, demand.need, limit, room))
+        bound = max(above, bound_box(trees, lo, hi, cost, demand.need, limit, room))
     if not bound < limit:
         give_back(queue, box)
         return
-    _sums(nodes, cells, point, sums)
+    _sums(trees.nodes, cells, point, sums)
     _choose_cut(choosable, cells, demand, queue, room, box, point)
     if _reach(sums, demand.need) and broken_pair(choosable, demand, point) < 0:
         is_firm = _reach(sums, demand.firm)
@@ -108,16 +100,7 @@ def _enter(
 
 
 @kernel
-def expand(
-    nodes: Nodes,
-    choosable: Choosable,
-    cells: Cells,
-    paths: Paths,
-    demand: Demand,
-    queue: Queue,
-    room: Scratch,
-    n_steps: int,
-) -> int:
+def expand(trees: RowTrees, demand: Demand, queue: Queue, room: Scratch, n_steps: int) -> int:
     """Cut boxes, those with the least bound first, so many times at most; return why it stopped."""
     for _ in range(n_steps):
         now = state(queue, demand)
@@ -125,5 +108,5 @@ def expand(
             return now
         for box in cut_first(queue):
             if box >= 0:
-                _enter(nodes, choosable, cells, paths, demand, queue, room, box)
+                _enter(trees, demand, queue, room, box)
     return state(queue, demand)

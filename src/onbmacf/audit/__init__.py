@@ -31,7 +31,7 @@ from onbmacf.audit.changes import (
 from onbmacf.audit.figures import compare, compare_changes, overview, released, status_counts
 from onbmacf.audit.groups import as_groups, bands, burden, burden_gaps
 from onbmacf.audit.sentences import findings
-from onbmacf.explanation import Explanations
+from onbmacf.explanations import Explanations
 from onbmacf.schema import Schema
 
 __all__ = [

@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from onbmacf._text.wording import shown
-from onbmacf.explanation import Explanations
+from onbmacf.explanations import Explanations
 from onbmacf.schema import Feature, Schema
 
 PAIRS = ["first", "second", "count", "share", "expected", "lift"]

@@ -10,9 +10,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from onbmacf._base.enums import Relaxation, Status
 from onbmacf.audit.changes import changes_by_feature
 from onbmacf.errors import ParameterError
-from onbmacf.explanation import Explanations, Relaxation, Status
+from onbmacf.explanations import Explanations
 from onbmacf.schema import Schema
 
 RELEASED = ["feature", "n_rows", "n_asked", "share"]

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from onbmacf._base.checks import check_between, check_count, did_you_mean, listed
 from onbmacf.audit.figures import first_lines, is_asked, is_released
 from onbmacf.errors import ParameterError
-from onbmacf.explanation import Explanations
+from onbmacf.explanations import Explanations
 
 Values = NDArray[np.float64]
 MEASURES = ("share_found", "share_released", "distance", "n_changes", "cost")

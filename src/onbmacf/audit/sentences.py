@@ -11,7 +11,7 @@ import pandas as pd
 from onbmacf._text.wording import quoted, rounded
 from onbmacf.audit.changes import changes_by_feature, pairs, semifactual_distances, single_changes
 from onbmacf.audit.figures import first_lines, keeps_immutables, overview, released
-from onbmacf.explanation import Explanations
+from onbmacf.explanations import Explanations
 from onbmacf.schema import Schema
 
 MOST_NAMED = 3

@@ -11,7 +11,7 @@ from onbmacf.cli.terminal import say, show
 
 if TYPE_CHECKING:
     from onbmacf.cli.job import Job
-    from onbmacf.explanation import Explanations
+    from onbmacf.explanations import Explanations
     from onbmacf.report import About
 
 OutOption = Annotated[Path, typer.Option(help="Report to write: .html or .md.")]

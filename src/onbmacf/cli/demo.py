@@ -10,7 +10,8 @@ import pandas as pd
 from onbmacf._text.wording import marked, shown
 from onbmacf.datasets import heart_network, load_heart
 from onbmacf.explainer import ONBMACF
-from onbmacf.explanation import Explanation, Explanations
+from onbmacf.explanation import Explanation
+from onbmacf.explanations import Explanations
 from onbmacf.schema import Schema
 
 

@@ -10,7 +10,7 @@ from onbmacf.cli.request import Request, command_line
 from onbmacf.cli.terminal import say, show
 
 if TYPE_CHECKING:
-    from onbmacf.explanation import Explanations
+    from onbmacf.explanations import Explanations
 
 FormatOption = Annotated[
     str, typer.Option(help="table, csv, json, sentences or markdown; by default as --out ends, or a table.")
@@ -38,7 +38,7 @@ def explain(request: Request, format: FormatOption = "", out: OutOption = None) 
     from onbmacf.cli.outputs import kind_of, summary
     from onbmacf.cli.parts import StoppedError, explain_in_parts, parts_beside
     from onbmacf.cli.rows import FIRST, chosen_rows
-    from onbmacf.explanation import Explanations
+    from onbmacf.explanations import Explanations
 
     kind = kind_of(format, out)
     job = prepare(request)

@@ -11,7 +11,7 @@ from onbmacf._base.checks import listed
 from onbmacf._text.formats import as_csv, as_markdown
 from onbmacf._text.wording import COLUMNS, lines, shown, visible
 from onbmacf.errors import ParameterError
-from onbmacf.explanation import Explanations
+from onbmacf.explanations import Explanations
 
 FROM = 1  # column of to_frame: the label of the row
 SUFFIXES = {".csv": "csv", ".json": "json", ".txt": "sentences", ".md": "markdown"}

@@ -23,7 +23,7 @@ from onbmacf._rows.form import TableForm
 from onbmacf.cli.terminal import Progress
 from onbmacf.errors import StoreError
 from onbmacf.explainer import ONBMACF
-from onbmacf.explanation import Batch, Explanations
+from onbmacf.explanations import Batch, Explanations
 from onbmacf.report.fingerprint import model_digest, table_digest
 
 CHUNK = 100  # rows per part

@@ -8,7 +8,8 @@ import pandas as pd
 
 from onbmacf import plots
 from onbmacf._text.wording import marked, quoted, shown
-from onbmacf.explanation import Counterfactual, Explanation, Explanations
+from onbmacf.explanation import Counterfactual, Explanation
+from onbmacf.explanations import Explanations
 from onbmacf.report.tables import picture, table
 
 FIRST_PICTURE = 1000  # first id of the plots of cases, above those of all other plots

@@ -14,7 +14,7 @@ from onbmacf import __version__, audit
 from onbmacf._search.options import written
 from onbmacf._text.wording import quoted, shown
 from onbmacf.explainer import ONBMACF
-from onbmacf.explanation import Explanations
+from onbmacf.explanations import Explanations
 from onbmacf.report.cases import cases
 from onbmacf.report.fingerprint import model_digest, table_digest, versions
 from onbmacf.report.render import Report

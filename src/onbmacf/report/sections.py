@@ -9,7 +9,7 @@ import pandas as pd
 
 from onbmacf import audit, plots
 from onbmacf._text.wording import rounded
-from onbmacf.explanation import Explanations
+from onbmacf.explanations import Explanations
 from onbmacf.report.tables import picture, table
 from onbmacf.schema import Schema
 

@@ -1,0 +1,265 @@
+"""What `explain` returns: the answers for a batch of rows, with the caller's index.
+
+    Explanations (one per batch) -> Explanation (one per row)
+
+A batch is held as a few frames and parallel arrays; the single results are made when they are looked at.
+"""
+
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, overload
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from onbmacf._base.arrays import Mask, Matrix, Rows, stack, take
+from onbmacf._base.enums import Relaxation, Status
+from onbmacf._text import frames, records, wording
+from onbmacf.errors import ParameterError
+from onbmacf.explanation import Counterfactual, Explanation, Semifactual
+
+
+class Batch(NamedTuple):
+    """The counterfactuals of a batch, one line each; those of one row follow each other, the best first."""
+
+    factual: Rows  # position of the row they explain
+    values: pd.DataFrame
+    label: NDArray[Any]
+    distance: Matrix
+    changed: Mask  # lines x features
+    released: Mask  # of these, immutable features and those whose rule is broken
+    relaxation: NDArray[Any]
+    ball: Rows
+    plausibility: Matrix
+    margin: Matrix
+    probability: Matrix | None
+    semifactual_values: pd.DataFrame
+    semifactual_distance: Matrix  # NaN where there is none
+    semifactual_changed: Mask
+    ranges: NDArray[Any] | None = None  # dicts of Range, or None; the column is None unless asked for
+    box: NDArray[Any] | None = None
+    stability: Matrix | None = None  # share of a committee's members that agree
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Explanations(Sequence[Explanation]):
+    """The answers for a batch of rows, in their order: a sequence of `Explanation`.
+
+    An integer picks one `Explanation`, a slice returns `Explanations`.
+
+    Attributes
+    ----------
+    rows : DataFrame
+        The rows that were explained, with the caller's index.
+    labels : array
+        Per row: the label that the model gives it.
+    statuses : array of str
+        Per row: how it was answered, a `Status` as text.
+    reasons : array of str
+        Per row: why there is no counterfactual, or fewer than asked for; empty otherwise.
+    would_need : array of tuple
+        Per row: the smallest release with which a counterfactual is found; empty where that is not the question.
+    batch : Batch
+        All counterfactuals as parallel arrays, one line each.
+    warnings : tuple of str
+        What ``fit`` and ``explain`` warned of.
+    n_calls : int
+        How often the model was called for this batch.
+    n_questions : int
+        How many points it was asked about.
+    n_model_rows : int
+        How many rows it was handed: the points, and the rows that fill each call up to ``predict_chunk``.
+    n_members : int
+        How many members the committee has; 0 without one.
+    n_member_questions : int
+        How many points its members were asked about, each member's counted; in none of the figures above.
+    certificates : array of Certificate, or None
+        Per row: what was proven about its answer, None for a row that was not searched; None unless a proof was asked
+        for.
+
+    """
+
+    rows: pd.DataFrame
+    labels: NDArray[Any]
+    statuses: NDArray[Any]
+    reasons: NDArray[Any]
+    would_need: NDArray[Any]
+    batch: Batch
+    warnings: tuple[str, ...] = ()
+    n_calls: int = 0
+    n_questions: int = 0
+    n_model_rows: int = 0
+    n_members: int = 0
+    n_member_questions: int = 0
+    certificates: NDArray[Any] | None = None
+
+    @classmethod
+    def concat(cls, parts: "Sequence[Explanations]") -> "Explanations":
+        """Return the answers for successive rows as one.
+
+        Parameters
+        ----------
+        parts : sequence of Explanations
+            At least one, all of rows with the same columns.
+
+        Returns
+        -------
+        Explanations
+            All rows in order; warnings are kept once, counts are added up.
+
+        """
+        if not len(parts):
+            raise ParameterError("nothing to put together: give at least one Explanations.")
+        starts = np.cumsum([0, *(len(part) for part in parts)])
+        batches = [
+            part.batch._replace(factual=part.batch.factual + at) for part, at in zip(parts, starts, strict=False)
+        ]
+        return cls(
+            rows=pd.concat([part.rows for part in parts if len(part)] or [parts[0].rows]),
+            labels=np.concatenate([part.labels for part in parts]),
+            statuses=np.concatenate([part.statuses for part in parts]),
+            reasons=np.concatenate([part.reasons for part in parts]),
+            would_need=np.concatenate([part.would_need for part in parts]),
+            batch=stack(batches),
+            warnings=tuple(dict.fromkeys(message for part in parts for message in part.warnings)),
+            n_calls=sum(part.n_calls for part in parts),
+            n_questions=sum(part.n_questions for part in parts),
+            n_model_rows=sum(part.n_model_rows for part in parts),
+            n_members=parts[0].n_members,
+            n_member_questions=sum(part.n_member_questions for part in parts),
+            certificates=_joined([part.certificates for part in parts]),
+        )
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @overload
+    def __getitem__(self, position: int) -> Explanation: ...
+    @overload
+    def __getitem__(self, position: slice) -> "Explanations": ...
+    def __getitem__(self, position: int | slice) -> "Explanation | Explanations":
+        if isinstance(position, slice):
+            return self._some(np.arange(len(self))[position])
+        place = range(len(self))[position]
+        factual = frames.row_of(self.rows, place)
+        found = tuple(self._counterfactual(line, factual) for line in self._lines(place))
+        status, reason, needs = Status(self.statuses[place]), self.reasons[place], tuple(self.would_need[place])
+        certificate = None if self.certificates is None else self.certificates[place]
+        return Explanation(factual, self.labels[place], status, reason, needs, found, certificate)
+
+    def __iter__(self) -> Iterator[Explanation]:
+        return (self[place] for place in range(len(self)))
+
+    def __repr__(self) -> str:
+        counts = pd.Series(self.statuses, dtype=object).value_counts()
+        listed = ", ".join(f"{count} {status}" for status, count in counts.items())
+        return f"<Explanations of {len(self)} rows: {listed or 'none'}; {len(self.batch.factual)} counterfactuals>"
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one line per counterfactual: how it was found, then its values in the caller's dtypes.
+
+        The index is the caller's, repeated where a row has several. A name of ours that is also a column of the table
+        gets a trailing underscore. Rows without a counterfactual are in `status_frame`.
+        """
+        return frames.counterfactual_frame(self)
+
+    def status_frame(self) -> pd.DataFrame:
+        """Return one line per row: its label, status, reason, and number of counterfactuals (n_found)."""
+        return frames.status_frame(self)
+
+    def changes(self) -> pd.DataFrame:
+        """Return one line per changed feature of each counterfactual: rank, feature, before, after.
+
+        With ranges, a last column says in which values the label holds.
+        """
+        return frames.change_frame(self)
+
+    def ranges(self) -> pd.DataFrame:
+        """Return one line per changed feature of each counterfactual that has ranges.
+
+        The columns are rank, feature, after, then low, high, levels and n_asked of the feature alone, and the same of
+        the box of all changed features together (``box_low``, ...). Empty unless ``explain(..., ranges=True)``.
+        """
+        return frames.range_frame(self)
+
+    def sentences(self) -> list[str]:
+        """Return every answer as sentences, row by row."""
+        return [sentence for explanation in self for sentence in explanation.sentences()]
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """Return one dict per row, as `Explanation.to_dict` makes it."""
+        return [explanation.to_dict() for explanation in self]
+
+    def to_json(self, indent: int | None = None) -> str:
+        """Return the answers as one JSON document that ends in a line break.
+
+        Parameters
+        ----------
+        indent : int or None
+            Spaces per level; None writes everything on one line.
+
+        Returns
+        -------
+        str
+            An object with ``format`` ("onbmacf-explanations"), ``version`` (1; a later number means that keys have
+            changed), ``warnings`` and ``answers``, the list that `to_dicts` returns. Nothing in it depends on how the
+            rows were batched.
+
+        """
+        return records.document(self.to_dicts(), self.warnings, indent)
+
+    def _repr_html_(self) -> str:
+        return wording.html_table(self[:20], n_more=max(0, len(self) - 20))
+
+    def _lines(self, place: int) -> range:
+        """Return the lines of one row's counterfactuals; the batch is sorted by row."""
+        return range(*np.searchsorted(self.batch.factual, [place, place + 1]))
+
+    def _some(self, places: Rows) -> "Explanations":
+        """Return the answers for some rows, in the order given; counts stay those of the whole batch."""
+        lines = [np.array(self._lines(place), dtype=np.intp) for place in places]
+        batch = take(self.batch, np.concatenate([np.empty(0, dtype=np.intp), *lines]))
+        batch = batch._replace(factual=np.repeat(np.arange(len(places)), [len(own) for own in lines]))
+        of_rows = (self.labels[places], self.statuses[places], self.reasons[places], self.would_need[places])
+        counts = (self.n_calls, self.n_questions, self.n_model_rows, self.n_members, self.n_member_questions)
+        certificates = None if self.certificates is None else self.certificates[places]
+        return Explanations(self.rows.iloc[places], *of_rows, batch, self.warnings, *counts, certificates)
+
+    def _counterfactual(self, line: int, factual: "pd.Series[Any]") -> Counterfactual:
+        batch = self.batch
+        ball = int(batch.ball[line])
+        return Counterfactual(
+            values=frames.row_of(batch.values, line).rename(factual.name),
+            factual=factual,
+            label=batch.label[line],
+            distance=float(batch.distance[line]),
+            changed=self._names(batch.changed[line]),
+            released=self._names(batch.released[line]),
+            relaxation=Relaxation(batch.relaxation[line]),
+            ball=None if ball < 0 else ball,
+            plausibility=float(batch.plausibility[line]),
+            margin=float(batch.margin[line]),
+            probability=None if batch.probability is None else float(batch.probability[line]),
+            semifactual=self._semifactual(line, factual),
+            ranges=None if batch.ranges is None else batch.ranges[line],
+            box=None if batch.box is None else batch.box[line],
+            stability=None if batch.stability is None else float(batch.stability[line]),
+            n_members=self.n_members,
+        )
+
+    def _semifactual(self, line: int, factual: "pd.Series[Any]") -> Semifactual | None:
+        batch = self.batch
+        if np.isnan(batch.semifactual_distance[line]):
+            return None
+        values = frames.row_of(batch.semifactual_values, line).rename(factual.name)
+        changed = self._names(batch.semifactual_changed[line])
+        return Semifactual(values, factual, float(batch.semifactual_distance[line]), changed)
+
+    def _names(self, changed: Mask) -> tuple[Hashable, ...]:
+        return tuple(name for name, is_changed in zip(self.rows.columns, changed, strict=True) if is_changed)
+
+
+def _joined(certificates: list[NDArray[Any] | None]) -> NDArray[Any] | None:
+    known = [part for part in certificates if part is not None]
+    return np.concatenate(known) if len(known) == len(certificates) else None
