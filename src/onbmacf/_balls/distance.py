@@ -3,15 +3,17 @@
     A (m x d), B (k x d)  ->  distances  ->  m x k
     A (m x d), B (m x d)  ->  paired     ->  m
 
-The expanded square (|a|^2 - 2ab + |b|^2) is never used: it loses all digits for near points far from zero.
+The expanded square (|a|^2 - 2ab + |b|^2) is never used: it loses all digits for near points far from zero. A difference
+to a missing value shows in the sum, which is then made again from what differences cost (decision 0062).
 """
 
 from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
-from onbmacf._balls.metrics import METRICS, Metric
+from onbmacf._balls.metrics import METRICS, Measure, Metric
 from onbmacf._base.arrays import Matrix
+from onbmacf._base.missing import as_costs, as_nan, may_lack
 from onbmacf.errors import ParameterError
 
 MANY_COLUMNS = 64  # from which on those without a difference are left out: most levels of a category with many
@@ -21,20 +23,28 @@ BLOCK_CELLS = 1 << 22  # 32 MB of float64 per block
 def distances(A: Matrix, B: Matrix, metric: Metric) -> Matrix:
     """Return the distance of every line of A to every line of B."""
     if callable(metric):
+        A, B = as_nan(A), as_nan(B)
         return np.array([[_called(metric, a, b) for b in B] for a in A], dtype=np.float64).reshape(len(A), len(B))
-    total, measure = np.zeros((len(A), len(B))), METRICS[metric]
-    for column in _columns(A, B, A[:1]):
-        measure.add(total, np.subtract.outer(A[:, column], B[:, column]))
-    return measure.finish(total)
+    total = np.zeros((len(A), len(B)))
+    return _summed(total, _columns(A, B, A[:1]), lambda at: np.subtract.outer(A[:, at], B[:, at]), METRICS[metric])
 
 
 def paired(A: Matrix, B: Matrix, metric: Metric) -> Matrix:
     """Return the distance of each line of A to the same line of B."""
     if callable(metric):
-        return np.array([_called(metric, a, b) for a, b in zip(A, B, strict=True)], dtype=np.float64)
-    total, measure = np.zeros(len(A)), METRICS[metric]
-    for column in _columns(A, B, B):
-        measure.add(total, A[:, column] - B[:, column])
+        return np.array([_called(metric, a, b) for a, b in zip(as_nan(A), as_nan(B), strict=True)], dtype=np.float64)
+    return _summed(np.zeros(len(A)), _columns(A, B, B), lambda at: A[:, at] - B[:, at], METRICS[metric])
+
+
+def _summed(total: Matrix, columns: Iterable[int], difference: Callable[[int], Matrix], measure: Measure) -> Matrix:
+    """Add up the differences of all columns; again, where a value is missing, with what they cost."""
+    for column in columns:
+        measure.add(total, difference(column))
+    if not may_lack(total):
+        return measure.finish(total)
+    total[...] = 0.0
+    for column in columns:
+        measure.add(total, as_costs(np.abs(difference(column))))
     return measure.finish(total)
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from onbmacf._balls.distance import paired
 from onbmacf._balls.metrics import Metric
 from onbmacf._base.arrays import Mask, Matrix, Rows
+from onbmacf._base.missing import between
 
 
 class Balls(NamedTuple):
@@ -46,7 +47,7 @@ def crossing(z: Matrix, goal: Matrix, home: Balls, ball: Balls, metric: Metric, 
     """
 
     def beyond(lines: Rows, share: Matrix) -> Mask:
-        points = z[lines] + share[:, np.newaxis] * (goal[lines] - z[lines])
+        points = between(z[lines], goal[lines], share)
         from_home = surface_distance(paired(points, home.points[lines], metric), home.radii[lines], boundary)
         from_ball = surface_distance(paired(points, ball.points[lines], metric), ball.radii[lines], boundary)
         with np.errstate(invalid="ignore"):
@@ -55,8 +56,8 @@ def crossing(z: Matrix, goal: Matrix, home: Balls, ball: Balls, metric: Metric, 
     every = np.arange(len(z))
     starts, ends = beyond(every, np.zeros(len(z))), beyond(every, np.ones(len(z)))
     share = np.where(starts, 0.0, 1.0)
-    between = np.flatnonzero(~starts & ends)
-    share[between] = _first_beyond(len(between), lambda middle: beyond(between, middle))
+    inside = np.flatnonzero(~starts & ends)
+    share[inside] = _first_beyond(len(inside), lambda middle: beyond(inside, middle))
     return share
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from onbmacf._balls.groups import Groups
 from onbmacf._base.arrays import Mask, Matrix, Rows
+from onbmacf._base.missing import as_costs, may_lack
 
 CACHE = 1 << 15  # distances worked on together: they stay near the processor
 SMALL = 1000  # rows up to which a plain search is quick enough
@@ -25,8 +26,11 @@ def nearest_rows(Z: Matrix, points: Matrix, y: int) -> Rows:
 def squares(points: Matrix, Z: Matrix) -> Matrix:
     """Return squared distances, columns left to right: roots would make ties of sums that differ in the last bit."""
     total, gap = np.zeros((len(points), len(Z))), np.empty((len(points), len(Z)))
+    lacks = may_lack(Z) or may_lack(points)
     for column in range(Z.shape[1]):
         np.subtract(points[:, column, np.newaxis], Z[:, column], out=gap)
+        if lacks:
+            as_costs(np.abs(gap, out=gap))
         np.multiply(gap, gap, out=gap)
         total += gap
     return total

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onbmacf._balls.groups import Groups
-from onbmacf._balls.kernels.grid import TOP, Grid, bracket, code_of, to_grid
+from onbmacf._balls.kernels.compact import TOP
+from onbmacf._balls.kernels.grid import Grid, bracket, code_of, to_grid
 from onbmacf._balls.kernels.leaves import (
     GONE,
     LEAF,
@@ -28,6 +29,7 @@ from onbmacf._balls.kernels.leaves import (
 from onbmacf._balls.kernels.sums import exact_sum, to_distances
 from onbmacf._base.executor import run_all, shares
 from onbmacf._base.jit import kernel, map_chunks, part
+from onbmacf._base.missing import may_lack
 
 CHUNK = 4  # leaves per task
 
@@ -109,7 +111,7 @@ def _nearest_in_leaf(grid: Grid, leaves: Leaves, leaf: int, row: int, best: floa
     """Return the smallest sum between `row` and the rows of one leaf, or the best so far."""
     for at in range(LEAF):
         if sums[at] <= maybe:
-            total = exact_sum(grid.Z[row], grid.Z[leaves.rows[leaf, at]], grid.ruler.metric, grid.heights)
+            total = exact_sum(grid.Z[row], grid.Z[leaves.rows[leaf, at]], grid.ruler.metric, grid.heights, grid.costs)
             if total < best:
                 best, maybe = total, bracket(total, grid.ruler)[1]
     return best
@@ -119,14 +121,14 @@ def reach_of_fast(
     z: NDArray[np.float64], codes: NDArray[np.intp], Z: NDArray[np.float64], labels: NDArray[np.intp], metric: str
 ) -> NDArray[np.float64]:
     """Return, per new point, the distance to the nearest row with another label than its own."""
-    best = np.full(len(z), np.inf)
-    _nearest_other(np.ascontiguousarray(z), codes, np.ascontiguousarray(Z), labels, code_of(metric), best)
+    best, lacks = np.full(len(z), np.inf), True if may_lack(z) or may_lack(Z) else None
+    _nearest_other(np.ascontiguousarray(z), codes, np.ascontiguousarray(Z), labels, code_of(metric), lacks, best)
     return to_distances(best, metric)
 
 
 @kernel
-def _nearest_other(z: Any, codes: Any, Z: Any, labels: Any, metric: Any, best: Any) -> None:
+def _nearest_other(z: Any, codes: Any, Z: Any, labels: Any, metric: Any, lacks: Any, best: Any) -> None:
     for line in range(len(z)):
         for row in range(len(Z)):
             if labels[row] != codes[line]:
-                best[line] = min(best[line], exact_sum(z[line], Z[row], metric))
+                best[line] = min(best[line], exact_sum(z[line], Z[row], metric, None, lacks))

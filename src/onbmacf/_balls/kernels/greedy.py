@@ -122,7 +122,7 @@ def _bound_of_leaf(grid: Grid, limits: Any, leaves: Leaves, own: int, between: A
 
 @inlined
 def _sum(grid: Grid, row: int, other: int) -> Any:
-    return exact_sum(grid.Z[row], grid.Z[other], grid.ruler.metric, grid.heights)
+    return exact_sum(grid.Z[row], grid.Z[other], grid.ruler.metric, grid.heights, grid.costs)
 
 
 @part

@@ -20,11 +20,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onbmacf._balls.groups import Groups, compacted
-from onbmacf._balls.kernels.compact import NUMBER, gaps_of
+from onbmacf._balls.kernels.compact import LACKING, NUMBER, TOP, gaps_of
 from onbmacf._balls.metrics import EUCLIDEAN, MANHATTAN, METRICS
 from onbmacf._base.jit import inlined
+from onbmacf._base.missing import UNIT as MISSING_UNIT
+from onbmacf._base.missing import is_missing, known_ends, may_lack
 
-TOP = 16383  # the largest coarse sum
 UNIT = 65536.0  # squared steps in one unit of a euclidean coarse sum
 SLACK = 0.01  # in steps: far above the rounding error of any arithmetic on sums of up to TOP steps
 TAILS = (0.0, 0.001, 0.01, 0.05)  # shares of a column's values that its window may leave out at either end
@@ -51,6 +52,7 @@ class Grid(NamedTuple):
     ruler: Ruler
     heights: NDArray[np.float64] | None = None  # per column: of a category, 0 for a number; None without categories
     widths: NDArray[np.int16] | None = None  # per column: the coarse gap of a category, or NUMBER
+    costs: NDArray[np.int16] | None = None  # per column: the coarse gap of a missing value, or NUMBER; None without any
 
 
 class Window(NamedTuple):
@@ -73,7 +75,8 @@ def to_grid(Z: NDArray[np.float64], metric: str, groups: Groups | None = None) -
     widths = np.floor(gaps + 1e-6).astype(np.int16)  # not above: coarse sums stay within TOP
     points = np.where(is_number, grid.points, compact.astype(np.int16))
     ruler = grid.ruler._replace(error=grid.ruler.error + _length(np.abs(gaps - widths), code))
-    return Grid(compact, points, grid.tame, ruler, groups.heights, np.where(is_number, np.int16(NUMBER), widths))
+    widths = np.where(is_number, np.int16(NUMBER), widths)
+    return Grid(compact, points, grid.tame, ruler, groups.heights, widths, grid.costs)
 
 
 def _grid(Z: NDArray[np.float64], metric: str, window: Window | None = None) -> Grid:
@@ -81,21 +84,45 @@ def _grid(Z: NDArray[np.float64], metric: str, window: Window | None = None) -> 
     points, tame, worst = np.empty(Z.shape, np.int16), np.ones(len(Z), bool), np.zeros(Z.shape[1])
     with np.errstate(over="ignore", invalid="ignore"):
         low, high, step = window or grid_window(Z, metric)
+        known = _filled(Z)
         for column in range(Z.shape[1]):
-            place = (Z[:, column] - low[column]) / step
+            place = (known[:, column] - low[column]) / step
             last = np.floor((high[column] - low[column]) / step)
             points[:, column] = np.nan_to_num(np.clip(np.rint(place), 0.0, last))
             misses = np.abs(place - points[:, column])
             tame &= misses <= 1.0
             worst[column] = misses.max(initial=0.0, where=misses <= 1.0)
-    return Grid(Z, points, tame, Ruler(step, _length(2 * worst, code) + SLACK, Z.shape[1], code))
+    grid = Grid(Z, points, tame, Ruler(step, _length(2 * worst, code) + SLACK, Z.shape[1], code))
+    return _with_missing(grid) if may_lack(Z) else grid
+
+
+def _with_missing(grid: Grid) -> Grid:
+    """Put missing values where they belong, and say what their gaps are."""
+    ruler, costs = grid.ruler, _costs(grid.Z) / grid.ruler.step
+    whole = np.floor(costs + 1e-6).astype(np.int16)  # not above: coarse sums stay within TOP
+    points = np.where(is_missing(grid.Z), np.int16(LACKING), grid.points)
+    ruler = ruler._replace(error=ruler.error + _length(np.abs(costs - whole), ruler.metric))
+    return grid._replace(points=points, ruler=ruler, costs=np.where(costs > 0, whole, np.int16(NUMBER)))
+
+
+def _costs(Z: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return per column what a missing value costs; 0 where none is missing."""
+    return np.where(is_missing(Z), -Z, 0.0).max(axis=0, initial=0.0) / MISSING_UNIT
+
+
+def _filled(Z: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the rows with the lowest value of the column in place of missing ones."""
+    return np.where(is_missing(Z), known_ends(Z)[0], Z) if may_lack(Z) else Z
 
 
 def grid_window(Z: NDArray[np.float64], metric: str, heights: NDArray[np.float64] | None = None) -> Window:
-    """Return the window of these rows; that of a category is the gap of two levels."""
+    """Return the window of these rows; that of a category is the gap of two levels, at least that to a missing one."""
     code = code_of(metric)
     with np.errstate(over="ignore", invalid="ignore"):
-        low, high = _windows(Z if heights is None else np.where(heights == 0, Z, 0.0), code)
+        known = _filled(Z)
+        low, high = _windows(known if heights is None else np.where(heights == 0, known, 0.0), code)
+        if may_lack(Z):
+            high = np.maximum(high, low + _costs(Z))
         if heights is not None:
             high = high + gaps_of(heights, code)
         return Window(low, high, _step(high - low, code))

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from onbmacf._balls.kernels.compact import NUMBER, coarse_gap, farthest_gap, nearest_gap, width_of
-from onbmacf._balls.kernels.grid import TOP, Grid, plus
+from onbmacf._balls.kernels.compact import NUMBER, TOP, coarse_gap, farthest_gap, nearest_gap, width_of
+from onbmacf._balls.kernels.grid import Grid, plus
 from onbmacf._balls.metrics import CHEBYSHEV, EUCLIDEAN
 from onbmacf._base.jit import inlined
 
@@ -33,6 +33,7 @@ class Leaves(NamedTuple):
     low: NDArray[np.int16]  # (features, leaves): the box
     high: NDArray[np.int16]
     widths: NDArray[np.int16] | None = None  # see Grid
+    costs: NDArray[np.int16] | None = None  # see Grid
 
 
 def build_leaves(grid: Grid, rows: NDArray[np.int64]) -> Leaves:
@@ -53,6 +54,7 @@ def build_leaves(grid: Grid, rows: NDArray[np.int64]) -> Leaves:
         low=np.ascontiguousarray(points.min(axis=2).T),
         high=np.ascontiguousarray(points.max(axis=2).T),
         widths=grid.widths,
+        costs=grid.costs,
     )
 
 
@@ -77,9 +79,9 @@ def join_leaves(forest: list[Leaves]) -> Leaves:
     joined = {
         name: np.concatenate([getattr(leaves, name) for leaves in forest], axis=1 if name in sides else 0)
         for name in Leaves._fields
-        if name != "widths"
+        if name not in ("widths", "costs")
     }
-    return Leaves(**joined, widths=forest[0].widths)
+    return Leaves(**joined, widths=forest[0].widths, costs=forest[0].costs)
 
 
 @inlined
@@ -89,16 +91,20 @@ def box_sums(point: Any, leaves: Leaves, metric: int | None, near: Any, far: Any
         near[leaf], far[leaf] = 0, 0
     for column in range(len(point)):
         here, lows, highs = point[column], leaves.low[column], leaves.high[column]
-        width = width_of(leaves.widths, column)
+        width, cost = width_of(leaves.widths, column), width_of(leaves.costs, column)
         for leaf in range(len(near)):
-            near[leaf] = plus(near[leaf], nearest_gap(here, lows[leaf], highs[leaf], width), metric)
-            far[leaf] = plus(far[leaf], farthest_gap(here, lows[leaf], highs[leaf], width), metric)
+            near[leaf] = plus(near[leaf], nearest_gap(here, lows[leaf], highs[leaf], width, cost), metric)
+            far[leaf] = plus(far[leaf], farthest_gap(here, lows[leaf], highs[leaf], width, cost), metric)
 
 
 def box_gaps(leaves: Leaves, own: int, metric: int | None) -> NDArray[np.int16]:
     """Return the coarse sums between the box of leaf `own` and every box: no two rows of theirs are nearer."""
     low, high = leaves.low[:, own, np.newaxis], leaves.high[:, own, np.newaxis]
     gaps = np.maximum(np.maximum(leaves.low - high, low - leaves.high), np.int16(0))
+    if leaves.costs is not None:
+        costs, lacks = leaves.costs[:, np.newaxis], (leaves.low < 0) | (low < 0)
+        near = np.where(gaps > TOP, costs, np.where(lacks, np.minimum(gaps, costs), gaps))
+        gaps = np.where(costs != NUMBER, near, gaps)
     if leaves.widths is not None:
         widths = leaves.widths[:, np.newaxis]
         gaps = np.where((widths != NUMBER) & (gaps > 0), widths, gaps)
@@ -119,10 +125,11 @@ def rows_to_box(leaves: Leaves, own: int, leaf: int, metric: int | None, near: A
     for at in range(LEAF):
         near[at], far[at] = 0, 0
     for column in range(len(points)):
-        low, high, width = leaves.low[column, leaf], leaves.high[column, leaf], width_of(leaves.widths, column)
+        low, high = leaves.low[column, leaf], leaves.high[column, leaf]
+        width, cost = width_of(leaves.widths, column), width_of(leaves.costs, column)
         for at in range(LEAF):
-            near[at] = plus(near[at], nearest_gap(points[column, at], low, high, width), metric)
-            far[at] = plus(far[at], farthest_gap(points[column, at], low, high, width), metric)
+            near[at] = plus(near[at], nearest_gap(points[column, at], low, high, width, cost), metric)
+            far[at] = plus(far[at], farthest_gap(points[column, at], low, high, width, cost), metric)
 
 
 @inlined
@@ -132,9 +139,9 @@ def leaf_sums(point: Any, leaves: Leaves, leaf: int, metric: int | None, sums: A
     for at in range(LEAF):
         sums[at] = gone[at]
     for column in range(len(point)):
-        here, width = point[column], width_of(leaves.widths, column)
+        here, width, cost = point[column], width_of(leaves.widths, column), width_of(leaves.costs, column)
         for at in range(LEAF):
-            sums[at] = plus(sums[at], coarse_gap(here, points[column, at], width), metric)
+            sums[at] = plus(sums[at], coarse_gap(here, points[column, at], width, cost), metric)
     least = sums[0]
     for at in range(LEAF):
         least = min(least, sums[at])

@@ -11,11 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onbmacf._balls.groups import Groups, compacted
-from onbmacf._balls.kernels.grid import SLACK, TOP, Grid, Ruler, bracket, grid_window, to_grid
+from onbmacf._balls.kernels.compact import LACKING, NUMBER, TOP
+from onbmacf._balls.kernels.grid import SLACK, Grid, Ruler, bracket, grid_window, to_grid
 from onbmacf._balls.kernels.leaves import LEAF, Leaves, box_sums, build_leaves, leaf_sums
 from onbmacf._balls.kernels.sums import exact_sum
 from onbmacf._balls.neighbours import nearest_rows
 from onbmacf._base.jit import kernel, map_chunks, part
+from onbmacf._base.missing import is_missing, may_lack
 
 CHUNK = 64  # points per task
 
@@ -36,12 +38,14 @@ class NearestRows:
     def rows(self, points: NDArray[np.float64], k: int, threads: int | None = None) -> NDArray[np.intp]:
         """Return the row numbers of the k nearest rows of each point, nearest first."""
         compact = points if self._groups is None else compacted(points, self._groups)
-        if compact is None:  # a category without a single active level
+        if compact is None or not self._knows(compact):  # a category without a single active level
             return nearest_rows(self._Z, points, k)
         points, last = np.ascontiguousarray(compact), np.floor((self._high - self._low) / self._step)
         coarse = np.clip(np.rint((points - self._low) / self._step), 0.0, last).astype(np.int16)
         if self._grid.heights is not None:
             coarse = np.where(self._grid.heights > 0, points, coarse).astype(np.int16)
+        if self._grid.costs is not None:
+            coarse = np.where(is_missing(points), np.int16(LACKING), coarse)
         found = np.full((len(points), k), -1, dtype=np.int64)
 
         def work(start: int, stop: int) -> None:
@@ -49,6 +53,13 @@ class NearestRows:
 
         map_chunks(work, len(points), CHUNK, threads)
         return found
+
+
+    def _knows(self, points: NDArray[np.float64]) -> bool:
+        """Say whether values are missing only in columns in which rows lack some, too."""
+        if not may_lack(points):
+            return True
+        return self._grid.costs is not None and not is_missing(points)[:, self._grid.costs == NUMBER].any()
 
 
 @kernel
@@ -78,7 +89,7 @@ def _nearest_of(grid: Grid, leaves: Leaves, z: Any, point: Any, near: Any, sums:
             if sums[at] > maybe:
                 continue
             row = leaves.rows[leaf, at]
-            total = exact_sum(z, grid.Z[row], grid.ruler.metric, grid.heights)
+            total = exact_sum(z, grid.Z[row], grid.ruler.metric, grid.heights, grid.costs)
             if total < totals[last] or (total == totals[last] and row < rows[last]):
                 _insert(totals, rows, total, row)
                 maybe = bracket(totals[last], grid.ruler)[1]

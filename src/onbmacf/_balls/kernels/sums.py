@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from onbmacf._balls.kernels.compact import height_of
+from onbmacf._balls.kernels.compact import exact_gap, height_of
 from onbmacf._balls.metrics import EUCLIDEAN, METRICS
 from onbmacf._base.jit import inlined
 
@@ -50,8 +50,11 @@ def with_gap(total: Any, gap: Any, metric: int | None) -> Any:
 
 
 @inlined
-def exact_sum(left: Any, right: Any, metric: int | None, heights: Any = None) -> Any:
-    """Return the sum between two rows, columns left to right; `heights` says which columns are categories."""
+def exact_sum(left: Any, right: Any, metric: int | None, heights: Any = None, costs: Any = None) -> Any:
+    """Return the sum between two rows, columns left to right; `heights` says which columns are categories.
+
+    `costs` is None where no value is missing.
+    """
     total = 0.0
     for column in range(len(left)):
         height = height_of(heights, column)
@@ -59,5 +62,5 @@ def exact_sum(left: Any, right: Any, metric: int | None, heights: Any = None) ->
             if left[column] != right[column]:
                 total = with_gap(with_gap(total, height, metric), height, metric)
         else:
-            total = with_gap(total, abs(left[column] - right[column]), metric)
+            total = with_gap(total, exact_gap(left[column], right[column], costs), metric)
     return total

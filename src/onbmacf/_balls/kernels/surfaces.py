@@ -15,11 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onbmacf._balls.geometry import Balls
+from onbmacf._balls.kernels.compact import box_gap, exact_gap
 from onbmacf._balls.kernels.grid import code_of, to_grid
 from onbmacf._balls.kernels.leaves import LEAF, kd_order
 from onbmacf._balls.kernels.sums import with_gap
 from onbmacf._balls.metrics import EUCLIDEAN
 from onbmacf._base.jit import inlined, kernel, map_chunks, part
+from onbmacf._base.missing import may_lack
 
 CHUNK = 16  # points per task
 
@@ -44,6 +46,7 @@ class Query(NamedTuple):
     wanted: NDArray[np.bool_]  # points x labels
     base: NDArray[np.float64]
     share: float
+    lacks: bool | None  # whether a value of theirs, or of a ball, is missing; None, a type of its own, if none is
 
 
 class NearestBalls:
@@ -55,7 +58,7 @@ class NearestBalls:
         filled = np.maximum.accumulate(np.where(order < 0, -1, np.arange(len(order))))
         points = np.ascontiguousarray(balls.points[order[filled]].reshape(count, LEAF, -1).transpose(0, 2, 1))
         radii = np.where(order < 0, -np.inf, balls.radii[order[filled]]).reshape(count, LEAF)
-        self._n_labels = int(balls.labels.max()) + 1
+        self._n_labels, self._lacks = int(balls.labels.max()) + 1, may_lack(balls.points)
         self._leaves = BallLeaves(
             balls=order.reshape(count, LEAF),
             points=points,
@@ -70,7 +73,7 @@ class NearestBalls:
     def home(self, z: NDArray[np.float64], threads: int | None = None) -> NDArray[np.intp]:
         """Return the ball with the nearest surface of each point, ties to the ball chosen first."""
         every = np.ones((len(z), self._n_labels), dtype=bool)
-        return self._smallest(Query(np.ascontiguousarray(z), every, np.zeros(len(z)), 1.0), 1, threads)[0][:, 0]
+        return self._smallest(self._query(z, every, np.zeros(len(z)), 1.0), 1, threads)[0][:, 0]
 
     def nearest(
         self,
@@ -87,7 +90,11 @@ class NearestBalls:
         """
         allowed = np.zeros((len(z), max(self._n_labels, wanted.shape[1])), dtype=bool)
         allowed[:, : wanted.shape[1]] = wanted  # a row taken into the map may have a label unseen in fit
-        return self._smallest(Query(np.ascontiguousarray(z), allowed, base, 0.5), k, threads)
+        return self._smallest(self._query(z, allowed, base, 0.5), k, threads)
+
+    def _query(self, z: NDArray[np.float64], wanted: NDArray[np.bool_], base: NDArray[np.float64], share: float) -> Query:
+        lacks = True if self._lacks or may_lack(z) else None
+        return Query(np.ascontiguousarray(z), wanted, base, share, lacks)
 
     def _smallest(self, query: Query, k: int, threads: int | None) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
         found, bounds = np.full((len(query.z), k), -1, dtype=np.int64), np.full((len(query.z), k), np.inf)
@@ -130,7 +137,7 @@ def _bound_leaves(leaves: BallLeaves, query: Query, start: int, stop: int, near:
         for column in range(len(z)):
             value, low, high = z[column], leaves.low[column], leaves.high[column]
             for leaf in range(len(here)):
-                gap = max(low[leaf] - value, value - high[leaf], 0.0)
+                gap = box_gap(value, low[leaf], high[leaf], query.lacks)
                 here[leaf] = with_gap(here[leaf], gap, leaves.metric)
         for leaf in range(len(here)):
             bound = _bound(here[leaf], leaves.widest[leaf], query.base[line], query.share, leaves.metric)
@@ -152,7 +159,7 @@ def _scan_leaves(
             for column in range(len(z)):
                 points = leaves.points[leaf, column]
                 for at in range(LEAF):
-                    totals[at] = with_gap(totals[at], abs(z[column] - points[at]), leaves.metric)
+                    totals[at] = with_gap(totals[at], exact_gap(z[column], points[at], query.lacks), leaves.metric)
             for at in range(LEAF):
                 bound = _bound(totals[at], leaves.radii[leaf, at], query.base[line], query.share, leaves.metric)
                 ball = leaves.balls[leaf, at]
