@@ -42,6 +42,11 @@ class Feature:
     decimals : int or None
         Decimals of the values that a continuous feature may change to. By default those of the table where it has
         few, otherwise as many as its range needs (decision 0045).
+    missing : bool
+        Whether values may be missing, which is a state of its own (decision 0062). `fit` sets it where the table lacks
+        some; a row may lack a value only where this is set.
+    fillable : bool
+        Whether a counterfactual may fill in a value that a row lacks. It never removes one.
 
     Examples
     --------
@@ -55,8 +60,11 @@ class Feature:
     immutable: bool = False
     levels: tuple[Any, ...] | None = None
     decimals: int | None = None
+    missing: bool = False
+    fillable: bool = False
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "missing", bool(self.missing or self.fillable))
         check_choice(f"kind of {self.name!r}", self.kind, KINDS)
         if self.decimals is not None:
             check_count(f"decimals of {self.name!r}", self.decimals, least=0)
@@ -117,6 +125,7 @@ class Schema:
         kinds: Mapping[Hashable, Kind] | None = None,
         ordinal: Mapping[Hashable, Sequence[Any]] | None = None,
         decimals: Mapping[Hashable, int] | None = None,
+        fillable: Iterable[Hashable] = (),
         rules: Rules | None = None,
     ) -> "Schema":
         """Read the kinds of the columns off a table.
@@ -124,6 +133,7 @@ class Schema:
         bool and two-valued text are binary, text and unordered categories are categorical, ordered
         categories are ordinal, whole numbers (also 3.0 in a float column) are integer, the rest continuous.
         What has no distance here (dates, numbers stored as text, mixed types) is a `TableError` that names the column.
+        Missing values do not count for the kind: whole numbers with NaN among them are integer.
 
         Parameters
         ----------
@@ -137,6 +147,8 @@ class Schema:
             Ordinal columns with their levels from lowest to highest.
         decimals : mapping of hashable to int, optional
             Decimals of the values that continuous columns may change to, where the table would mislead.
+        fillable : iterable of hashable, optional
+            Columns in which a counterfactual may fill in a value that a row lacks; none by default.
         rules : Rules, optional
             Further restrictions.
 
@@ -155,13 +167,17 @@ class Schema:
         """
         frame = as_frame(table)
         kinds, ordinal, decimals = dict(kinds or {}), dict(ordinal or {}), dict(decimals or {})
-        immutable = [immutable] if isinstance(immutable, str) else list(immutable)
-        for role, names in (("immutable", immutable), ("kinds", kinds), ("ordinal", ordinal), ("decimals", decimals)):
+        immutable, fillable = _names(immutable), _names(fillable)
+        named = {"immutable": immutable, "kinds": kinds, "ordinal": ordinal, "decimals": decimals, "fillable": fillable}
+        for role, names in named.items():
             _check_known(role, names, frame.columns)
         features = [
             _infer_feature(frame[name], kinds.get(name), ordinal.get(name), name in immutable) for name in frame.columns
         ]
         features = [replace(f, decimals=decimals[f.name]) if f.name in decimals else f for f in features]
+        features = [
+            replace(f, missing=bool(frame[f.name].isna().any()), fillable=f.name in fillable) for f in features
+        ]
         return cls(tuple(features), rules or Rules())
 
     @property
@@ -178,6 +194,11 @@ class Schema:
     def immutable(self) -> tuple[Hashable, ...]:
         """The names of the features that must keep their value."""
         return tuple(feature.name for feature in self.features if feature.immutable)
+
+    @property
+    def fillable(self) -> tuple[Hashable, ...]:
+        """The names of the features in which a counterfactual may fill in a value that a row lacks."""
+        return tuple(feature.name for feature in self.features if feature.fillable)
 
     def with_immutable(self, names: Iterable[Hashable]) -> "Schema":
         """Return the same schema with exactly these features immutable.
@@ -241,14 +262,18 @@ def as_frame(table: Any) -> pd.DataFrame:
 
 
 def observed_levels(column: "pd.Series[Any]") -> tuple[Any, ...]:
-    """Return the levels seen in a column: categories in their order, anything else sorted."""
+    """Return the levels seen in a column: categories in their order, anything else sorted; a missing value is none."""
     if isinstance(column.dtype, pd.CategoricalDtype):
         return tuple(column.cat.remove_unused_categories().cat.categories.tolist())
-    found = pd.unique(column).tolist()
+    found = pd.unique(column.dropna()).tolist()
     try:
         return tuple(sorted(found))
     except TypeError:
         return tuple(sorted(found, key=lambda level: (type(level).__name__, str(level))))
+
+
+def _names(names: Iterable[Hashable]) -> list[Hashable]:
+    return [names] if isinstance(names, str) else list(names)
 
 
 def _infer_feature(

@@ -123,6 +123,8 @@ class Call:
             constrain=self.place if asks_all else None,
             max_changes=self.constraints.rules.max_changes,
             may_release=self.release == "immutable",
+            lacks=space.lacks if space.may_lack else None,
+            is_fillable=space.is_fillable,
         )
 
 

@@ -39,6 +39,7 @@ class Factuals(NamedTuple):
         space, targets = call.fitted.space, call.query.targets
         N = space.form.numbers(frame)
         faults = space.form.faults(frame, N)
+        faults |= {row: why for row, why in space.too_far(N).items() if row not in faults}
         good = np.array([row not in faults for row in range(len(frame))], dtype=bool)
         z = np.zeros((len(frame), space.width))
         z[good] = space.encode_numbers(N[good])

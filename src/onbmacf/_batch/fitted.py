@@ -16,12 +16,14 @@ from onbmacf._balls.groups import Groups
 from onbmacf._balls.metrics import Metric, one_hot_height
 from onbmacf._balls.neighbours import Neighbours
 from onbmacf._base.arrays import Matrix, Rows
+from onbmacf._base.missing import known_ends
 from onbmacf._batch.fit_checks import fit_warnings, probe_rows
 from onbmacf._rows.committee import Committee, seated
 from onbmacf._rows.constraints import Constraints
 from onbmacf._rows.form import TableForm
 from onbmacf._rows.model import BlackBox
 from onbmacf._rows.reach import Reach
+from onbmacf._rows.scales import present
 from onbmacf._rows.space import FeatureSpace
 from onbmacf._search.options import OF_FIT, Options
 from onbmacf._search.problem import Map
@@ -68,13 +70,13 @@ class Fitted:
     @cached_property
     def seen_values(self) -> tuple[Matrix, ...]:
         """Per feature: its fitted values as numbers, sorted, each once."""
-        return tuple(np.unique(column) for column in self.space.decode_numbers(self.Z).T)
+        return tuple(np.unique(present(column)) for column in self.space.decode_numbers(self.Z).T)
 
     @cached_property
     def map(self) -> Map:
         """The arrays that a search needs, and the index of the balls where they are many."""
         balls = Balls(self.Z[self.cover.centers], self.cover.radii, self.cover.labels)
-        ends, index = (self.Z.min(axis=0), self.Z.max(axis=0)), ball_index(balls, self._metric)
+        ends, index = known_ends(self.Z), ball_index(balls, self._metric)
         return Map(self.Z, self.labels, self.cover, self.neighbours.share, balls, ends, self.seen, index)
 
     def committee(self, options: Options) -> Committee | None:
@@ -91,7 +93,8 @@ class Fitted:
     def seen(self, at: int) -> Matrix:
         """Return the different values of a feature in the fitted rows, encoded, in order; each is looked for once."""
         if at not in self._seen:
-            self._seen[at] = np.unique(self.Z[:, self.space.blocks[at]], axis=0)
+            lacks = self.space.lacks(self.Z)[:, at] if self.space.schema.features[at].missing else slice(0, 0)
+            self._seen[at] = np.unique(np.delete(self.Z[:, self.space.blocks[at]], lacks, axis=0), axis=0)
         return self._seen[at]
 
     @cached_property

@@ -31,10 +31,13 @@ class Levels(NamedTuple):
     array: Any
     places: Rows  # the columns
     starts: Matrix  # per column: where its levels begin in the array
+    last: Matrix | None  # per column: the place of its missing value among its levels; None where no column has one
 
     def blocks(self, N: Matrix) -> list[tuple[Any, Rows]]:
         """Return the columns, and where they belong: numpy's as one block, others each as its own."""
-        lines = (N.T[self.places] + self.starts).astype(np.intp)
+        codes = N.T[self.places]
+        codes = codes if self.last is None else np.where(np.isnan(codes), self.last, codes)
+        lines = (codes + self.starts).astype(np.intp)
         if isinstance(self.array, np.ndarray):
             return [(self.array[lines], self.places)]
         taken, n = self.array.take(lines.ravel()), len(N)
@@ -50,15 +53,20 @@ class BlockForm:
     levels: tuple[Levels, ...]
 
     @classmethod
-    def of(cls, names: Sequence[Hashable], dtypes: Sequence[Any], levels: dict[int, Any]) -> "BlockForm | None":
-        """Group the columns; None where a dtype needs the care of pandas, or pandas does not take blocks."""
+    def of(
+        cls, names: Sequence[Hashable], dtypes: Sequence[Any], levels: dict[int, Any], missing: set[int]
+    ) -> "BlockForm | None":
+        """Group the columns; None where a dtype needs the care of pandas, or pandas does not take blocks.
+
+        `missing` are the columns of which the last of the levels is the missing value.
+        """
         numeric = [place for place in range(len(names)) if place not in levels]
         fits = all(_is_numpy(dtypes[p], CAST) for p in numeric) and all(_has_levels(dtypes[p]) for p in levels)
         if _frame_of_blocks is None or not fits:
             return None
         columns = pd.DataFrame({name: [] for name in names}).columns
         numbers = tuple((dtypes[own[0]], own) for own in _by_dtype(dtypes, numeric))
-        return cls(columns, numbers, tuple(_joined(levels, own) for own in _by_dtype(dtypes, levels)))
+        return cls(columns, numbers, tuple(_joined(levels, own, missing) for own in _by_dtype(dtypes, levels)))
 
     def frame(self, N: Matrix) -> pd.DataFrame:
         """Return numbers as rows with these columns and dtypes."""
@@ -86,7 +94,7 @@ def _by_dtype(dtypes: Sequence[Any], places: Iterable[int]) -> list[Rows]:
     return [np.array(own, dtype=np.intp) for own in groups.values()]
 
 
-def _joined(levels: dict[int, Any], places: Rows) -> Levels:
+def _joined(levels: dict[int, Any], places: Rows, missing: set[int]) -> Levels:
     """Put the levels of columns of one dtype into one array."""
     arrays = [levels[int(place)] for place in places]
     starts = np.cumsum([0, *(len(array) for array in arrays[:-1])], dtype=np.float64)[:, np.newaxis]
@@ -94,4 +102,5 @@ def _joined(levels: dict[int, Any], places: Rows) -> Levels:
         joined = arrays[0] if len(arrays) == 1 else pd.concat([*map(pd.Series, arrays)], ignore_index=True).array
     else:
         joined = np.concatenate([array.to_numpy() for array in arrays])
-    return Levels(joined, places, starts)
+    last = np.array([len(array) - 1.0 for array in arrays])[:, np.newaxis] if missing.intersection(places) else None
+    return Levels(joined, places, starts, last)

@@ -16,6 +16,7 @@ import numpy as np
 
 from onbmacf._base.arrays import Mask, Matrix
 from onbmacf._base.checks import listed
+from onbmacf._base.missing import differs
 from onbmacf._rows.space import FeatureSpace
 from onbmacf.errors import ParameterError
 from onbmacf.rules import Rule, Rules
@@ -47,11 +48,11 @@ class Constraints:
         """Return per line whether every changed value keeps every rule."""
         good = np.ones(len(N), dtype=bool)
         for position, feature, rule in self._each:
-            changed = N[:, position] != factual[:, position]
+            changed = differs(N[:, position], factual[:, position])
             good &= ~changed | _keeps(rule, feature, N[:, position], factual[:, position])
         for low, high in self._pairs:
-            changed = (N[:, [low, high]] != factual[:, [low, high]]).any(axis=1)
-            good &= ~changed | (N[:, low] <= N[:, high])
+            changed = differs(N[:, [low, high]], factual[:, [low, high]]).any(axis=1)
+            good &= ~changed | ~(N[:, low] > N[:, high])  # what is missing breaks no rule
         return good
 
     def kept(self, N: Matrix, factual: Matrix) -> Mask:
@@ -76,7 +77,7 @@ class Constraints:
         wanted = N.copy()
         for position, feature, rule in self._each:
             value = _moved(rule, feature, N[:, position], factual[:, position])
-            wanted[:, position] = np.where(N[:, position] == factual[:, position], N[:, position], value)
+            wanted[:, position] = np.where(differs(N[:, position], factual[:, position]), value, N[:, position])
         for low, high in self._pairs:
             broken = wanted[:, low] > wanted[:, high]
             for place in (low, high):
@@ -104,9 +105,9 @@ class Constraints:
 
     def _replaced(self, points: Matrix, z: Matrix, N: Matrix, wanted: Matrix, factual: Matrix) -> Matrix:
         """Return points with the factual's columns where its value is wanted, and others where a value was moved."""
-        back, of_column = wanted == factual, self.space.feature_of
+        back, of_column = ~differs(wanted, factual), self.space.feature_of
         result = np.where(back[:, of_column], z, points)
-        moved = (wanted != N) & ~back
+        moved = differs(wanted, N) & ~back
         lines = np.flatnonzero(moved.any(axis=1))
         result[lines] = np.where(moved[lines][:, of_column], self.space.encode_numbers(wanted[lines]), result[lines])
         return result
@@ -127,9 +128,10 @@ class Constraints:
 
 def _keeps(rule: Rule, feature: Feature, value: Matrix, before: Matrix) -> Mask:
     good = np.ones(len(value), dtype=bool)
+    before = np.where(np.isnan(before), value, before)  # a value that is filled in has moved in no direction
     for kind in rule.kinds:
         good &= kind.keeps(rule, value, before, partial(_codes, feature))
-    return good
+    return good | np.isnan(value)  # what is missing breaks no rule
 
 
 def _moved(rule: Rule, feature: Feature, value: Matrix, before: Matrix) -> Matrix:

@@ -2,7 +2,8 @@
 
     frame  ->  TableForm.numbers  ->  N (rows x features, float64)  ->  TableForm.rows_for_model
 
-The only module that knows about dtypes, column names, indexes and missing values.
+A missing value is NaN among the numbers, and comes back as what it was in the caller's column: NaN, None or pd.NA. The
+only module that knows about dtypes, column names and indexes.
 """
 
 from collections.abc import Hashable
@@ -30,6 +31,7 @@ class TableForm:
     schema: Schema
     dtypes: tuple[Any, ...]
     array_dtype: Any = None  # None: the caller uses DataFrames
+    lacking: tuple[Any, ...] = ()  # per feature: what stands for a missing value where its dtype leaves that open
 
     @classmethod
     def fit(cls, table: Any, schema: Schema | None) -> "TableForm":
@@ -38,15 +40,16 @@ class TableForm:
         _check_size(frame)
         schema = Schema.infer(frame) if schema is None else schema
         frame = _in_order(frame, schema.names, TableError)[0]
-        _check_present(frame)
+        _check_some_present(frame)
         features = tuple(_with_levels(feature, frame[feature.name]) for feature in schema.features)
         array_dtype = None if isinstance(table, pd.DataFrame) else np.asarray(table).dtype
-        form = cls(replace(schema, features=features), tuple(frame[name].dtype for name in schema.names), array_dtype)
+        dtypes, own = tuple(frame[name].dtype for name in schema.names), frame if array_dtype is None else table
+        form = cls(replace(schema, features=features), dtypes, array_dtype, missing_values(own, len(features)))
         _check_finite(form, form.numbers(frame))
         return form
 
     def numbers(self, frame: pd.DataFrame) -> Matrix:
-        """Return the rows as numbers: NaN where a value is missing or not a number, -1 for an unseen level."""
+        """Return the rows as numbers: NaN for a missing value, infinity for no number, -1 for an unseen level."""
         N = np.empty((len(frame), len(self.schema.features)))
         for position, feature in enumerate(self.schema.features):
             column = frame[feature.name]
@@ -73,11 +76,17 @@ class TableForm:
         columns = {}
         for position, feature in enumerate(self.schema.features):
             if feature.is_numeric:
-                columns[feature.name] = _as_dtype(N[:, position], feature.kind, self.dtypes[position])
+                lacking = self.lacking[position] if self.lacking else None
+                columns[feature.name] = _as_dtype(N[:, position], feature.kind, self.dtypes[position], lacking)
             else:
-                levels = self._level_arrays[position].take(N[:, position].astype(np.intp))
+                levels = self._level_arrays[position].take(self._places(N, position))
                 columns[feature.name] = pd.Series(levels, dtype=self.dtypes[position], copy=False)
         return pd.DataFrame(columns, index=pd.RangeIndex(len(N)), copy=False)
+
+    def _places(self, N: Matrix, position: int) -> Rows:
+        """Return where the levels of one feature lie in its array of levels; a missing value is the last of them."""
+        codes, feature = N[:, position], self.schema.features[position]
+        return (np.where(np.isnan(codes), len(feature.levels or ()), codes) if feature.missing else codes).astype(np.intp)
 
     @cached_property
     def _one_dtype(self) -> Any:
@@ -88,7 +97,8 @@ class TableForm:
 
     @cached_property
     def _blocks(self) -> BlockForm | None:
-        return BlockForm.of(self.schema.names, self.dtypes, self._level_arrays)
+        has_missing = {at for at in self._level_arrays if self.schema.features[at].missing}
+        return BlockForm.of(self.schema.names, self.dtypes, self._level_arrays, has_missing)
 
     @cached_property
     def _columns(self) -> Any:
@@ -96,10 +106,13 @@ class TableForm:
 
     @cached_property
     def _level_arrays(self) -> dict[int, Any]:
-        """The levels of each feature that has them, in the caller's dtype."""
+        """The levels of each feature that has them, in the caller's dtype; behind them the missing value, if any."""
+        lacking = self.lacking or (None,) * len(self.dtypes)
         return {
-            position: pd.Series(list(feature.levels or ()), dtype=object).astype(dtype).array
-            for position, (feature, dtype) in enumerate(zip(self.schema.features, self.dtypes, strict=True))
+            position: _level_array(feature, dtype, own)
+            for position, (feature, dtype, own) in enumerate(
+                zip(self.schema.features, self.dtypes, lacking, strict=True)
+            )
             if not feature.is_numeric
         }
 
@@ -108,10 +121,17 @@ class TableForm:
         if self.array_dtype is None:
             return self.frame(N)
         if self.array_dtype.kind not in "fiu":
-            return self.frame(N).to_numpy(dtype=self.array_dtype)
+            return self._with_missing(self.frame(N).to_numpy(dtype=self.array_dtype), N)
         rows = N.astype(self.array_dtype)
         for position, levels in self._level_arrays.items():
-            rows[:, position] = levels.to_numpy(dtype=self.array_dtype)[N[:, position].astype(np.intp)]
+            rows[:, position] = levels.to_numpy(dtype=self.array_dtype)[self._places(N, position)]
+        return rows
+
+    def _with_missing(self, rows: Any, N: Matrix) -> Any:
+        """Return an array of objects with missing values as the caller writes them."""
+        for position, feature in enumerate(self.schema.features):
+            if feature.missing and self.lacking:
+                rows[np.isnan(N[:, position]), position] = self.lacking[position]
         return rows
 
     def arrange(self, rows: Any) -> tuple[pd.DataFrame, tuple[str, ...]]:
@@ -131,9 +151,11 @@ class TableForm:
         """Return the reason for each row that cannot be encoded, by position."""
         reasons: dict[int, str] = {}
         for position, feature in enumerate(self.schema.features):
-            bad = ~np.isfinite(N[:, position]) | (not feature.is_numeric and N[:, position] < 0)
+            bad = np.isinf(N[:, position]) | (not feature.is_numeric and N[:, position] < 0)
+            bad |= np.isnan(N[:, position]) & (not feature.missing or not can_lack(self.dtypes[position]))
             for row in np.flatnonzero(bad):
-                reasons.setdefault(int(row), _fault(feature, frame[feature.name].iloc[row]))
+                value = frame[feature.name].iloc[row]
+                reasons.setdefault(int(row), _fault(feature, value, self.dtypes[position]))
         return reasons
 
     def identifier_like(self, N: Matrix) -> list[Hashable]:
@@ -151,29 +173,61 @@ def _numeric(column: "pd.Series[Any]") -> Matrix:
     if isinstance(column.dtype, np.dtype) and column.dtype.kind in "fiu":
         return column.to_numpy(dtype=np.float64)
     if pd.api.types.is_object_dtype(column.dtype) or pd.api.types.is_string_dtype(column.dtype):
-        column = column.map(lambda value: np.nan if isinstance(value, str) else value)
-        column = pd.to_numeric(column, errors="coerce")
+        values = pd.to_numeric(column.map(lambda value: np.nan if isinstance(value, str) else value), errors="coerce")
+        numbers = values.to_numpy(dtype=np.float64, na_value=np.nan)
+        return np.where(np.isnan(numbers) & column.notna().to_numpy(), np.inf, numbers)
     return column.to_numpy(dtype=np.float64, na_value=np.nan)
 
 
-def _codes(column: "pd.Series[Any]", code_of: dict[Any, int]) -> Rows:
+def _codes(column: "pd.Series[Any]", code_of: dict[Any, int]) -> Matrix:
     try:
         if len(column) <= FEW_ROWS:
-            return np.array([code_of.get(value, -1) for value in column.tolist()], dtype=np.intp)
+            codes = np.array([code_of.get(value, -1) for value in column.tolist()], dtype=np.float64)
+            return np.where(column.isna().to_numpy(), np.nan, codes) if (codes < 0).any() else codes
         found, values = pd.factorize(column)
     except TypeError:  # values that cannot be levels, such as lists
-        return np.full(len(column), -1, dtype=np.intp)
-    known = np.array([code_of.get(value, -1) for value in values] + [-1], dtype=np.intp)
+        return np.full(len(column), -1.0)
+    known = np.array([code_of.get(value, -1) for value in values] + [np.nan], dtype=np.float64)
     return known[found]  # factorize gives -1 for a missing value: the last entry
 
 
-def _as_dtype(numbers: Matrix, kind: str, dtype: Any) -> Any:
+def _as_dtype(numbers: Matrix, kind: str, dtype: Any, lacking: Any = None) -> Any:
     if isinstance(dtype, np.dtype) and not pd.api.types.is_object_dtype(dtype):
         return numbers.astype(dtype)
-    return pd.array(numbers.astype(np.int64) if kind == "integer" else numbers).astype(dtype)
+    lacks = np.isnan(numbers)
+    known = np.where(lacks, 0.0, numbers) if lacks.any() else numbers
+    values = pd.array(known.astype(np.int64) if kind == "integer" else known).astype(dtype)
+    if lacks.any():
+        values[lacks] = lacking
+    return values
+
+
+def _level_array(feature: Feature, dtype: Any, lacking: Any) -> Any:
+    levels = [*(feature.levels or ()), *([lacking] if feature.missing and can_lack(dtype) else [])]
+    return pd.Series(levels, dtype=object).astype(dtype).array
+
+
+def missing_values(table: Any, width: int) -> tuple[Any, ...]:
+    """Return per column what stands for a missing value: the first one where values are objects, otherwise NaN.
+
+    In a column of objects None is not NaN to every model; columns of other dtypes have one missing value only.
+    """
+    frame = table if isinstance(table, pd.DataFrame) else pd.DataFrame(np.asarray(table))
+    found = []
+    for at in range(width):
+        column = frame.iloc[:, at]
+        lacks = column.isna().to_numpy() if pd.api.types.is_object_dtype(column.dtype) else np.zeros(0, dtype=bool)
+        found.append(column.iloc[int(lacks.argmax())] if lacks.any() else np.nan)
+    return tuple(found)
+
+
+def can_lack(dtype: Any) -> bool:
+    """Say whether a dtype has a missing value: whole numbers and bools of numpy have none."""
+    return not (isinstance(dtype, np.dtype) and dtype.kind in "iub")
 
 
 def _with_levels(feature: Feature, column: "pd.Series[Any]") -> Feature:
+    feature = replace(feature, missing=feature.missing or bool(column.isna().any()))
     if feature.is_numeric:
         return feature
     found = observed_levels(column)
@@ -195,23 +249,21 @@ def _check_size(frame: pd.DataFrame) -> None:
         raise TableError(f"the table has {len(frame)} rows: a cover needs at least 2, of different labels.")
 
 
-def _check_present(frame: pd.DataFrame) -> None:
-    missing = frame.isna()
-    if missing.to_numpy().any():
-        names = [name for name in frame.columns if missing[name].any()]
-        rows = np.flatnonzero(missing.any(axis=1).to_numpy())
-        raise TableError(_where("missing values", names, rows))
+def _check_some_present(frame: pd.DataFrame) -> None:
+    empty = [name for name in frame.columns if frame[name].isna().all()]
+    if empty:
+        raise TableError(f"every value of column {listed(empty)} is missing. Leave it out.")
 
 
 def _check_finite(form: TableForm, N: Matrix) -> None:
-    bad = ~np.isfinite(N)
+    bad = np.isinf(N)
     if bad.any():
         names = [name for position, name in enumerate(form.schema.names) if bad[:, position].any()]
         raise TableError(
             _where("infinite values or values that are not numbers", names, np.flatnonzero(bad.any(axis=1)))
         )
     for position, feature in enumerate(form.schema.features):
-        if feature.kind == "integer" and np.abs(N[:, position]).max() >= LARGEST_EXACT:
+        if feature.kind == "integer" and np.nanmax(np.abs(N[:, position])) >= LARGEST_EXACT:
             raise TableError(
                 f"column {feature.name!r} holds whole numbers beyond 2**53, which float64 cannot tell apart. "
                 "If it is an identifier, leave it out; otherwise declare it continuous."
@@ -253,10 +305,12 @@ def _positional(rows: Any, names: tuple[Hashable, ...]) -> pd.DataFrame:
     return pd.DataFrame(values, columns=pd.Index(names, dtype=object)).infer_objects()
 
 
-def _fault(feature: Feature, value: Any) -> str:
+def _fault(feature: Feature, value: Any, dtype: Any) -> str:
     value = value.item() if isinstance(value, np.generic) else value
     if pd.api.types.is_scalar(value) and pd.isna(value):
-        return f"column {feature.name!r}: the value is missing."
+        why = "no fitted row lacks it. Declare Feature(..., missing=True) if the model takes rows without it"
+        why = why if can_lack(dtype) else f"the fitted dtype {dtype} has no missing value"
+        return f"column {feature.name!r}: the value is missing, and {why}."
     if feature.is_numeric:
         return f"column {feature.name!r}: {value!r} is not a finite number."
     levels = feature.levels or ()

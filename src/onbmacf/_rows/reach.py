@@ -13,6 +13,7 @@ from math import isfinite, prod
 import numpy as np
 
 from onbmacf._base.arrays import Mask, Matrix
+from onbmacf._base.missing import differs
 from onbmacf._rows.constraints import Constraints
 from onbmacf._rows.space import FeatureSpace
 from onbmacf.rules import Rule
@@ -37,7 +38,7 @@ class Reach:
         if prod(map(len, values)) > most:
             return None
         combined = np.stack(np.meshgrid(*values, indexing="ij"), axis=-1).reshape(-1, len(own))
-        changed = combined != own
+        changed = differs(combined, own)
         few = changed.any(axis=1) & (changed.sum(axis=1) <= (self.constraints.rules.max_changes or len(own)))
         combined = combined[few]
         return combined[self.constraints.allowed(combined, np.broadcast_to(own, combined.shape))]
@@ -55,9 +56,13 @@ class Reach:
 
     @cached_property
     def _least(self) -> int:
-        """How many combinations every row has at least: those of the features without a rule, held ones left out."""
-        free, names = self.constraints.rules.features, self.space.schema.names
-        return prod(len(own) or 1 for name, own in zip(names, self._values or (), strict=True) if name not in free)
+        """How many combinations every row has at least: those of the features without a rule, held ones left out.
+
+        A feature that a row may lack is held there.
+        """
+        ruled, features = self.constraints.rules.features, self.space.schema.features
+        is_free = [feature.name not in ruled and not feature.missing for feature in features]
+        return prod(len(own) or 1 for own, free in zip(self._values or (), is_free, strict=True) if free)
 
     def _of_feature(self, at: int) -> Matrix | None:
         feature = self.space.schema.features[at]
@@ -77,6 +82,8 @@ class Reach:
     def _allowed(self, at: int, own: Matrix) -> Matrix:
         """Return the values of a feature that this row may change to, and its own."""
         assert self._values is not None
+        if np.isnan(own[at]) and not self.space.is_fillable[at]:
+            return own[[at]]
         values = self._values[at]
         rows = np.repeat(own[np.newaxis], len(values), axis=0)
         rows[:, at] = values

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from onbmacf._base.arrays import Matrix
+from onbmacf._base.missing import WEIGHTS
 from onbmacf._rows.form import TableForm
 from onbmacf._rows.precision import readable_decimals
-from onbmacf.errors import TableError
+from onbmacf.errors import ParameterError, TableError
 from onbmacf.schema import Schema
 
 MOST_DECIMALS = 15
@@ -23,14 +24,32 @@ def weight_of(schema: Schema, name: Any) -> float:
     return 1.0 if rule is None else rule.weight
 
 
+def weights_of(schema: Schema) -> Matrix:
+    """Return the weight of each feature."""
+    weights = [weight_of(schema, feature.name) for feature in schema.features]
+    for feature, weight in zip(schema.features, weights, strict=True):
+        if feature.missing and not WEIGHTS[0] <= weight <= WEIGHTS[1]:
+            raise ParameterError(
+                f"rule for {feature.name!r}: the weight of a feature with missing values must be from {WEIGHTS[0]:g} "
+                f"to {WEIGHTS[1]:g}, got {weight!r}."
+            )
+    return np.array(weights)
+
+
+def present(values: Matrix) -> Matrix:
+    """Return the values that are not missing."""
+    lacks = np.isnan(values)
+    return values[~lacks] if lacks.any() else values
+
+
 def scales_of(form: TableForm, N: Matrix) -> tuple[Matrix, Matrix]:
     """Return per feature its lowest value and its length: the range of numbers, the number of ranks less 1, else 1."""
     low, span = np.zeros(N.shape[1]), np.ones(N.shape[1])
     for position, feature in enumerate(form.schema.features):
         if feature.is_numeric:
-            low[position] = N[:, position].min()
+            low[position] = np.nanmin(N[:, position])
             with np.errstate(over="ignore"):
-                span[position] = N[:, position].max() - low[position]
+                span[position] = np.nanmax(N[:, position]) - low[position]
             if not np.isfinite(span[position]):
                 raise TableError(f"column {feature.name!r} spans more than float64 can hold. Rescale it.")
         elif feature.kind == "ordinal":
@@ -59,7 +78,7 @@ def readable_of(form: TableForm, N: Matrix) -> tuple[int | None, ...]:
     return tuple(
         None
         if feature.kind != "continuous"
-        else readable_decimals(N[:, place], form.dtypes[place])
+        else readable_decimals(present(N[:, place]), form.dtypes[place])
         if feature.decimals is None
         else feature.decimals
         for place, feature in enumerate(form.schema.features)

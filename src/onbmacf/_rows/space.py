@@ -4,7 +4,8 @@
 
 Continuous and integer features are min-max scaled, ordinal and binary ones are scaled ranks. A categorical
 feature is a group of columns in which the column of the active level is `height`, chosen by the metric so that a
-changed category costs 1 (docs/decisions/0015-one-hot-weight.md). Symbols: docs/glossary.md.
+changed category costs 1 (docs/decisions/0015-one-hot-weight.md). A missing category is one more level, any other
+missing value a code of its own (`_base/missing.py`). Symbols: docs/glossary.md.
 """
 
 from collections.abc import Iterator
@@ -16,11 +17,12 @@ import numpy as np
 import pandas as pd
 
 from onbmacf._base.arrays import Mask, Matrix, Rows
+from onbmacf._base.missing import LEAST, is_missing, known_ends, may_lack, missing_code
 from onbmacf._rows.form import TableForm
 from onbmacf._rows.precision import MOST
 from onbmacf._rows.rounding import Rounding
-from onbmacf._rows.scales import exact_decimals, most_decimals, readable_of, scales_of, weight_of
-from onbmacf.schema import Schema
+from onbmacf._rows.scales import exact_decimals, most_decimals, present, readable_of, scales_of, weights_of
+from onbmacf.schema import Feature, Schema
 
 SAME = 1e-12  # of a feature's range: two encoded values closer than this are one
 TIE = 1e-9  # two values closer than this are a tie when a point is rounded
@@ -48,15 +50,15 @@ class FeatureSpace:
     def of_numbers(cls, form: TableForm, N: Matrix, height: float) -> "FeatureSpace":
         """Learn the scales from rows already turned into numbers."""
         low, span = scales_of(form, N)
-        weights = np.array([weight_of(form.schema, name) for name in form.schema.names])
-        span = span / weights  # a feature that costs twice as much is twice as long
+        span = span / weights_of(form.schema)  # a feature that costs twice as much is twice as long
         decimals: list[int | None] = []
         known = {}
         for position, feature in enumerate(form.schema.features):
-            exact = 0 if feature.kind != "continuous" else exact_decimals(N[:, position], form.dtypes[position])
+            values = present(N[:, position])
+            exact = 0 if feature.kind != "continuous" else exact_decimals(values, form.dtypes[position])
             decimals.append(exact)
             if exact is None:
-                known[position] = np.unique(N[:, position])
+                known[position] = np.unique(values)
         return cls(form, height, low, span, tuple(decimals), known, readable_of(form, N))
 
     @property
@@ -67,10 +69,9 @@ class FeatureSpace:
     @cached_property
     def blocks(self) -> tuple[slice, ...]:
         """Columns of Z that belong to each feature."""
-        ends = np.cumsum([_width(feature.kind, feature.levels) for feature in self.schema.features])
+        ends = np.cumsum([_width(feature) for feature in self.schema.features])
         return tuple(
-            slice(int(end) - _width(f.kind, f.levels), int(end))
-            for f, end in zip(self.schema.features, ends, strict=True)
+            slice(int(end) - _width(f), int(end)) for f, end in zip(self.schema.features, ends, strict=True)
         )
 
     @cached_property
@@ -94,16 +95,20 @@ class FeatureSpace:
         return np.array([feature.immutable for feature in self.schema.features])
 
     @cached_property
+    def is_fillable(self) -> Mask:
+        """Per feature: whether a value may be filled in where a row lacks it."""
+        return np.array([feature.fillable for feature in self.schema.features])
+
+    @cached_property
     def to_unit(self) -> Matrix:
         """Per column of Z: the factor that scales an active level or a column's range to 1, whatever its weight."""
-        weights = np.array([weight_of(self.schema, name) for name in self.schema.names])
+        weights = weights_of(self.schema)
         heights = [self.heights[p] if self._is_group[p] else weights[p] for p in range(len(weights))]
         return 1.0 / np.array(heights)[self.feature_of]
 
     def ranges(self, Z: Matrix) -> Matrix:
         """Return the smallest and largest value of each numeric feature in encoded rows, in its own unit."""
-        columns = Z[:, self._first_columns]
-        ends = np.stack([columns.min(axis=0), columns.max(axis=0)], axis=1)
+        ends = np.stack(known_ends(Z[:, self._first_columns]), axis=1)
         return self.low[:, np.newaxis] + ends * self.span[:, np.newaxis]
 
     def encode(self, table: Any) -> Matrix:
@@ -117,11 +122,30 @@ class FeatureSpace:
     def encode_numbers(self, N: Matrix) -> Matrix:
         """Scale numbers and spread categories over their columns."""
         Z, single = np.zeros((len(N), self.width)), self._singles
-        Z[:, self._first_columns[single]] = (N[:, single] - self.low[single]) / self.span[single]
+        values = (N[:, single] - self.low[single]) / self.span[single]
+        if self.may_lack:
+            values = np.where(np.isnan(values), missing_code(weights_of(self.schema)[single]), values)
+        Z[:, self._first_columns[single]] = values
         for position in np.flatnonzero(self._is_group):
-            columns = self.blocks[position].start + N[:, position].astype(np.intp)
+            columns = self.blocks[position].start + self._levels(N[:, position], position)
             Z[np.arange(len(N)), columns] = self.heights[position]
         return Z
+
+    def _levels(self, codes: Matrix, position: int) -> Rows:
+        """Return which column of its group each category is; a missing one is the last."""
+        last = self.blocks[position].stop - self.blocks[position].start - 1
+        return (np.where(np.isnan(codes), last, codes) if self.may_lack else codes).astype(np.intp)
+
+    def too_far(self, N: Matrix) -> dict[int, str]:
+        """Return the reason for each row with a number that lies too far from the fitted ones to be a point."""
+        reasons: dict[int, str] = {}
+        single = self._singles
+        with np.errstate(over="ignore", invalid="ignore"):
+            far = np.abs((N[:, single] - self.low[single]) / self.span[single]) >= LEAST
+        for row, place in np.argwhere(far):
+            name, value = self.schema.names[single[place]], N[row, single[place]]
+            reasons.setdefault(int(row), f"column {name!r}: {value:g} is more than 1e90 times the fitted range away.")
+        return reasons
 
     def decode_numbers(self, Z: Matrix, near: tuple[Matrix, Matrix] | None = None) -> Matrix:
         """Return encoded points as numbers.
@@ -136,7 +160,9 @@ class FeatureSpace:
         cells, places, features = self._cells(changed & ~self._is_group)
         N.reshape(-1)[cells] = self._unscaled(Z.reshape(-1)[places], features)
         for position, own in _lines_of(changed, self._is_group):
-            N[own, position] = Z[own, self.blocks[position]].argmax(axis=1)
+            levels = Z[own, self.blocks[position]].argmax(axis=1)
+            n_levels = len(self.schema.features[position].levels or ())
+            N[own, position] = np.where(levels < n_levels, levels, np.nan)
         return N
 
     def _unscaled(self, codes: Matrix, features: Rows) -> Matrix:
@@ -151,7 +177,7 @@ class FeatureSpace:
                 )
                 is_known = self._known_codes[position][place] == codes[own]
                 rounded[own] = np.where(is_known, self.known[position][place], rounded[own])
-        return rounded
+        return np.where(is_missing(codes), np.nan, rounded) if may_lack(codes) else rounded
 
     def _on_grid(self, codes: Matrix, features: Rows) -> Mask:
         """Say which encoded values are readable ones: no fitted value that is not readable is encoded there."""
@@ -165,10 +191,13 @@ class FeatureSpace:
         """Round discrete features in original units; halves and ties go towards the goal.
 
         points, z (the factual) and goal have one line each per point. A feature that
-        is the same in the goal and in z is not rounded. docs/decisions/0012-rounding.md.
+        is the same in the goal and in z is not rounded, and neither is one that z lacks: it has the goal's value or none.
+        docs/decisions/0012-rounding.md.
         """
         snapped = points.copy()
         to_round = self.changed(goal, z)
+        if self.may_lack:
+            to_round &= ~is_missing(z[:, self._first_columns])
         _, places, features = self._cells(to_round & self._is_whole)
         rounded = self._round(features, points.reshape(-1)[places], goal.reshape(-1)[places])
         snapped.reshape(-1)[places] = rounded
@@ -200,6 +229,19 @@ class FeatureSpace:
         if self.width == len(self.blocks):
             return differs
         return np.logical_or.reduceat(differs, self._first_columns, axis=1)
+
+    def lacks(self, Z: Matrix) -> Mask:
+        """Per line and feature: whether its value is missing."""
+        missing = is_missing(Z[:, self._first_columns])
+        for position in np.flatnonzero(self._is_group):
+            if self.schema.features[position].missing:
+                missing[:, position] = Z[:, self.blocks[position].stop - 1] > 0
+        return missing
+
+    @cached_property
+    def may_lack(self) -> bool:
+        """Whether values of any feature may be missing."""
+        return any(feature.missing for feature in self.schema.features)
 
     @cached_property
     def _first_columns(self) -> Rows:
@@ -278,8 +320,9 @@ def _frame_of(table: Any, form: TableForm) -> pd.DataFrame:
     return form.arrange(table)[0]
 
 
-def _width(kind: str, levels: tuple[Any, ...] | None) -> int:
-    return len(levels or ()) if kind == "categorical" else 1
+def _width(feature: Feature) -> int:
+    """Return how many columns a feature has: one, or one per level of a category and one for a missing one."""
+    return len(feature.levels or ()) + feature.missing if feature.kind == "categorical" else 1
 
 
 def _strongest(points: Matrix, goal: Matrix, height: float) -> Matrix:

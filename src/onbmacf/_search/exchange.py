@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from onbmacf._base.arrays import Mask, Matrix, Rows, stack, take
+from onbmacf._base.missing import between, gaps, is_missing
 from onbmacf._search.problem import Asking, Features, Snap
 
 PARTS = 32  # of the largest change of a point: gains are compared in such parts
@@ -78,9 +79,9 @@ def _trades(start: Matrix, point: Matrix, ends: Ends, features: Features, snap: 
         line, feature = np.nonzero(is_changed & (is_number | (kept == 0.0)))
         is_own = features.of_column == feature[:, np.newaxis]
         z, whole = start[line], point[line]
-        less = np.where(is_own, z + kept * (whole - z), whole)
+        less = np.where(is_own, between(z, whole, np.full(len(z), kept)), whole)
         less = np.where(is_own, snap(less, z, whole), whole)
-        may_move = (is_number & ~features.is_immutable)[features.of_column] & ~is_own
+        may_move = (is_number & ~features.is_immutable)[features.of_column] & ~is_own & ~is_missing(z)
         parts += [_moves(line, z, whole, less, may_move, way, ends) for way in (1, -1)]
     every = stack(parts)
     return take(every, np.argsort(every.line, kind="stable"))
@@ -95,7 +96,7 @@ def _units(start: Matrix, trades: Trades) -> Matrix:
 
 def _moves(line: Rows, z: Matrix, whole: Matrix, less: Matrix, may_move: Mask, way: int, ends: Ends) -> Trades:
     """Return the moves of single columns away from the factual, within the fitted range."""
-    saved = np.abs(whole - z).sum(axis=1) - np.abs(less - z).sum(axis=1)
+    saved = gaps(whole, z).sum(axis=1) - gaps(less, z).sum(axis=1)
     at, column = np.nonzero(may_move & (way * (less - z) >= 0) & (saved > 0)[:, np.newaxis])
     value = less[at, column]
     room = ends[1][column] - value if way > 0 else value - ends[0][column]
@@ -109,7 +110,7 @@ def _moved(start: Matrix, trades: Trades, gain: Matrix, snap: Snap) -> tuple[Mat
     trial, z = trades.base.copy(), start[trades.line]
     trial[np.arange(len(trial)), trades.column] += trades.way * by
     trial = snap(trial, z, trial)
-    is_nearer = np.abs(trial - z).sum(axis=1) < np.abs(trades.base - z).sum(axis=1) + trades.saved
+    is_nearer = gaps(trial, z).sum(axis=1) < gaps(trades.base, z).sum(axis=1) + trades.saved
     return trial, np.flatnonzero(is_nearer & (trial != trades.base).any(axis=1))
 
 

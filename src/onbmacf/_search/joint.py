@@ -77,7 +77,7 @@ def _values(problem: Problem, factual: int, at: int) -> Matrix:
     """Return values of a free feature other than the factual's, spread evenly over those that occur."""
     columns = problem.features.of_column == at
     values = problem.seen(at)
-    if problem.features.is_immutable[at]:
+    if not problem.features.may_change(problem.z[factual])[at]:
         return values[:0]
     return _spread(values[(values != problem.z[factual, columns]).any(axis=1)], SINGLES)
 

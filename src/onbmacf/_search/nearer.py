@@ -7,6 +7,7 @@ import numpy as np
 
 from onbmacf._balls.distance import paired
 from onbmacf._base.arrays import Matrix, Rows, take
+from onbmacf._base.missing import between
 from onbmacf._search.asking import asking_about, has_label
 from onbmacf._search.exchange import exchanged, first_questions
 from onbmacf._search.problem import Asking, Problem
@@ -81,5 +82,5 @@ def _between(problem: Problem, near: Points, far: Points) -> Points:
 def _stops(problem: Problem, near: Points, far: Points) -> tuple[Rows, Matrix]:
     """Return places on the way from near to far, and the line of each."""
     line, share = np.tile(np.arange(len(near.factual)), len(SHARES)), np.repeat(SHARES, len(near.factual))
-    place = near.point[line] + share[:, np.newaxis] * (far.point - near.point)[line]
+    place = between(near.point[line], far.point[line], share)
     return line, problem.snap(place, problem.z[near.factual[line]], far.point[line])

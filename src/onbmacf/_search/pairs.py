@@ -20,6 +20,7 @@ from onbmacf._balls.distance import distances, paired
 from onbmacf._balls.geometry import Balls
 from onbmacf._balls.recover import reach_of, recover
 from onbmacf._base.arrays import Mask, Matrix, Rows, stack, take
+from onbmacf._base.missing import gaps
 from onbmacf._search.options import Options
 from onbmacf._search.problem import Asked, Features, Map, Pairs
 
@@ -162,7 +163,8 @@ def nearest_members(fitted: Map, balls: Balls, features: Features, z: Matrix, pa
     for factual in np.unique(pairs.factual[is_old]):
         lines = np.flatnonzero((pairs.factual == factual) & is_old)
         rows = np.flatnonzero(np.isin(fitted.cover.owner, pairs.ball[lines]))
-        away = np.abs(fitted.Z[rows] - z[factual])[:, is_free].sum(axis=1)
+        Z = features.with_held(np.broadcast_to(z[factual], (len(rows), z.shape[1])), fitted.Z[rows])
+        away = gaps(Z, z[factual])[:, is_free].sum(axis=1)
         rows = rows[np.lexsort((away, fitted.cover.owner[rows]))]
         points[lines] = fitted.Z[rows[np.searchsorted(fitted.cover.owner[rows], pairs.ball[lines])]]
     return points

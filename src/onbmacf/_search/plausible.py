@@ -71,19 +71,18 @@ def more_plausible(problem: Problem, pool: Points, least: float) -> Points:
 
 def nearest_plausible(fitted: Map, features: Features, metric: Metric, z: Matrix, wanted: Mask) -> tuple[Pairs, Matrix]:
     """Return the nearest plausible rows of wanted labels per factual, in the features that may change."""
-    is_free = ~features.is_immutable[features.of_column]
-    found = [_of_factual(fitted, is_free, metric, own, labels) for own, labels in zip(z, wanted, strict=True)]
+    found = [_of_factual(fitted, features, metric, own, labels) for own, labels in zip(z, wanted, strict=True)]
     rows = np.concatenate([np.empty(0, dtype=np.intp), *found])
     factual = np.repeat(np.arange(len(z)), [len(own) for own in found])
     return Pairs(factual, fitted.cover.owner[rows], np.zeros(len(rows))), fitted.Z[rows]
 
 
-def _of_factual(fitted: Map, is_free: Mask, metric: Metric, z: Matrix, wanted: Mask) -> Rows:
+def _of_factual(fitted: Map, features: Features, metric: Metric, z: Matrix, wanted: Mask) -> Rows:
     """Return the nearest plausible rows of one factual: with its immutable values, and with others."""
     is_wanted = np.zeros(max(len(wanted), int(fitted.labels.max()) + 1), dtype=bool)
     is_wanted[: len(wanted)] = wanted
     rows = np.flatnonzero(is_wanted[fitted.labels])
-    Z = np.where(is_free, fitted.Z[rows], z)
+    Z = features.with_held(np.broadcast_to(z, (len(rows), len(z))), fitted.Z[rows])
     order = np.argsort(distances(z[np.newaxis], Z, metric)[0], kind="stable")
     rows = rows[order]
     is_same = (Z[order] == fitted.Z[rows]).all(axis=1)

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
 from onbmacf._balls.cover import BallCover
 from onbmacf._balls.geometry import Balls
 from onbmacf._base.arrays import Mask, Matrix, Rows
@@ -47,6 +49,25 @@ class Features(NamedTuple):
     constrain: Callable[[Matrix, Matrix], Matrix] | None = None  # points, z -> points that keep the user's rules
     max_changes: int | None = None
     may_release: bool = True  # whether immutable features may change as a last resort
+    lacks: Callable[[Matrix], Mask] | None = None  # points -> lines x features: what is missing; None where nothing is
+    is_fillable: Mask | None = None  # which features may be filled in where a factual lacks them
+
+    def with_held(self, own: Matrix, points: Matrix, frees: bool = False) -> Matrix:
+        """Return points with the values that their factuals keep: immutable ones unless freed, and what is missing.
+
+        A value is never removed, and filled in only where that is allowed (decision 0063).
+        """
+        is_held = self.is_immutable & (not frees)
+        if self.lacks is None or self.is_fillable is None:
+            return np.where(is_held[self.of_column], own, points)
+        is_held = is_held | self.lacks(points) | (self.lacks(own) & ~self.is_fillable)
+        return np.where(is_held[:, self.of_column], own, points)
+
+    def may_change(self, z: Matrix) -> Mask:
+        """Say which features of one factual may change."""
+        if self.lacks is None or self.is_fillable is None:
+            return ~self.is_immutable
+        return ~self.is_immutable & (self.is_fillable | ~self.lacks(z[np.newaxis])[0])
 
 
 class Pairs(NamedTuple):

@@ -16,6 +16,7 @@ from onbmacf._balls.geometry import Balls
 from onbmacf._balls.metrics import Metric
 from onbmacf._base.arrays import Mask, Matrix, Rows, take
 from onbmacf._base.enums import Relaxation
+from onbmacf._base.missing import gaps
 from onbmacf._search.halving import Bracket, narrow, questions
 from onbmacf._search.problem import Asking, Features, LabelOf, Pairs, Problem
 from onbmacf._search.undo import changed_in_order, keeping, undone
@@ -54,7 +55,7 @@ def projected(problem: Problem, pairs: Pairs, relaxation: Relaxation, centers: M
     """
     z, features = problem.z, problem.features
     centers = problem.balls.points[pairs.ball] if centers is None else centers
-    points = centers if relaxation is Relaxation.IMMUTABILITY else locked(z, centers, pairs, features)
+    points = features.with_held(z[pairs.factual], centers, relaxation is Relaxation.IMMUTABILITY)
     if features.constrain is not None:
         points = features.constrain(points, z[pairs.factual])
     return Projected(pairs, points, (points == centers).all(axis=1) & problem.knows_centers)
@@ -87,8 +88,8 @@ def keeper(pairs: Pairs, balls: Balls, label_of: LabelOf) -> Keeps:
 
 
 def locked(z: Matrix, centers: Matrix, pairs: Pairs, features: Features) -> Matrix:
-    """Return centres with the factual's immutable values."""
-    return np.where(features.is_immutable[features.of_column], z[pairs.factual], centers)
+    """Return centres with the values that their factuals must keep."""
+    return features.with_held(z[pairs.factual], centers)
 
 
 def reduce_changes(
@@ -100,7 +101,7 @@ def reduce_changes(
     of a category are one feature; ties in the difference go by column order (decision 0009).
     """
     goal = goal.copy()
-    difference = np.add.reduceat(np.abs(goal - start), features.starts, axis=1)
+    difference = np.add.reduceat(gaps(goal, start), features.starts, axis=1)
     signed = difference if largest_first is None else np.where(largest_first[:, np.newaxis], -difference, difference)
     order = np.argsort(signed, axis=1, kind="stable")
     n_changes = (difference > 0).sum(axis=1)

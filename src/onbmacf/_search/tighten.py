@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from onbmacf._base.arrays import Matrix, Rows, take
+from onbmacf._base.missing import between, gaps
 from onbmacf._search.halving import NOT_ASKED, Bracket, halved
 from onbmacf._search.pairs import places
 from onbmacf._search.problem import Asking, Features, Snap
@@ -81,8 +82,8 @@ def shrink_features(start: Matrix, point: Matrix, features: Features, asking: As
     open_changes = Change(line, order[line, rank], np.full(len(line), 2**HALVINGS))
     for _ in range(TURNS):
         part, shrunk = _shrink_each(start, point, open_changes, features, asking, snap)
-        gain = np.abs(point[open_changes.line] - start[open_changes.line]).sum(axis=1)
-        gain -= np.abs(shrunk - start[open_changes.line]).sum(axis=1)
+        gain = gaps(point[open_changes.line], start[open_changes.line]).sum(axis=1)
+        gain -= gaps(shrunk, start[open_changes.line]).sum(axis=1)
         best = np.flatnonzero((places(open_changes.line, -gain) == 0) & (part < 2**HALVINGS))
         point[open_changes.line[best]] = shrunk[best]
         stays = np.isin(open_changes.line, open_changes.line[best]) & (part < 2**HALVINGS)
@@ -99,7 +100,7 @@ def _shrink_each(
     is_feature = features.of_column == changes.feature[:, np.newaxis]
 
     def part_of_the_change(lines: Rows, part: Rows) -> Matrix:
-        moved = np.where(is_feature[lines], _between(here[lines], there[lines], part / 2**HALVINGS), there[lines])
+        moved = np.where(is_feature[lines], between(here[lines], there[lines], part / 2**HALVINGS), there[lines])
         return np.where(is_feature[lines], snap(moved, here[lines], there[lines]), there[lines])
 
     n_parts = np.full(len(there), 2**HALVINGS)
@@ -125,8 +126,4 @@ def ask_ahead(start: Matrix, point: Matrix, features: Features, asking: Asking, 
 
 
 def _on_the_way(start: Matrix, point: Matrix, share: Matrix, snap: Snap) -> Matrix:
-    return snap(_between(start, point, share), start, point)
-
-
-def _between(start: Matrix, point: Matrix, share: Matrix) -> Matrix:
-    return start + share[:, np.newaxis] * (point - start)
+    return snap(between(start, point, share), start, point)

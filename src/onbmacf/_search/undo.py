@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from onbmacf._base.arrays import Mask, Matrix, Rows, take
+from onbmacf._base.missing import gaps
 from onbmacf._search.problem import Asking, Features
 
 
@@ -166,7 +167,7 @@ def changed_in_order(
 
     The table is as wide as the line with the most changes; ties go by column order.
     """
-    difference = np.add.reduceat(np.abs(point - start), features.starts, axis=1)
+    difference = np.add.reduceat(gaps(point, start), features.starts, axis=1)
     is_changed = np.logical_or.reduceat(point != start, features.starts, axis=1)
     key = difference if largest_first is None else np.where(largest_first[:, np.newaxis], -difference, difference)
     n_changed = is_changed.sum(axis=1)

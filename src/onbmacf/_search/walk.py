@@ -10,6 +10,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from onbmacf._base import missing
 from onbmacf._base.arrays import Mask, Matrix, Rows
 from onbmacf._search.problem import UNASKED, LabelOf, Snap
 
@@ -142,5 +143,5 @@ def _first(mask: Mask) -> Rows:
 
 def between(start: Matrix, goal: Matrix, share: Matrix) -> Matrix:
     """Return the points at these shares of the way; at 1 the goal itself, to the bit."""
-    points = start + share[:, np.newaxis] * (goal - start)
+    points = missing.between(start, goal, share)
     return np.where(share[:, np.newaxis] == 1.0, goal, points)

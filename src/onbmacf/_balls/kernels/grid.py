@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from onbmacf._balls.groups import Groups, compacted
 from onbmacf._balls.kernels.compact import LACKING, NUMBER, TOP, gaps_of
-from onbmacf._balls.metrics import EUCLIDEAN, MANHATTAN, METRICS
+from onbmacf._balls.metrics import CHEBYSHEV, EUCLIDEAN, MANHATTAN, METRICS
 from onbmacf._base.jit import inlined
 from onbmacf._base.missing import UNIT as MISSING_UNIT
 from onbmacf._base.missing import is_missing, known_ends, may_lack
@@ -125,7 +125,10 @@ def grid_window(Z: NDArray[np.float64], metric: str, heights: NDArray[np.float64
             high = np.maximum(high, low + _costs(Z))
         if heights is not None:
             high = high + gaps_of(heights, code)
-        return Window(low, high, _step(high - low, code))
+        step = _step(high - low, code)
+        if may_lack(Z):  # the gaps of two values stay within TOP, too: one beyond it is to a missing value
+            step = max(step, _step(high - low, CHEBYSHEV))
+        return Window(low, high, step)
 
 
 def code_of(metric: str) -> int | None:
