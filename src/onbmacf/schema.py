@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from onbmacf._base.checks import check_choice, check_count, did_you_mean, listed
-from onbmacf._base.containers import is_foreign_table, plain_array
+from onbmacf._base.containers import is_foreign_table, kind_of, plain_array
 from onbmacf._base.numeric_text import numbers_as_text
 from onbmacf.errors import ParameterError, TableError
 from onbmacf.rules import Rules
@@ -237,9 +237,8 @@ def as_frame(table: Any) -> pd.DataFrame:
             raise TableError(f"column names repeat: {listed(_repeated(table.columns))}. Rename them.")
         return table
     if is_foreign_table(table):
-        kind = f"{type(table).__module__.split('.')[0]} {type(table).__name__}"
         raise TableError(
-            f"the table is a {kind}: pass a pandas DataFrame or an array, in the form that the model takes."
+            f"the table is a {kind_of(table)}: pass a pandas DataFrame or an array, in the form that the model takes."
         )
     values = plain_array(table, TableError, as_objects=False)
     if values.ndim != 2:
@@ -296,7 +295,7 @@ def _guess_objects(column: "pd.Series[Any]", immutable: bool) -> tuple[Kind, boo
     is_text = present.map(lambda value: isinstance(value, str)).to_numpy(dtype=bool)
     if not is_text.all():
         raise _mixed(column, present, is_text)
-    if found := numbers_as_text(present):
+    if found := numbers_as_text(present.tolist()):
         raise TableError(
             f"column {column.name!r} holds {found}. Convert it with pd.to_numeric, with a point for decimals and "
             f"missing values in place of marks, or pass kinds={{{column.name!r}: 'categorical'}} if they are names."

@@ -4,9 +4,8 @@ column of text  ->  numbers_as_text  ->  what was found, in words; empty where t
 """
 
 import re
-from typing import Any
-
-import pandas as pd
+from collections import Counter
+from collections.abc import Sequence
 
 DIGIT = re.compile(r"\d")
 NUMBER = re.compile(
@@ -19,29 +18,28 @@ NUMBER = re.compile(
 LEAST = 0.5  # share of the values that look like numbers from which on the others are marks, not names
 
 
-def numbers_as_text(column: "pd.Series[Any]") -> str:
+def numbers_as_text(texts: Sequence[str]) -> str:
     """Return how a column of text looks like numbers; empty where it holds names.
 
     At least half of its values look like numbers, and no other has a digit: '3+' or '10-20' is the name of a group.
 
-    >>> numbers_as_text(pd.Series(["12,5", "7", "?"]))
+    >>> numbers_as_text(["12,5", "7", "?"])
     "text of which 2 of 3 values look like numbers, e.g. '12,5', and others do not, e.g. '?'"
-    >>> numbers_as_text(pd.Series(["0", "1", "2", "3+"]))
+    >>> numbers_as_text(["0", "1", "2", "3+"])
     ''
     """
-    counts = column.value_counts(sort=False)
-    is_number = pd.Series([NUMBER.fullmatch(str(text)) is not None for text in counts.index], index=counts.index)
-    n_numbers, others = int(counts[is_number].sum()), counts.index[~is_number]
-    if n_numbers < LEAST * len(column) or not n_numbers or any(DIGIT.search(str(text)) for text in others):
+    counts = Counter(texts)
+    numbers = [text for text in counts if NUMBER.fullmatch(text)]
+    others = [text for text in counts if not NUMBER.fullmatch(text)]
+    n_numbers = sum(counts[text] for text in numbers)
+    if not n_numbers or n_numbers < LEAST * len(texts) or any(DIGIT.search(text) for text in others):
         return ""
-    example = repr(_example(counts.index[is_number]))
-    if not len(others):
-        return f"numbers stored as text, e.g. {example}"
-    words = f"text of which {n_numbers:,} of {len(column):,} values look like numbers, e.g. {example}"
-    return f"{words}, and others do not, e.g. {str(others[0])!r}"
+    if not others:
+        return f"numbers stored as text, e.g. {_example(numbers)!r}"
+    words = f"text of which {n_numbers:,} of {len(texts):,} values look like numbers, e.g. {_example(numbers)!r}"
+    return f"{words}, and others do not, e.g. {others[0]!r}"
 
 
-def _example(texts: Any) -> str:
+def _example(texts: list[str]) -> str:
     """Return the first text, sooner one that is not plainly a number."""
-    odd = [text for text in texts if not re.fullmatch(r"[-+]?\d+(\.\d+)?", str(text))]
-    return str([*odd, *texts][0])
+    return next((text for text in texts if not re.fullmatch(r"[-+]?\d+(\.\d+)?", text)), texts[0])
