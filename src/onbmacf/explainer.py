@@ -167,8 +167,8 @@ class ONBMACF(Options):
 
         Parameters
         ----------
-        rows : DataFrame, Series, dict, array or Dask DataFrame
-            One or many rows with the columns of the fitted table.
+        rows : DataFrame, Series, dict, list of dicts, array or Dask DataFrame
+            One or many rows with the columns of the fitted table. Tables of polars and pyarrow are read by name, too.
         target : label or labels, optional
             What the model should say; by default any label but the row's own.
         immutable : iterable of hashable, optional
