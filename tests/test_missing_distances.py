@@ -163,7 +163,7 @@ def test_the_index_of_balls_has_the_plain_order(case, more, metric, data):
     index, apart = NearestBalls(balls, metric), distances(z, encoded(N, weights), metric)
     np.testing.assert_array_equal(index.home(z), home_balls(apart, radii))
     wanted, base = np.ones((5, 3), dtype=bool), np.zeros(5)
-    for k in (1, 3, len(N)):
+    for k in (1, 2, len(N)):
         found, bounds = index.nearest(z, wanted, base, k)
         for line in range(5):
             order = np.argsort((apart[line] - radii) / 2, kind="stable")[:k]

@@ -157,7 +157,7 @@ class Explanation:
     def sentences(self) -> list[str]:
         """Return each counterfactual as a sentence; for a row without one, the reason."""
         if not self.counterfactuals:
-            said = [f"{wording.shown(self.factual.name)}: {self.reason}"]
+            said = [f"{wording.name_of(self)}: {self.reason}"]
         else:
             said = [wording.sentence(self.label, found) for found in self.counterfactuals]
         proven = "" if self.certificate is None or self.status == Status.INFEASIBLE else self.certificate.sentence()

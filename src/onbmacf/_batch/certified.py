@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from onbmacf._balls.distance import paired
 from onbmacf._base.arrays import Mask, Matrix, Rows, stack, take
 from onbmacf._base.enums import CertificateKind, Relaxation, Status
+from onbmacf._base.executor import watched
 from onbmacf._batch.factuals import Asker
 from onbmacf._prove.asking import ask_nearest_first
 from onbmacf._prove.prove import Proof, Prover
@@ -28,6 +29,7 @@ from onbmacf.certificate import Certificate
 from onbmacf.explanations import Explanations
 
 MOST_ASKED = 1 << 14  # changes that are asked about where the model cannot be read
+LACKS = "the row has missing values"  # why a model is not read for it
 KEPT = [place for place, what in enumerate(Relaxation) if what in (Relaxation.NONE, Relaxation.PROJECTION)]
 
 
@@ -73,22 +75,29 @@ class _Proofs:
     lines: Rows  # the rows to prove
 
     @cached_property
+    def complete(self) -> Rows:
+        """The places of the rows that lack no value: what is read off a model is about values."""
+        return np.flatnonzero(~np.isnan(self.asker.factuals.N[self.lines]).any(axis=1))
+
+    @cached_property
     def prover(self) -> Prover | str:
         """The model as read, or why it cannot be."""
         call, own = self.asker.call, self.asker.factuals
         asked = call.query.prove
         model = self.asker.box.model if asked is True else asked
-        fitted, metric = call.fitted, call.options.metric
+        fitted, metric, lines = call.fitted, call.options.metric, self.lines[self.complete]
         try:
-            domain = Domain(fitted.space, call.constraints, fitted.ranges, call.is_held, metric, own.N[self.lines])
-            return Prover.of(model, domain, fitted.space.form, own.labels[self.lines], call.query.min_probability)
+            domain = Domain(fitted.space, call.constraints, fitted.ranges, call.is_held, metric, own.N[lines])
+            return Prover.of(model, domain, fitted.space.form, own.labels[lines], call.query.min_probability)
         except NotKnownError as error:
             return str(error)
 
     def of_row(self, place: int, distance: float) -> tuple[Proof, str]:
         """Return what is proven of the row at a place, and how; `distance` is that of the nearest answer known."""
+        if place not in self.complete:
+            return self._by_asking(int(self.lines[place]), distance, LACKS)
         line, prover, seconds = int(self.lines[place]), self.prover, self.asker.call.query.prove_seconds
-        reason = prover if isinstance(prover, str) else ""
+        place, reason = int(np.searchsorted(self.complete, place)), prover if isinstance(prover, str) else ""
         if isinstance(prover, Prover):
             own = self.asker.factuals
             wanted = self.asker.box.named(np.flatnonzero(own.wanted[line])).tolist()
@@ -136,7 +145,7 @@ def certified(asker: Asker, found: Found) -> Certified:
         return Certified(found, certificates)
     proofs, new = _Proofs(asker, lines), [found]
     apart = _distances(asker, found)
-    for place, line in enumerate(lines):
+    for place, line in enumerate(watched(lines, "proving")):
         distance = float(apart[found.factual == line].min(initial=np.inf))
         proof, how = proofs.of_row(place, distance)
         if proof.point is not None:

@@ -217,9 +217,10 @@ class Around:
         rows = [[float(self._grid(line, at).positions(of[line, [at]])[0]) for at in features] for of in self._before]
         return np.array(rows, dtype=np.float64)
 
-    @property
+    @cached_property
     def _before(self) -> tuple[Matrix, Matrix]:
-        return self.own, self.less
+        """The values before the change; where there was none, that of the answer."""
+        return np.where(np.isnan(self.own), self.N, self.own), np.where(np.isnan(self.less), self.N, self.less)
 
     def _hold(self, places: list[Place], points: list[Matrix]) -> list[Mask]:
         """Say which points keep the rules and have the counterfactual's label, with the probability asked for."""

@@ -25,6 +25,7 @@ from onbmacf.errors import ModelError, StoreError
 from onbmacf.rules import Rule, Rules
 from onbmacf.schema import Feature, Schema
 
+MISSING = {"NaN": np.nan, "None": None, "NA": pd.NA, "NaT": pd.NaT}  # what stands for a missing value, by name
 COVER = ("centers", "radii", "labels", "owner", "reach")
 
 
@@ -59,6 +60,7 @@ def save_map(path: Any, fitted: Fitted, options: Options) -> None:
         "features": [_feature_out(feature) for feature in form.schema.features],
         "rules": _rules_out(form.schema.rules),
         "dtypes": [_dtype_out(dtype) for dtype in form.dtypes],
+        "lacking": [_missing_out(value) for value in form.lacking],
         "array_dtype": None if form.array_dtype is None else np.dtype(form.array_dtype).str,
         "height": space.height,
         "decimals": space.decimals,
@@ -104,7 +106,9 @@ def load_map(path: Any, model: Any) -> tuple[Fitted, dict[str, Any]]:
 def _space(arrays: dict[str, Any], manifest: dict[str, Any]) -> FeatureSpace:
     schema = Schema(tuple(_feature_in(entry) for entry in manifest["features"]), _rules_in(manifest["rules"]))
     array_dtype = None if manifest["array_dtype"] is None else np.dtype(manifest["array_dtype"])
-    form = TableForm(schema, tuple(_dtype_in(entry) for entry in manifest["dtypes"]), array_dtype)
+    dtypes = tuple(_dtype_in(entry) for entry in manifest["dtypes"])
+    lacking = tuple(MISSING[name] for name in manifest.get("lacking", ()))
+    form = TableForm(schema, dtypes, array_dtype, lacking)
     known = {int(name[6:]): values for name, values in arrays.items() if name.startswith("known_")}
     scales = (arrays["low"], arrays["span"], tuple(manifest["decimals"]), known)
     return FeatureSpace(form, manifest["height"], *scales, _readable(manifest, schema, arrays["span"]))
@@ -148,12 +152,20 @@ def _feature_out(feature: Feature) -> dict[str, Any]:
         "immutable": feature.immutable,
         "levels": levels,
         "decimals": feature.decimals,
+        "missing": feature.missing,
+        "fillable": feature.fillable,
     }
 
 
 def _feature_in(entry: dict[str, Any]) -> Feature:
     levels = None if entry["levels"] is None else tuple(entry["levels"])
-    return Feature(entry["name"], entry["kind"], entry["immutable"], levels, entry.get("decimals"))
+    more = (entry.get("decimals"), entry.get("missing", False), entry.get("fillable", False))
+    return Feature(entry["name"], entry["kind"], entry["immutable"], levels, *more)
+
+
+def _missing_out(value: Any) -> str:
+    """Return the name of what stands for a missing value."""
+    return next((name for name, known in MISSING.items() if known is value), "NaN")
 
 
 def _rules_out(rules: Rules) -> dict[str, Any]:

@@ -9,7 +9,7 @@ missing value a code of its own (`_base/missing.py`). Symbols: docs/glossary.md.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from onbmacf._base.arrays import Mask, Matrix, Rows
-from onbmacf._base.missing import LEAST, is_missing, known_ends, may_lack, missing_code
+from onbmacf._base.missing import is_missing, known_ends, may_lack, missing_code
 from onbmacf._rows.form import TableForm
 from onbmacf._rows.precision import MOST
 from onbmacf._rows.rounding import Rounding
@@ -66,13 +66,18 @@ class FeatureSpace:
         """The features, with their levels."""
         return self.form.schema
 
+    def under(self, schema: Schema) -> "FeatureSpace":
+        """Return the same encoding with other immutable features and rules; costs must be the same."""
+        other = replace(self, form=self.form.under(schema))
+        other.__dict__.update({name: value for name, value in self.__dict__.items() if name not in other.__dict__})
+        other.__dict__.pop("is_immutable", None)
+        return other
+
     @cached_property
     def blocks(self) -> tuple[slice, ...]:
         """Columns of Z that belong to each feature."""
         ends = np.cumsum([_width(feature) for feature in self.schema.features])
-        return tuple(
-            slice(int(end) - _width(f), int(end)) for f, end in zip(self.schema.features, ends, strict=True)
-        )
+        return tuple(slice(int(end) - _width(f), int(end)) for f, end in zip(self.schema.features, ends, strict=True))
 
     @cached_property
     def feature_of(self) -> Rows:
@@ -127,7 +132,7 @@ class FeatureSpace:
             values = np.where(np.isnan(values), missing_code(weights_of(self.schema)[single]), values)
         Z[:, self._first_columns[single]] = values
         for position in np.flatnonzero(self._is_group):
-            columns = self.blocks[position].start + self._levels(N[:, position], position)
+            columns = self.blocks[position].start + self._levels(N[:, position], int(position))
             Z[np.arange(len(N)), columns] = self.heights[position]
         return Z
 
@@ -135,17 +140,6 @@ class FeatureSpace:
         """Return which column of its group each category is; a missing one is the last."""
         last = self.blocks[position].stop - self.blocks[position].start - 1
         return (np.where(np.isnan(codes), last, codes) if self.may_lack else codes).astype(np.intp)
-
-    def too_far(self, N: Matrix) -> dict[int, str]:
-        """Return the reason for each row with a number that lies too far from the fitted ones to be a point."""
-        reasons: dict[int, str] = {}
-        single = self._singles
-        with np.errstate(over="ignore", invalid="ignore"):
-            far = np.abs((N[:, single] - self.low[single]) / self.span[single]) >= LEAST
-        for row, place in np.argwhere(far):
-            name, value = self.schema.names[single[place]], N[row, single[place]]
-            reasons.setdefault(int(row), f"column {name!r}: {value:g} is more than 1e90 times the fitted range away.")
-        return reasons
 
     def decode_numbers(self, Z: Matrix, near: tuple[Matrix, Matrix] | None = None) -> Matrix:
         """Return encoded points as numbers.
@@ -190,8 +184,8 @@ class FeatureSpace:
     def snap(self, points: Matrix, z: Matrix, goal: Matrix) -> Matrix:
         """Round discrete features in original units; halves and ties go towards the goal.
 
-        points, z (the factual) and goal have one line each per point. A feature that
-        is the same in the goal and in z is not rounded, and neither is one that z lacks: it has the goal's value or none.
+        points, z (the factual) and goal have one line each per point. A feature that is the same in the goal and in z
+        is not rounded, and neither is a number that z lacks: it has the goal's value or none.
         docs/decisions/0012-rounding.md.
         """
         snapped = points.copy()

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any, Protocol
 
+from onbmacf._base.missing import is_absent
+
 _HIDDEN = ("Cc", "Cf", "Cs", "Zl", "Zp")  # control and direction characters, lone surrogates, Unicode line breaks
 
 
@@ -21,9 +23,11 @@ class _Changed(Protocol):
 def shown(value: Any) -> str:
     """Return a value of a row as text for people: every digit that it takes to write it exactly, and no more.
 
-    >>> shown(7.5), shown(12.0), shown(1234567.25), shown("a")
-    ('7.5', '12', '1234567.25', 'a')
+    >>> shown(7.5), shown(12.0), shown(1234567.25), shown("a"), shown(float("nan"))
+    ('7.5', '12', '1234567.25', 'a', 'unknown')
     """
+    if is_absent(value):
+        return "unknown"
     if not isinstance(value, Real) or isinstance(value, Integral | bool):
         return str(value)
     return "0" if value == 0 else str(value).removesuffix(".0")
@@ -54,12 +58,20 @@ def _written_out(mark: str) -> str:
 
 def quoted(label: Any) -> str:
     """Return a label of the model as text: strings in quotes, numbers and bools without."""
-    return f"'{label}'" if isinstance(label, str) else shown(label)
+    return f"'{label}'" if isinstance(label, str) else str(label) if label is None else shown(label)
 
 
 def what_if(found: _Changed, released: tuple[Any, ...] = ()) -> str:
-    """Return the changes as text: 'tobacco were 1.2 instead of 7.5 and age were 31 instead of 54'."""
-    parts = [f"{marked(name, released)} were {after} instead of {before}" for name, before, after in _values(found)]
+    """Return the changes as text: 'tobacco were 1.2 instead of 7.5 and age were 31 instead of 54'.
+
+    A value that was missing reads 'income were known to be 12'.
+    """
+    parts = [
+        f"{marked(name, released)} were known to be {after}"
+        if is_absent(found.factual[name])
+        else f"{marked(name, released)} were {after} instead of {before}"
+        for name, before, after in _values(found)
+    ]
     return _joined(parts)
 
 
@@ -106,13 +118,19 @@ COLUMNS = ("row", "from", "to", "changes", "distance", "even if")
 
 def lines(explanation: Any) -> list[list[str]]:
     """Return the cells of COLUMNS as text, one line per counterfactual; a row without one says why on one line."""
-    name, label = shown(explanation.factual.name), quoted(explanation.label)
+    name, label = name_of(explanation), quoted(explanation.label)
     if not explanation.counterfactuals:
         return [[name, label, "", f"{explanation.status}: {explanation.reason}", "", ""]]
     cells = [[name, label, *_cells(found)] for found in explanation.counterfactuals]
     if explanation.certificate is not None:
         cells[0][COLUMNS.index("distance")] += explanation.certificate.mark()
     return cells
+
+
+def name_of(explanation: Any) -> str:
+    """Return the index label of a row as text."""
+    name = explanation.factual.name
+    return "None" if name is None else shown(name)
 
 
 def _cells(found: Any) -> list[str]:

@@ -54,7 +54,6 @@ class NearestRows:
         map_chunks(work, len(points), CHUNK, threads)
         return found
 
-
     def _knows(self, points: NDArray[np.float64]) -> bool:
         """Say whether values are missing only in columns in which rows lack some, too."""
         if not may_lack(points):

@@ -92,7 +92,9 @@ class NearestBalls:
         allowed[:, : wanted.shape[1]] = wanted  # a row taken into the map may have a label unseen in fit
         return self._smallest(self._query(z, allowed, base, 0.5), k, threads)
 
-    def _query(self, z: NDArray[np.float64], wanted: NDArray[np.bool_], base: NDArray[np.float64], share: float) -> Query:
+    def _query(
+        self, z: NDArray[np.float64], wanted: NDArray[np.bool_], base: NDArray[np.float64], share: float
+    ) -> Query:
         lacks = True if self._lacks or may_lack(z) else None
         return Query(np.ascontiguousarray(z), wanted, base, share, lacks)
 
