@@ -28,15 +28,23 @@ from onbmacf.audit.changes import (
     semifactual_summary,
     single_changes,
 )
+from onbmacf.audit.comparison import GroupedBy, group_gaps, grouped
+from onbmacf.audit.decisions import Decisions, decision_gaps, error_rates, selection_rates
 from onbmacf.audit.figures import compare, compare_changes, overview, released, status_counts
-from onbmacf.audit.groups import as_groups, bands, burden, burden_gaps
+from onbmacf.audit.grouping import as_groups, bands, crossed
+from onbmacf.audit.groups import burden, burden_gaps
+from onbmacf.audit.pairwise import corrected, pairwise_gaps
 from onbmacf.audit.sentences import findings
+from onbmacf.audit.verdicts import Verdict, verdicts
 from onbmacf.explanations import Explanations
 from onbmacf.schema import Schema
 
 __all__ = [
     "TABLES",
     "AuditTable",
+    "Decisions",
+    "GroupedBy",
+    "Verdict",
     "as_groups",
     "bands",
     "burden",
@@ -44,15 +52,24 @@ __all__ = [
     "changes_by_feature",
     "compare",
     "compare_changes",
+    "corrected",
+    "crossed",
+    "decision_gaps",
+    "error_rates",
     "findings",
+    "group_gaps",
+    "grouped",
     "overview",
     "pair_matrix",
     "pairs",
+    "pairwise_gaps",
     "released",
+    "selection_rates",
     "semifactual_distances",
     "semifactual_summary",
     "single_changes",
     "status_counts",
+    "verdicts",
 ]
 
 MOST = 10  # lines of a table of the most frequent
