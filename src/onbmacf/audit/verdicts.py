@@ -139,15 +139,10 @@ def _verdict(name: str, frame: pd.DataFrame, claims: pd.DataFrame) -> Verdict:
 
 
 def _unnoticed(claims: pd.DataFrame) -> str:
-    """Return how large a difference could have gone unnoticed, by the first measure that was tested."""
-    line = claims.sort_index().iloc[0]
-    for measure in MEASURE_NAMES:
-        own = claims[claims["measure"] == measure]
-        if len(own):
-            line = own.assign(width=own["high"] - own["low"]).sort_values("width", kind="stable").iloc[-1]
-            break
-    half = (line["high"] - line["low"]) / 2
-    if not half < float("inf"):
-        return ""
-    name = MEASURE_NAMES.get(line["measure"], line["measure"])
-    return f" In {name}, a difference of up to {in_unit(line['measure'], half)}{_unit(line['measure'])} may be unseen."
+    """Return how large a difference could have gone unnoticed, in the first measure that has any spread."""
+    half = (claims["high"] - claims["low"]) / 2
+    for measure, name in MEASURE_NAMES.items():
+        widest = half[(claims["measure"] == measure) & (half > 0) & (half < float("inf"))].max()
+        if widest > 0:
+            return f" In {name}, a difference of up to {in_unit(measure, widest)}{_unit(measure)} may be unseen."
+    return ""
