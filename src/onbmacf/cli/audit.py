@@ -26,7 +26,22 @@ ROWS = ("rows", "rows_file", "predicted")
 REPORT = ("most", "seed", "n", "cases", "title")
 
 
-@offers(*SOURCE, "out", "by", "target", "immutable", "rules", *ROWS, *REPORT, *READING, *SEARCH, "map", *ASKING, "jobs")
+@offers(
+    *SOURCE,
+    "out",
+    "by",
+    "target",
+    "immutable",
+    "fillable",
+    "rules",
+    *ROWS,
+    *REPORT,
+    *READING,
+    *SEARCH,
+    "map",
+    *ASKING,
+    "jobs",
+)
 def audit(
     request: Request,
     out: OutOption = Path("report.html"),

@@ -17,7 +17,7 @@ FormatOption = Annotated[
 ]
 OutOption = Annotated[Path | None, typer.Option(help="File to write; a stopped command continues from there.")]
 ROWS = ("rows", "ids", "rows_file", "predicted")
-WANTED = ("target", "n", "immutable", "rules")
+WANTED = ("target", "n", "immutable", "fillable", "rules")
 
 
 @offers(*SOURCE, *ROWS, *WANTED, "format", "out", *READING, *SEARCH, *LIMITS, "map", *ASKING, "jobs")

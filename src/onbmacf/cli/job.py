@@ -75,8 +75,8 @@ def _fitted(table: pd.DataFrame, model: Any, request: Request) -> tuple[ONBMACF,
 
 
 def _loaded(path: Path, model: Any, request: Request) -> ONBMACF:
-    if request.immutable or request.rules:
-        say("note: --immutable and --rules are ignored: a map keeps those it was built with.")
+    if request.immutable or request.rules or request.fillable:
+        say("note: --immutable, --fillable and --rules are ignored: a map keeps those it was built with.")
     return ONBMACF.load(path, model).set_params(**_options(request))
 
 
@@ -98,8 +98,9 @@ def _options(request: Request) -> dict[str, Any]:
 
 
 def _schema(table: pd.DataFrame, request: Request) -> Schema:
-    immutable = columns_of(request.immutable, list(table.columns), "--immutable")
-    schema = Schema.infer(table, immutable=immutable)
+    columns = list(table.columns)
+    immutable = columns_of(request.immutable, columns, "--immutable")
+    schema = Schema.infer(table, immutable=immutable, fillable=columns_of(request.fillable, columns, "--fillable"))
     return schema if request.rules is None else schema.with_rules(Rules.from_toml(request.rules))
 
 
@@ -127,20 +128,26 @@ def _features(
     columns = list(table.columns)
     target = columns_of([request.target_column] if request.target_column else [], columns, "--target-column")
     names = columns_of([request.id_column] if request.id_column else [], columns, "--id-column")
-    table, numbers = _complete(table, request.drop_missing)
+    table, numbers = _complete(table, request.drop_missing, may_lack=bool(request.model))
     table = table.set_index(names[0]) if names else table
     return table.drop(columns=target), table[target[0]] if target else None, numbers
 
 
-def _complete(table: pd.DataFrame, drop_missing: bool) -> "tuple[pd.DataFrame, pd.Index[Any] | None]":
-    """Return the rows without missing values; their numbers too, where others were left out."""
+def _complete(table: pd.DataFrame, drop_missing: bool, may_lack: bool) -> "tuple[pd.DataFrame, pd.Index[Any] | None]":
+    """Return the rows without missing values; their numbers too, where others were left out.
+
+    With a model of the caller's own they may stay: it may take them.
+    """
     missing = table.isna().any(axis=1)
     n_missing = int(missing.sum())
-    if not n_missing:
+    if not n_missing or (may_lack and not drop_missing):
         return table, None
     if not drop_missing:
         lacking = ", ".join(str(name) for name in table.columns if table[name].isna().any())
-        raise TableError(f"{n_missing:,} rows have missing values, in {lacking}: fill them, or pass --drop-missing.")
+        raise TableError(
+            f"{n_missing:,} rows have missing values, in {lacking}: fill them, pass --drop-missing, or give a --model "
+            "that takes them."
+        )
     say(f"Left out {n_missing:,} rows with missing values; {len(table) - n_missing:,} remain.")
     return table[~missing], table.index[~missing]
 

@@ -17,7 +17,7 @@ OutOption = Annotated[Path, typer.Option(help="Map to write.")]
 
 
 @app.command()
-@offers(*SOURCE, "out", "immutable", "rules", *READING, *SEARCH, *ASKING)
+@offers(*SOURCE, "out", "immutable", "fillable", "rules", *READING, *SEARCH, *ASKING)
 def build(request: Request, out: OutOption = Path("map.onb")) -> None:
     """Fit a map of a table and a model, and save it; the file does not hold the model.
 

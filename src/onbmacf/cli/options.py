@@ -27,6 +27,7 @@ ASKING = ("output", "trust_pickle")
 ARGUMENTS = (
     "encoding",
     "header",
+    "fillable",
     "immutable",
     "max_model_calls",
     "max_model_rows",

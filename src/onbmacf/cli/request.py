@@ -38,6 +38,9 @@ class Request:
     immutable: Annotated[
         tuple[str, ...], typer.Option(help="Columns that must keep their value: a,b or the option given twice.")
     ] = ()
+    fillable: Annotated[
+        tuple[str, ...], typer.Option(help="Columns that may be filled in where a row lacks a value: a,b.")
+    ] = ()
     rules: Annotated[Path | None, typer.Option(help="TOML file of rules: directions, ranges, costs and more.")] = None
     drop: Annotated[tuple[str, ...], typer.Option(help="Columns to leave out.")] = ()
     id_column: Annotated[str, typer.Option(help="Column that names the rows; not a feature.")] = ""
