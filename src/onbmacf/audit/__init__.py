@@ -30,6 +30,7 @@ from onbmacf.audit.changes import (
 )
 from onbmacf.audit.figures import compare, compare_changes, overview, released, status_counts
 from onbmacf.audit.groups import as_groups, bands, burden, burden_gaps
+from onbmacf.audit.importance import importance, local_importance
 from onbmacf.audit.sentences import findings
 from onbmacf.explanations import Explanations
 from onbmacf.schema import Schema
@@ -45,6 +46,8 @@ __all__ = [
     "compare",
     "compare_changes",
     "findings",
+    "importance",
+    "local_importance",
     "overview",
     "pair_matrix",
     "pairs",
