@@ -277,22 +277,55 @@ def test_a_walk_needs_no_more_than_a_counterfactual(answers):
 
 def test_a_cover_of_many_balls_is_paler_and_says_what_is_left_out(explainer):
     few, many = (plots.cover(explainer, "tobacco", "ldl", largest=largest) for largest in (7, None))
-    n_balls = len(explainer.cover_)
-    assert n_balls > 7
-    assert few.get_title().startswith("7 largest balls, with ")
-    assert few.get_title().endswith(f" % of the rows; {n_balls - 7} smaller ones are not drawn")
-    assert many.get_title() == ""
-    share = int(few.get_title().split()[4])
-    assert share == round(100 * np.sort(np.bincount(explainer.cover_.owner))[-7:].sum() / len(explainer.labels_))
-    crowded = plots.cover(with_many_balls(), "x", "y", largest=None)
-    assert crowded.patches[1].get_alpha() < many.patches[1].get_alpha()
+    said, n_balls = few.get_title(loc="left"), len(explainer.cover_)
+    share = 100 * np.sort(np.bincount(explainer.cover_.owner))[-7:].sum() / len(explainer.labels_)
+    assert said == f"7 largest balls, with {share:.0f} % of the rows; {n_balls - 7} smaller ones are not drawn"
+    assert many.get_title(loc="left") == ""
+    one = plots.cover(explainer, "tobacco", "ldl", largest=1)
+    for place in (0, 1):  # the area and the outline of the largest
+        assert many.patches[place].get_alpha() < one.patches[place].get_alpha()
 
 
-def with_many_balls():
-    random = np.random.default_rng(0)
-    table = pd.DataFrame(random.random((700, 2)), columns=["x", "y"])
-    codes = dict(zip(map(tuple, table.to_numpy()), random.integers(0, 2, len(table)), strict=True))
-    return ONBMACF().fit(table, lambda rows: np.array([codes.get(tuple(row), 0) for row in rows.to_numpy()]))
+def test_what_is_not_drawn_is_counted(wide):
+    assert texts(plots.change_frequencies(wide, most=4))[-1] == "and 26 other features"
+    assert plots.pair_heatmap(wide, most=4).get_title(loc="left") == "26 other features are not drawn"
+    assert len(tick_names(plots.before_after(wide).yaxis)) == 30
+
+
+@pytest.fixture(scope="module")
+def wide():
+    """Answers that change 30 features with long names, alike but for their ends."""
+    names = [f"the measurement of something in the course of year {place}" for place in range(30)]
+    rows = pd.DataFrame(np.repeat([[0.0], [1.0]] * 10, 30, axis=1), columns=names)
+    explainer = ONBMACF(plausibility=0).fit(rows, lambda given: np.where(given.min(axis=1) > 0.5, "in", "out"))
+    return explainer.explain(rows.head(1), target="in")
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [lambda a: plots.change_frequencies(a), lambda a: plots.pair_heatmap(a), lambda a: a.plot()],
+)
+def test_long_names_still_differ_and_nothing_is_cut_off(wide, draw):
+    ax = draw(wide)
+    names = tick_names(ax.yaxis)
+    assert len(set(names)) == len(names) > 1
+    assert max(map(len, names)) <= 40
+    ax.figure.canvas.draw()
+    page, drawn = ax.figure.bbox, ax.figure.get_tightbbox().transformed(ax.figure.dpi_scale_trans)
+    assert drawn.x0 >= page.x0 - 1
+    assert drawn.y0 >= page.y0 - 1
+    assert drawn.x1 <= page.x1 + 1
+    assert drawn.y1 <= page.y1 + 1
+
+
+def test_names_that_differ_in_the_middle_are_told_apart():
+    levels = [f"the level that is called number {place} of all the levels" for place in range(9)]
+    groups = pd.Series(levels * 2)
+    table = pd.DataFrame({"x": np.arange(18) % 7, "y": np.arange(18) % 5})
+    answers = ONBMACF().fit(table, lambda rows: rows["x"] > 3).explain(table)
+    names = tick_names(plots.burden(answers, by=groups).yaxis)
+    assert len(set(names)) == len(names) == 8
+    assert names[-1] == "2 others (n = 4)"
 
 
 def test_of_many_levels_along_an_axis_some_are_named():

@@ -49,18 +49,24 @@ def name(value: Any, longest: int = LONGEST) -> str:
 
 
 def names_apart(values: Iterable[Any], longest: int = LONGEST) -> list[str]:
-    """Return names cut to a length; where two would look alike, without what all of them begin with.
+    """Return names cut to a length; those that would look alike, from where they differ.
 
     >>> names_apart(["the level called 1 of two levels", "the level called 2 of two levels"], 16)
     ['\u20261 of two levels', '\u20262 of two levels']
     """
     texts = [visible(value) for value in values]
-    cut = [name(text, longest) for text in texts]
-    if len(set(cut)) == len(set(texts)):
-        return cut
-    pairs = enumerate(zip(min(texts), max(texts), strict=False))  # what the first and the last share, all share
+    alike: dict[str, list[str]] = {}
+    for text in dict.fromkeys(texts):
+        alike.setdefault(name(text, longest), []).append(text)
+    return [name(_from_where_they_differ(text, alike[name(text, longest)]), longest) for text in texts]
+
+
+def _from_where_they_differ(text: str, alike: list[str]) -> str:
+    if len(alike) == 1:
+        return text
+    pairs = enumerate(zip(min(alike), max(alike), strict=False))  # what the first and the last share, all share
     start = next((at for at, (one, other) in pairs if one != other), 0)
-    return [name(f"\u2026{text[start:]}", longest) for text in texts]
+    return f"\u2026{text[start:]}"
 
 
 def width_for(names: Iterable[Any], inches: float = 6.4) -> float:
