@@ -9,7 +9,7 @@ import pandas as pd
 from onbmacf import audit
 from onbmacf._base.checks import check_choice, listed
 from onbmacf.audit.given import as_answers
-from onbmacf.audit.groups import OTHER
+from onbmacf.audit.grouping import OTHER
 from onbmacf.errors import ParameterError
 from onbmacf.explanations import Explanations
 from onbmacf.plots._axes import (
