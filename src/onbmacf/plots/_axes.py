@@ -87,9 +87,11 @@ def set_ticks(axis: Any, places: Iterable[float], names: Iterable[Any], **looks:
 
 def set_titles(ax: Any, title: str = "", x: str = "", y: str = "") -> None:
     """Write title and axis names as plain text."""
-    for write, text in ((ax.set_title, title), (ax.set_xlabel, x), (ax.set_ylabel, y)):
+    if title:
+        ax.set_title(fill(visible(title), WRAPPED), parse_math=False)
+    for write, text in ((ax.set_xlabel, x), (ax.set_ylabel, y)):
         if text:
-            write(fill(visible(text), WRAPPED), parse_math=False)
+            write(visible(text), parse_math=False)
 
 
 def write(ax: Any, x: float, y: float, text: Any, *, right: float = 0, **looks: Any) -> Any:
