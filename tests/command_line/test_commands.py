@@ -102,7 +102,8 @@ def test_rows_keep_their_number_in_the_file_when_others_are_left_out(run, people
     table.to_csv("gaps.csv", index=False)
     base = ("explain", "gaps.csv", "--target-column", "income", "--format", "json")
     code, _, err = run(*base)
-    one_line(code, err, "2 rows have missing values, in pay: fill them, pass --drop-missing, or give a --model that takes them")
+    words = "2 rows have missing values, in pay: fill them, pass --drop-missing, or give a --model that takes them"
+    one_line(code, err, words)
     code, out, err = run(*base, "--drop-missing", "--rows", "3-6")
     assert "Left out 2 rows" in err
     assert [entry["row"] for entry in json.loads(out)["answers"]] == [3, 5, 6]
