@@ -8,13 +8,13 @@ import pytest
 
 from onbmacf import ONBMACF, Schema
 
-OTHERS = 6  # complete rows that are explained, too
+LACKING, OTHERS = 12, 3  # rows that are explained, of those that lack a value and of the others
 
 
 def gradient_boosting():
     from sklearn.ensemble import HistGradientBoostingClassifier
 
-    return HistGradientBoostingClassifier(max_iter=20, random_state=0, categorical_features="from_dtype")
+    return HistGradientBoostingClassifier(max_iter=10, random_state=0, categorical_features="from_dtype")
 
 
 def xgboost():
@@ -85,16 +85,19 @@ def test_no_row_is_dropped_and_every_answer_holds(name, make, request):
     assert len(explainer.fitted_.Z) == len(table)
     lacks = table.isna().any(axis=1)
     assert lacks.any()
-    rows = pd.concat([table[lacks].iloc[:: max(1, lacks.sum() // 24)], table[~lacks].head(OTHERS)])
+    rows = pd.concat([table[lacks].iloc[:: lacks.sum() // LACKING], table[~lacks].head(OTHERS)])
     answers = explainer.explain(rows)
     assert set(answers.statuses) <= {"found", "none_found", "infeasible"}
     assert (answers.statuses == "found").mean() > 0.9
     assert (np.ravel(model.predict(answers.batch.values)) == answers.batch.label).all()
     before = answers.rows.iloc[answers.batch.factual].isna().to_numpy()
     assert (answers.batch.values.isna().to_numpy() == before).all()
-    parts = [explainer.explain(rows.iloc[::-1]), explainer.explain(rows.iloc[:1]), explainer.explain(rows.iloc[1:7])]
-    assert digest(parts[0]) == digest(answers)
-    assert digest([*parts[1], *parts[2]]) == digest([answers[place] for place in range(7)])
+    parts = [
+        explainer.explain(rows.iloc[::-1].iloc[:-5]),
+        explainer.explain(rows.iloc[:1]),
+        explainer.explain(rows.iloc[1:5]),
+    ]
+    assert digest([answer for part in parts for answer in part]) == digest(answers)
 
 
 @pytest.mark.parametrize("make", [xgboost, lightgbm], ids=lambda make: make.__name__)
@@ -102,7 +105,7 @@ def test_what_is_fillable_is_filled_in_and_holds(saheart, make):
     model, table = fitted_model(make, *saheart)
     names = ["tobacco", "ldl", "famhist"] if "ldl" in table else list(table.columns[:3])
     explainer = ONBMACF(2).fit(table, model, schema=Schema.infer(table, fillable=names))
-    answers = explainer.explain(table[table[names].isna().any(axis=1)].head(30))
+    answers = explainer.explain(table[table[names].isna().any(axis=1)].head(15))
     after, before = answers.batch.values.isna(), answers.rows.iloc[answers.batch.factual].isna().reset_index(drop=True)
     assert (before & ~after)[names].to_numpy().any()
     assert not (before & ~after).drop(columns=names).to_numpy().any()

@@ -216,21 +216,22 @@ def _of_feature(answers: Explanations, position: int, feature: Feature) -> dict[
     step = _steps(feature, before, after)
     line["up"] = float((step > 0).mean()) if step is not None and count else np.nan
     line["down"] = float((step < 0).mean()) if step is not None and count else np.nan
-    line["median_size"] = (
-        float(np.median(np.abs(step))) if feature.is_numeric and step is not None and count else np.nan
-    )
+    sizes = np.abs(step[~np.isnan(step)]) if feature.is_numeric and step is not None else np.empty(0)
+    line["median_size"] = float(np.median(sizes)) if len(sizes) else np.nan
     line["most_frequent"] = "" if feature.is_numeric or not count else _most_frequent(before, after)
     return line
 
 
 def _steps(feature: Feature, before: "pd.Series[Any]", after: "pd.Series[Any]") -> NDArray[np.float64] | None:
-    """Return after minus before as numbers or ranks; None for levels without an order."""
+    """Return after minus before as numbers or ranks, NaN for what was filled in; None for levels without an order."""
     if feature.is_numeric:
-        return after.to_numpy(dtype=np.float64) - before.to_numpy(dtype=np.float64)
+        old, new = (pd.to_numeric(values).to_numpy(dtype=np.float64, na_value=np.nan) for values in (before, after))
+        return np.asarray(new - old)
     if feature.kind != "ordinal":
         return None
     rank = {level: place for place, level in enumerate(feature.levels or ())}
-    return np.array([rank[new] - rank[old] for old, new in zip(before, after, strict=True)], dtype=np.float64)
+    steps = [rank[new] - rank.get(old, np.nan) for old, new in zip(before, after, strict=True)]
+    return np.array(steps, dtype=np.float64)
 
 
 def _most_frequent(before: "pd.Series[Any]", after: "pd.Series[Any]") -> str:

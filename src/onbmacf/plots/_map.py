@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from onbmacf._balls.metrics import METRICS
 from onbmacf._base.checks import did_you_mean, listed
+from onbmacf._base.missing import as_nan
 from onbmacf._text.wording import quoted
 from onbmacf.errors import ParameterError
 from onbmacf.explanation import Counterfactual, Explanation
@@ -58,6 +59,7 @@ def cover(explainer: Any, x: Hashable, y: Hashable, *, largest: int | None = 40,
     ax = axes_on(ax, (7.2, 4.4))
     handles, names = _draw_rows(ax, explainer, rows)
     drawn = _most_populous(explainer.cover_, largest)
+    drawn = drawn[~np.isnan(rows[explainer.cover_.centers[drawn]]).any(axis=1)]  # a centre that lacks a value
     _look_at(ax, rows)
     _draw_balls(ax, explainer, drawn, columns)
     set_titles(ax, "", str(x), str(y))
@@ -202,7 +204,7 @@ def _outline(explainer: Any, ball: int, columns: list[int]) -> NDArray[np.float6
 
 def _look_at(ax: Any, rows: NDArray[np.float64]) -> None:
     """Set the limits from the rows, because balls may reach far beyond them."""
-    low, high = rows.min(axis=0), rows.max(axis=0)
+    low, high = np.nanmin(rows, axis=0), np.nanmax(rows, axis=0)
     margin = 0.08 * np.where(high > low, high - low, 1.0)
     ax.set_xlim(low[0] - margin[0], high[0] + margin[0])
     ax.set_ylim(low[1] - margin[1], high[1] + margin[1])
@@ -223,7 +225,8 @@ def _column(space: Any, feature: Hashable) -> int:
 
 
 def _points(space: Any, Z: NDArray[np.float64], columns: list[int]) -> NDArray[np.float64]:
-    encoded = Z[:, [space.blocks[column].start for column in columns]]
+    """Return rows in the features' own units; NaN, which is not drawn, for a missing value."""
+    encoded = as_nan(Z[:, [space.blocks[column].start for column in columns]])
     return np.asarray(space.low[columns] + encoded * space.span[columns])
 
 

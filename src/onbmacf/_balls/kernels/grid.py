@@ -73,7 +73,7 @@ def to_grid(Z: NDArray[np.float64], metric: str, groups: Groups | None = None) -
     grid = _grid(np.where(is_number, compact, 0.0), metric, Window(low, high, step))
     gaps = gaps_of(groups.heights, code) / step
     widths = np.floor(gaps + 1e-6).astype(np.int16)  # not above: coarse sums stay within TOP
-    points = np.where(is_number, grid.points, compact.astype(np.int16))
+    points = np.where(is_number, grid.points, np.where(is_number, 0.0, compact).astype(np.int16))
     ruler = grid.ruler._replace(error=grid.ruler.error + _length(np.abs(gaps - widths), code))
     widths = np.where(is_number, np.int16(NUMBER), widths)
     return Grid(compact, points, grid.tame, ruler, groups.heights, widths, grid.costs)
