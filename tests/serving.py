@@ -24,11 +24,12 @@ class Running:
         headers = {"Authorization": f"Bearer {self.token}", **how.pop("headers", {})}
         return httpx.Client(base_url=self.base, headers=headers, timeout=PATIENCE, **how)
 
+    @contextmanager
     def browser(self):
         """A client that has come by the link, as a browser does: with a cookie, without the token."""
-        client = httpx.Client(base_url=self.base, timeout=PATIENCE, follow_redirects=True)
-        assert client.get("/", params={"token": self.token}).status_code == 200
-        return client
+        with httpx.Client(base_url=self.base, timeout=PATIENCE, follow_redirects=True) as client:
+            assert client.get("/", params={"token": self.token}).status_code == 200
+            yield client
 
     def service(self):
         return self.server.config.app.state.service

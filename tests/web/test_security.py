@@ -1,4 +1,4 @@
-"""Secure by default: one test per promise of docs/decisions/0073-serve.md. What is refused says so; the service lives."""
+"""Secure by default: one test per promise of decision 0073. What is refused says so; the service lives."""
 
 import io
 import json
@@ -45,14 +45,13 @@ def test_without_a_token_nothing_is_shown(running, path):
     assert "tobacco" not in answer.text
 
 
-@pytest.mark.parametrize("token", ["", "x", "\u00e9", "t" * 100_000])
+@pytest.mark.parametrize("token", ["", "x", "\u00e9", "t" * 9_000])
 def test_a_wrong_token_is_refused_everywhere(running, token):
     with httpx.Client(base_url=running.base) as stranger:
         for half in (running.token[:-1], token):
-            if len(half) < 60_000:
-                said = stranger.get("/v1/schema", headers={"Authorization": f"Bearer {half}".encode()})
-                assert said.status_code == 401
-                assert stranger.get("/", params={"token": half}).status_code == 401
+            said = stranger.get("/v1/schema", headers={"Authorization": f"Bearer {half}".encode()})
+            assert said.status_code == 401
+            assert stranger.get("/", params={"token": half}).status_code == 401
         assert stranger.get("/v1/schema", headers={"Authorization": f"Basic {running.token}"}).status_code == 401
         assert stranger.post("/v1/explain", json={"rows": []}).status_code == 401
         assert not stranger.cookies

@@ -13,7 +13,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import PlainTextResponse, Response
 
 from onbmacf import __version__
-from onbmacf.web import api, metrics, people, person, saved
+from onbmacf.web import api, guide, metrics, people, person, saved
 from onbmacf.web.browse import Browser
 from onbmacf.web.cases import Sessions
 from onbmacf.web.engine import Engine
@@ -37,7 +37,7 @@ def create_app(source: Source, settings: Settings) -> FastAPI:
         lifespan=_lifespan(service),
     )  # fmt: skip
     app.state.service = service
-    for routes in (api, people, person, saved):
+    for routes in (api, people, person, saved, guide):
         app.include_router(routes.router)
     app.add_api_route("/", _first, include_in_schema=False)
     app.add_api_route("/healthz", _health, summary="Whether the service lives")
