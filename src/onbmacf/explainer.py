@@ -155,8 +155,8 @@ class ONBMACF(Options):
 
         Parameters
         ----------
-        rows : DataFrame, Series, dict, array or Dask DataFrame
-            One or many rows with the columns of the fitted table.
+        rows : DataFrame, Series, dict, list of dicts, array or Dask DataFrame
+            One or many rows with the columns of the fitted table. Tables of polars and pyarrow are read by name, too.
         target : label or labels, optional
             What the model should say; by default any label but the row's own.
         min_probability : float from 0 to 1, default 0
