@@ -5,6 +5,7 @@
 From the outside in: Counted (figures), Guard (who may ask), BodyLimit, then the routes of pages and service.
 """
 
+import asyncio
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -13,11 +14,12 @@ from starlette.exceptions import HTTPException
 from starlette.responses import PlainTextResponse, Response
 
 from onbmacf import __version__
-from onbmacf.web import api, guide, metrics, people, person, saved
+from onbmacf.web import api, audits, guide, metrics, people, person, saved
 from onbmacf.web.browse import Browser
 from onbmacf.web.cases import Sessions
 from onbmacf.web.engine import Engine
 from onbmacf.web.forms import fields_of
+from onbmacf.web.jobs import Jobs, kept_folder
 from onbmacf.web.limits import BodyLimit
 from onbmacf.web.log import log_failure
 from onbmacf.web.metrics import Counted, Metrics
@@ -37,7 +39,7 @@ def create_app(source: Source, settings: Settings) -> FastAPI:
         lifespan=_lifespan(service),
     )  # fmt: skip
     app.state.service = service
-    for routes in (api, people, person, saved, guide):
+    for routes in (api, audits, people, person, saved, guide):
         app.include_router(routes.router)
     app.add_api_route("/", _first, include_in_schema=False)
     app.add_api_route("/healthz", _health, summary="Whether the service lives")
@@ -71,14 +73,17 @@ def _service(source: Source, settings: Settings) -> Service:
     keys = Keys(settings.token, f"onbmacf-{settings.port}", settings.behind_proxy)
     engine, figures = Engine(source.explainer, settings), Metrics()
     figures.gauges["requests_waiting"] = lambda: engine.n_waiting
-    return Service(source, settings, keys, engine, figures, Sessions(), Browser(source), fields_of(source))
+    jobs = Jobs(source, engine, kept_folder(source, settings.folder))
+    return Service(source, settings, keys, engine, figures, Sessions(), Browser(source), fields_of(source), jobs)
 
 
 def _lifespan(service: Service) -> Any:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> Any:
+        service.jobs.go_on()
         yield
-        service.engine.close()
+        await service.jobs.pause()
+        await asyncio.to_thread(service.engine.close)
 
     return lifespan
 

@@ -19,12 +19,10 @@ Record = dict[str, Any]
 EXAMPLE_NOTE = "One row as an object, or a list of rows; keys are the columns' names."
 
 
-class Body(BaseModel):
-    """A body with rows."""
+class Strict(BaseModel):
+    """A body that holds what is described and nothing else."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid", strict=True)
-
-    rows: Record | list[Record] = Field(description=EXAMPLE_NOTE)
 
     @classmethod
     def read(cls, body: bytes) -> Self:
@@ -35,6 +33,12 @@ class Body(BaseModel):
             first = error.errors(include_url=False, include_input=False)[0]
             place = ".".join(str(part) for part in first["loc"]) or "the body"
             raise Problem(422, "Unexpected body", f"{place}: {first['msg']}.") from None
+
+
+class Body(Strict):
+    """A body with rows."""
+
+    rows: Record | list[Record] = Field(description=EXAMPLE_NOTE)
 
     def records(self) -> list[Record]:
         """Return the rows as a list."""
@@ -97,7 +101,8 @@ def _refuse(word: str) -> Any:
     raise ValueError(word)
 
 
-def _described(kind: type[Body]) -> dict[str, Any]:
+def described(kind: type[Strict]) -> dict[str, Any]:
+    """Return how OpenAPI describes a body."""
     content = {"application/json": {"schema": kind.model_json_schema(ref_template="#/components/schemas/{model}")}}
     return {"requestBody": {"required": True, "content": content}}
 
@@ -108,4 +113,4 @@ ANSWERS: dict[int | str, dict[str, Any]] = {
     422: {"description": "What is wrong, in one sentence.", "content": {TYPE: {"schema": _PROBLEM}}},
     503: {"description": "Busy or too slow; see Retry-After.", "content": {TYPE: {"schema": _PROBLEM}}},
 }
-PREDICT, EXPLAIN = _described(Predict), _described(Explain)
+PREDICT, EXPLAIN = described(Predict), described(Explain)

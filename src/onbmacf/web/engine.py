@@ -13,7 +13,7 @@ import pickle
 import shutil
 import tempfile
 from collections.abc import AsyncIterator, Callable
-from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -58,14 +58,20 @@ class Engine:
 
     async def run(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Return function(explainer, *arguments), called where the library is; a problem where it takes too long."""
-        if isinstance(self.executor, ThreadPoolExecutor):
-            future = self.executor.submit(function, self.explainer, *arguments)
-        else:
-            future = self.executor.submit(_call, function, arguments)
+        future = self._submitted(function, arguments)
         try:
             return await asyncio.wait_for(asyncio.wrap_future(future), self.limits.timeout)
         except TimeoutError:
             raise too_slow(self.limits.timeout) from None
+
+    async def run_long(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Return what `run` does, however long it takes: for work in the background."""
+        return await asyncio.wrap_future(self._submitted(function, arguments))
+
+    def _submitted(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> "Future[Any]":
+        if isinstance(self.executor, ThreadPoolExecutor):
+            return self.executor.submit(function, self.explainer, *arguments)
+        return self.executor.submit(_call, function, arguments)
 
     async def ask(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Return what `run` does, for a request that is this one call."""
@@ -77,6 +83,10 @@ class Engine:
         async with self.place():
             future = self.drawing.submit(function, *arguments)
             return await asyncio.wait_for(asyncio.wrap_future(future), self.limits.timeout)
+
+    async def draw_long(self, function: Callable[[], Any]) -> Any:
+        """Return function(), called in the thread that draws, however long it takes."""
+        return await asyncio.wrap_future(self.drawing.submit(function))
 
     def close(self) -> None:
         """End the threads or processes, after what they are doing."""

@@ -12,6 +12,7 @@ from onbmacf.web.browse import Browser
 from onbmacf.web.cases import Session, Sessions, Wishes
 from onbmacf.web.engine import Engine
 from onbmacf.web.forms import Field
+from onbmacf.web.jobs import Jobs
 from onbmacf.web.metrics import Metrics
 from onbmacf.web.problems import Problem
 from onbmacf.web.security import Keys
@@ -31,6 +32,7 @@ class Service:
     sessions: Sessions
     browser: Browser
     fields: list[Field]
+    jobs: Jobs
 
     @property
     def first_wishes(self) -> Wishes:
