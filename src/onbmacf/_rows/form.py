@@ -46,6 +46,12 @@ class TableForm:
         _check_finite(form, form.numbers(frame))
         return form
 
+    def under(self, schema: Schema) -> "TableForm":
+        """Return the same form with other immutable features and rules."""
+        other = replace(self, schema=schema)
+        other.__dict__.update({name: value for name, value in self.__dict__.items() if name not in other.__dict__})
+        return other
+
     def numbers(self, frame: pd.DataFrame) -> Matrix:
         """Return the rows as numbers: NaN where a value is missing or not a number, -1 for an unseen level."""
         N = np.empty((len(frame), len(self.schema.features)))
