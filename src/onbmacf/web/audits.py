@@ -106,7 +106,9 @@ async def start_from_page(request: Request) -> Response:
         if not most.isdecimal() or not 1 <= int(most) <= MOST:
             raise ParameterError(f"there may be 1 to {MOST:,} rows, got {most!r}.")
         by = [str(field.name) for field in service.fields if form.get(f"{field.id}-by")]
-        job = service.jobs.start(_plan(service, Audit(target=form.get("target") or None, by=by, most=int(most))))
+        job = service.jobs.start(
+            _plan(service, Audit(target=form.get("target") or None, by=by, most=int(most), seed=0))
+        )
     except (OnbmacfError, Problem) as error:
         return _first(request, getattr(error, "detail", str(error)))
     return see(f"/audit/{job.id}")
@@ -131,7 +133,7 @@ async def job_page(request: Request, name: str, page: int = 1, feature: str = ""
     content = (await service.jobs.report(job)).content
     found = _cases(service, job, page, feature, status)
     statuses = sorted({str(one) for one in job.answers.statuses}) if job.answers is not None else []
-    looks = {"feature": feature, "status": status, "statuses": statuses, "fields": service.fields}
+    looks: dict[str, Any] = {"feature": feature, "status": status, "statuses": statuses, "fields": service.fields}
     return show(request, "audit.html", "audit", job=job, content=content, found=found, **looks)
 
 

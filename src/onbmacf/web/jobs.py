@@ -236,7 +236,7 @@ def _target(told: Any, classes: list[Any]) -> Any:
 
 
 def kept_folder(source: Source, folder: Path | None) -> Path:
-    """Return where the jobs of this table, model and version are kept: in the user's cache, unless a folder is given."""
+    """Return where the jobs of this table, model and version are kept: in the user's cache, or in a folder given."""
     explainer = source.explainer
     options = [(name, value) for name, value in explainer.get_params().items() if name not in ("n_jobs", "committee")]
     told = repr([__version__, options, explainer.schema_, table_digest(explainer), model_digest(explainer)])
