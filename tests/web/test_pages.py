@@ -1,4 +1,4 @@
-"""The pages as a browser without script uses them: forms, redirects and links; what they say is what the library says."""
+"""The pages as a browser without script uses them: forms, redirects and links; they say what the library says."""
 
 import csv
 import html
@@ -101,10 +101,14 @@ def test_a_pasted_row_is_opened(browser, heart):
         assert "Your row" in text_of(said)
 
 
-@pytest.mark.parametrize(
-    "fields, words",
-    [({"f0": "tall"}, "'sbp' must be a number, got 'tall'."), ({"f4": "Maybe"}, "'famhist' must be one of"), ({"f0": "1.5"}, "whole number")],
-)  # fmt: skip
+WRONG = [
+    ({"f0": "tall"}, "'sbp' must be a number, got 'tall'."),
+    ({"f4": "Maybe"}, "'famhist' must be one of"),
+    ({"f0": "1.5"}, "whole number"),
+]
+
+
+@pytest.mark.parametrize("fields, words", WRONG)
 def test_a_wrong_value_is_named_and_what_was_typed_stays(browser, fields, words):
     typed = {f"f{place}": "7" for place in range(9)} | {"f4": "Absent"} | fields
     said = post(browser, "/type", "/type", **typed)
