@@ -5,6 +5,7 @@ import html
 import io
 import json
 import re
+import time
 
 import numpy as np
 import pandas as pd
@@ -27,6 +28,11 @@ def post(browser, path, page=CASE, **fields):
     """Send a form of a page; what the page already holds in it stays as it is."""
     word = re.search(r'name="word" value="(\w+)"', browser.get(page).text)[1]
     return browser.post(path, data={"word": word, **fields})
+
+
+def until(event):
+    """Wait, and leave the service time to work."""
+    wait_for(lambda: event() or time.sleep(0.5))
 
 
 def text_of(answer):
@@ -235,7 +241,7 @@ def test_a_row_that_has_the_label_already_says_so(browser, heart_explainer):
 def test_an_audit_runs_in_the_background_and_can_be_browsed(browser, client, heart_explainer):
     page = post(browser, "/audit", "/audit", target="healthy", most="24", **{"f4-by": "on"})
     address = str(page.url.path)
-    wait_for(lambda: "Findings" in browser.get(address).text)
+    until(lambda: "Findings" in browser.get(address).text)
     page = browser.get(address)
     said = text_of(page)
     assert "Audit of 24 rows" in said
@@ -262,7 +268,7 @@ def test_the_report_of_an_audit_is_the_librarys(client, heart_explainer, heart):
     from onbmacf.report import audit_report
 
     name = client.post("/v1/audit", json={"most": 10, "by": ["famhist"]}).json()["id"]
-    wait_for(lambda: client.get(f"/v1/audit/{name}").json()["status"] != "running")
+    until(lambda: client.get(f"/v1/audit/{name}").json()["status"] != "running")
     labels = heart_explainer.classes_[heart_explainer.labels_]
     places = np.sort(np.random.default_rng(0).choice(np.flatnonzero(labels == "at risk"), 10, replace=False))
     answers = heart_explainer.explain(heart.iloc[places], "healthy")
