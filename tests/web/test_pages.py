@@ -13,6 +13,7 @@ import pytest
 
 from commands import wait_for
 from onbmacf import ONBMACF, Rule, Rules
+from onbmacf._text.wording import shown
 from serving import serving
 
 CASE = "/case/r0"
@@ -57,7 +58,7 @@ def test_a_row_is_picked_and_its_plans_are_the_librarys(browser, heart_explainer
     assert browser.get(f"{CASE}/plans.json").text == expected.to_json(indent=1)
     for found in expected[0].counterfactuals:
         for name in found.changed:
-            assert f"{name} from {found.factual[name]:g} → to {found.values[name]:g}" in said or name == "famhist"
+            assert f"{name} from {shown(found.factual[name])} → to {shown(found.values[name])}" in said
 
 
 def test_ranges_follow_the_plans(browser, heart_explainer, heart):
