@@ -242,7 +242,7 @@ def test_a_row_that_has_the_label_already_says_so(browser, heart_explainer):
 def test_an_audit_runs_in_the_background_and_can_be_browsed(browser, client, heart_explainer):
     page = post(browser, "/audit", "/audit", target="healthy", most="24", **{"f4-by": "on"})
     address = str(page.url.path)
-    until(lambda: "Findings" in browser.get(address).text)
+    until(lambda: 'id="progress"' not in browser.get(address).text)
     page = browser.get(address)
     said = text_of(page)
     assert "Audit of 24 rows" in said

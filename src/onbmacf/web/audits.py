@@ -133,7 +133,7 @@ async def job_page(request: Request, name: str, page: int = 1, feature: str = ""
     content = (await service.jobs.report(job)).content
     found = _cases(service, job, page, feature, status)
     statuses = sorted({str(one) for one in job.answers.statuses}) if job.answers is not None else []
-    looks: dict[str, Any] = {"feature": feature, "status": status, "statuses": statuses, "fields": service.fields}
+    looks: dict[str, Any] = {"feature": feature, "wanted": status, "statuses": statuses, "fields": service.fields}
     return show(request, "audit.html", "audit", job=job, content=content, found=found, **looks)
 
 
