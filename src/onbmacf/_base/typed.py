@@ -23,7 +23,7 @@ def checked(where: str, entry: Any, keys: Mapping[str, Check], required: Collect
     for key in table(where, entry):
         if key not in keys:
             hint = did_you_mean(key, keys)
-            raise ParameterError(f"{where}: unknown key {short(key)}.{hint} Allowed: {listed(keys, 99)}.")
+            raise ParameterError(f"{where}: unknown key {shortened(key)}.{hint} Allowed: {listed(keys, 99)}.")
     for key in required:
         if key not in entry:
             raise ParameterError(f"{where}: the key {key!r} is missing.")
@@ -33,7 +33,7 @@ def checked(where: str, entry: Any, keys: Mapping[str, Check], required: Collect
 def table(name: str, value: Any) -> Mapping[Any, Any]:
     """Check for a table with any keys."""
     if not isinstance(value, Mapping):
-        raise ParameterError(f"{name} must be a table, got {short(value)}.")
+        raise ParameterError(f"{name} must be a table, got {shortened(value)}.")
     return value
 
 
@@ -45,7 +45,7 @@ def number(low: float = -inf, high: float = inf, *, above: float = -inf, finite:
     def check(name: str, value: Any) -> Any:
         is_within = _is_number(value) and low <= value <= high and (value > above or above == -inf)
         if not is_within or (finite and value in (inf, -inf)):
-            raise ParameterError(f"{name} must be a number{at_least}{at_most}, got {short(value)}.")
+            raise ParameterError(f"{name} must be a number{at_least}{at_most}, got {shortened(value)}.")
         return value
 
     return check
@@ -58,7 +58,7 @@ def count(low: int = 0, high: int | None = None) -> Check:
     def check(name: str, value: Any) -> int:
         is_count = isinstance(value, Integral) and not isinstance(value, bool)
         if not is_count or value < low or (high is not None and value > high):
-            raise ParameterError(f"{name} must be a whole number {bounds}, got {short(value)}.")
+            raise ParameterError(f"{name} must be a whole number {bounds}, got {shortened(value)}.")
         return int(value)
 
     return check
@@ -70,7 +70,7 @@ def word(*choices: str) -> Check:
     def check(name: str, value: Any) -> str:
         if not isinstance(value, str) or (choices and value not in choices):
             allowed = f"one of {listed(choices)}" if choices else "text"
-            raise ParameterError(f"{name} must be {allowed}, got {short(value)}.")
+            raise ParameterError(f"{name} must be {allowed}, got {shortened(value)}.")
         return value
 
     return check
@@ -79,14 +79,14 @@ def word(*choices: str) -> Check:
 def flag(name: str, value: Any) -> bool:
     """Check for True or False."""
     if not isinstance(value, bool):
-        raise ParameterError(f"{name} must be true or false, got {short(value)}.")
+        raise ParameterError(f"{name} must be true or false, got {shortened(value)}.")
     return value
 
 
 def level(name: str, value: Any) -> Any:
     """Check for a level, a label or a column's name: text, a number, or anything else that can be a key."""
     if not isinstance(value, Hashable) or value is None or (isinstance(value, float) and isnan(value)):
-        raise ParameterError(f"{name} must be text, a number or a bool, got {short(value)}.")
+        raise ParameterError(f"{name} must be text, a number or a bool, got {shortened(value)}.")
     return value
 
 
@@ -101,10 +101,10 @@ def sequence(check: Check, length: int | None = None, least: int = 0) -> Check:
 
     def check_each(name: str, value: Any) -> tuple[Any, ...]:
         if isinstance(value, str | bytes | Mapping) or not hasattr(value, "__iter__"):
-            raise ParameterError(f"{name} must be a list{size}, got {short(value)}.")
+            raise ParameterError(f"{name} must be a list{size}, got {shortened(value)}.")
         entries = tuple(value)
         if (length is not None and len(entries) != length) or len(entries) < least:
-            raise ParameterError(f"{name} must be a list{size}, got {short(value)}.")
+            raise ParameterError(f"{name} must be a list{size}, got {shortened(value)}.")
         return tuple(check(f"{name}[{place}]", entry) for place, entry in enumerate(entries))
 
     return check_each
@@ -118,7 +118,7 @@ def _is_number(value: Any) -> bool:
         return False
 
 
-def short(value: Any) -> str:
+def shortened(value: Any) -> str:
     """Return a value as it is written, cut off where it is long."""
     try:
         text = repr(value)

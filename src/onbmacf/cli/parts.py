@@ -9,7 +9,7 @@ same rows for any number of processes. They are deleted when the result is writt
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -91,7 +91,7 @@ def parts_beside(out: Path | None, explainer: ONBMACF, target: Any) -> Parts:
     if out is None:
         return Parts(None)
     options = [(name, value) for name, value in explainer.get_params().items() if name != "n_jobs"]
-    schema = repr(explainer.schema_)
+    schema = repr(asdict(explainer.schema_))
     digests = (table_digest(explainer), model_digest(explainer))
     question = repr([__version__, LAYOUT, options, schema, target, *digests])
     return Parts(out.with_name(out.name + ".parts"), question)
