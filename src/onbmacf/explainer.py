@@ -14,6 +14,7 @@ from onbmacf._balls.cover import BallCover
 from onbmacf._batch.alone import responsiveness
 from onbmacf._batch.explain import explain_rows
 from onbmacf._batch.fitted import Fitted, fit_table
+from onbmacf._batch.question import Question
 from onbmacf._disk.map_file import load_map, save_map
 from onbmacf._search.options import DEFAULTS, NAMES, Options, check_names, written
 from onbmacf.errors import OnbmacfWarning, ParameterError
@@ -146,7 +147,12 @@ class ONBMACF(Options):
         rows: Any,
         target: Any = None,
         *,
-        min_probability: float = 0.0,
+        immutable: Any = None,
+        vary: Any = None,
+        rules: Any = None,
+        n: Any = None,
+        plausibility: Any = None,
+        min_probability: Any = 0.0,
         front: bool = False,
         ranges: bool = False,
         prove: Any = False,
@@ -155,12 +161,29 @@ class ONBMACF(Options):
     ) -> Explanations:
         """Explain rows.
 
+        What is asked may differ from call to call without fitting again: the answers are those of an explainer fitted
+        with it. The first seven arguments after `rows` may also differ from row to row: a Series has one value per row,
+        matched by its index; the name of a column of `rows` reads the values there; a list has one value per row, in
+        order, where a list is not one value already (for `target`, `immutable` and `vary`: a list of lists). A missing
+        entry asks as if the argument were not given.
+
         Parameters
         ----------
-        rows : DataFrame, Series, dict, array or Dask DataFrame
-            One or many rows with the columns of the fitted table.
+        rows : DataFrame, Series, dict, list of dicts, array or Dask DataFrame
+            One or many rows with the columns of the fitted table. Tables of polars and pyarrow are read by name, too.
         target : label or labels, optional
             What the model should say; by default any label but the row's own.
+        immutable : iterable of hashable, optional
+            The features that must keep their value, instead of those that the schema names; empty: all may change.
+        vary : iterable of hashable, optional
+            The only features that may change: the complement of `immutable`.
+        rules : Rules or dict, optional
+            The rules, instead of the schema's; a dict has the keys of `Rules.from_dict`. Costs (``weight``) stay those
+            of the schema: they shape the map.
+        n : int, optional
+            How many counterfactuals, instead of ``n_counterfactuals``.
+        plausibility : float from 0 to 1, optional
+            The dial, instead of the explainer's.
         min_probability : float from 0 to 1, default 0
             The least probability that the model must give the label; needs ``predict_proba``.
         front : bool, default False
@@ -186,9 +209,9 @@ class ONBMACF(Options):
             for each partition.
 
         """
-        asked = {"target": target, "min_probability": min_probability, "front": front, "ranges": ranges}
-        asked |= {"prove": prove, "prove_seconds": prove_seconds}
-        self.fitted_, answers = explain_rows(self._map(), self._options(), rows, **asked, client=client)
+        more = {"front": front, "ranges": ranges, "prove": prove, "prove_seconds": prove_seconds}
+        question = Question(target, immutable, vary, rules, n, plausibility, min_probability, more)
+        self.fitted_, answers = explain_rows(self._map(), self._options(), rows, question, client)
         return answers
 
     def responsiveness(self, rows: Any, target: Any = None) -> pd.DataFrame:

@@ -209,6 +209,10 @@ class Explanations(Sequence[Explanation]):
         """
         return records.document(self.to_dicts(), self.warnings, indent)
 
+    def in_order(self, places: Rows) -> "Explanations":
+        """Return the answers, of which each is for the row at its place in `places`, in the order of the rows."""
+        return self._some(np.argsort(places))
+
     def _repr_html_(self) -> str:
         return wording.html_table(self[:20], n_more=max(0, len(self) - 20))
 

@@ -90,6 +90,7 @@ class RuleKind:
     """
 
     needs: ClassVar[str] = "numbers"  # "numbers", "levels" or "order"
+    is_exact: ClassVar[bool] = True  # whether no rounding error of the column's dtype is forgiven
 
     def is_set(self, rule: Rule) -> bool:
         """Say whether a rule holds this prohibition."""
@@ -170,6 +171,8 @@ class _Allowed(RuleKind):
 
 
 class _Step(RuleKind):
+    is_exact = False
+
     def is_set(self, rule: Rule) -> bool:
         return rule.step is not None
 

@@ -14,6 +14,8 @@ import numpy as np
 import pandas as pd
 
 from onbmacf._base.checks import check_choice, check_count, did_you_mean, listed
+from onbmacf._base.containers import is_foreign_table, kind_of, plain_array
+from onbmacf._base.numeric_text import numbers_as_text
 from onbmacf.errors import ParameterError, TableError
 from onbmacf.rules import Rules
 
@@ -234,7 +236,11 @@ def as_frame(table: Any) -> pd.DataFrame:
         if not table.columns.is_unique:
             raise TableError(f"column names repeat: {listed(_repeated(table.columns))}. Rename them.")
         return table
-    values = np.asarray(table)
+    if is_foreign_table(table):
+        raise TableError(
+            f"the table is a {kind_of(table)}: pass a pandas DataFrame or an array, in the form that the model takes."
+        )
+    values = plain_array(table, TableError, as_objects=False)
     if values.ndim != 2:
         raise TableError(f"the table must have rows and columns, got an array of shape {values.shape}.")
     return pd.DataFrame(values, columns=[f"x{column}" for column in range(values.shape[1])]).infer_objects()
@@ -289,10 +295,10 @@ def _guess_objects(column: "pd.Series[Any]", immutable: bool) -> tuple[Kind, boo
     is_text = present.map(lambda value: isinstance(value, str)).to_numpy(dtype=bool)
     if not is_text.all():
         raise _mixed(column, present, is_text)
-    if len(present) and pd.to_numeric(present, errors="coerce").notna().all():
+    if found := numbers_as_text(present.tolist()):
         raise TableError(
-            f"column {column.name!r} holds numbers stored as text, e.g. {present.iloc[0]!r}. Convert it with "
-            f"pd.to_numeric, or pass kinds={{{column.name!r}: 'categorical'}} if they are names."
+            f"column {column.name!r} holds {found}. Convert it with pd.to_numeric, with a point for decimals and "
+            f"missing values in place of marks, or pass kinds={{{column.name!r}: 'categorical'}} if they are names."
         )
     return _levelled(column), immutable, None
 
