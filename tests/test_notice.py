@@ -1,4 +1,4 @@
-"""The notice for one person: every field is there, every number holds when the model is asked again, in each language."""
+"""The notice for one person: every field is there, every number holds when the model is asked again."""
 
 import json
 import os
@@ -145,7 +145,7 @@ def test_all_languages_say_the_same_things():
 
 @pytest.mark.parametrize("language", languages())
 def test_each_part_is_on_the_page_in_each_language(asked, language):
-    table, model, explainer = asked
+    table, _, explainer = asked
     page = notice(explainer, table.iloc[[4]], target="healthy", language=language, contact="Ms Ito", date="2026-05-04")
     words = catalogue(language)
     for text in (page.html(), page.markdown()):

@@ -16,6 +16,7 @@ from onbmacf._base.arrays import Matrix, Rows, objects, stack
 from onbmacf._batch.call import Call, Query
 from onbmacf._batch.factuals import Asker, Factuals
 from onbmacf._batch.fitted import Fitted
+from onbmacf._batch.question import Question
 from onbmacf._rows.form import TableForm
 from onbmacf._search.options import Options
 from onbmacf._search.strategies import checked
@@ -39,7 +40,7 @@ def responsiveness(fitted: Fitted, options: Options, rows: Any, target: Any) -> 
     fitted.check(checked(options))
     form = fitted.space.form
     frame, _ = form.arrange(rows)
-    found = respond(Call.of(fitted, options, Query.of(target, 0.0, False, fitted.black_box.classes)), frame)
+    found = respond(Call.of(fitted, options, Query.of(Question(target), fitted.black_box.classes)), frame)
     nearest = [_value(form, at, number) for at, number in zip(found.feature, found.nearest, strict=True)]
     columns = {
         "feature": objects(form.schema.names[at] for at in found.feature),
@@ -59,7 +60,8 @@ def respond(call: Call, frame: pd.DataFrame) -> Responses:
     values = {at: values_of(call.fitted.seen_values[at]) for at in free}
     cells = [(row, at) for row in factuals.open_lines().tolist() for at in free]
     parts = [_asked(asker, cells[at : at + TOGETHER], values) for at in range(0, len(cells), TOGETHER)]
-    return stack([Responses(*np.empty((4, 0), dtype=np.intp), np.empty(0)), *parts])
+    none = np.empty(0, dtype=np.intp)
+    return stack([Responses(none, none, none, none, np.empty(0)), *parts])
 
 
 def values_of(seen: Matrix) -> Matrix:

@@ -42,8 +42,9 @@ def notice(
 
     job = prepare(request)
     row = chosen_rows(job, request, None)
-    said = {"language": language, "contact": contact, "review": review, "date": date or None}
-    page = write(job.explainer, row, target=job.target, **said)
+    page = write(
+        job.explainer, row, target=job.target, language=language, contact=contact, review=review, date=date or None
+    )
     if out is None:
         show(page.markdown())
     else:

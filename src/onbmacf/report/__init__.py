@@ -5,7 +5,7 @@
 
 The HTML file needs no network and runs no scripts; every value of the table is data and is shown as text.
 
->>> from onbmacf.report import About, audit_report
+>>> from onbmacf.report import About, audit_report, notice
 """
 
 from onbmacf.report.content import About, audit_report

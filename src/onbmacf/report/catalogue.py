@@ -6,6 +6,7 @@ language  ->  catalogue  ->  key -> text with names in braces
 import tomllib
 from functools import cache
 from importlib.resources import files
+from typing import Any
 
 from onbmacf._base.checks import listed
 from onbmacf.errors import ParameterError
@@ -30,8 +31,9 @@ def catalogue(language: str) -> dict[str, str]:
     """
     if language not in languages():
         raise ParameterError(f"language must be one of {listed(languages())}, got {language!r}.")
-    return tomllib.loads((_folder() / f"{language}.toml").read_text(encoding="utf-8"))
+    words: dict[str, str] = tomllib.loads((_folder() / f"{language}.toml").read_text(encoding="utf-8"))
+    return words
 
 
-def _folder():  # type: ignore[no-untyped-def]  # a Traversable, whose module moved in Python 3.14
+def _folder() -> Any:
     return files("onbmacf.report") / "words"

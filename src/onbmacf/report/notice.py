@@ -2,7 +2,7 @@
 
     explainer, row  ->  notice  ->  Notice (plain facts)  ->  HTML, Markdown, JSON, in several languages
 
-What a notice has to hold for whom: docs/notice.md. Every value in it was put to the model.
+What a notice has to hold for whom: docs/questions/what-to-tell-a-person.md. Every value in it was put to the model.
 """
 
 import datetime
@@ -21,8 +21,8 @@ from onbmacf.explanation import Explanation
 from onbmacf.report.catalogue import catalogue
 from onbmacf.report.content import rules_in_words
 from onbmacf.report.fingerprint import model_digest, table_digest
+from onbmacf.report.notice_text import described
 from onbmacf.report.render import SUFFIXES, rendered
-from onbmacf.report.sentences import described
 
 FORMAT, VERSION = "onbmacf-notice", 1  # of the JSON; the version rises when a key changes its meaning or goes
 MOST_REASONS = 4
@@ -111,7 +111,7 @@ def notice(
     --------
     >>> paper = notice(explainer, answers.rows.iloc[[0]], target="fine", date="2026-05-04")
     >>> [reason["feature"] for reason in paper.facts["reasons"]]
-    ['tobacco', 'ldl']
+    ['tobacco']
 
     """
     catalogue(language)  # an unknown one is an error before the work
