@@ -8,10 +8,7 @@ is 0: the distances of decision 0062 need no more than to scale such differences
 `!=` like all others. Among numbers in the caller's unit a missing value is NaN, and `differs` compares them.
 """
 
-from typing import Any
-
 import numpy as np
-import pandas as pd
 
 from onbmacf._base.arrays import Mask, Matrix
 
@@ -88,12 +85,3 @@ def differs(A: Matrix, B: Matrix) -> Mask:
     if not unequal.any():
         return np.asarray(unequal)
     return np.asarray(unequal & ~(np.isnan(A) & np.isnan(B)))
-
-
-def is_absent(value: Any) -> bool:
-    """Say whether a cell holds no value, whatever stands for that.
-
-    >>> [is_absent(value) for value in (None, float("nan"), pd.NA, pd.NaT, 0, "", [None])]
-    [True, True, True, True, False, False, False]
-    """
-    return bool(pd.api.types.is_scalar(value) and pd.isna(value))

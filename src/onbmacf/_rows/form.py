@@ -16,10 +16,10 @@ import pandas as pd
 
 from onbmacf._base.arrays import Matrix, Rows
 from onbmacf._base.checks import did_you_mean, listed
-from onbmacf._base.missing import is_absent
 from onbmacf._rows.blocks import BlockForm
 from onbmacf._rows.cells import exact_numbers, given_dtype, level_codes, shown
 from onbmacf._rows.containers import rows_frame
+from onbmacf._text.absent import is_absent
 from onbmacf.errors import RowsError, TableError
 from onbmacf.schema import LARGEST_EXACT, Feature, Schema, as_frame, observed_levels
 
