@@ -22,6 +22,7 @@ from onbmacf._rows.constraints import Constraints
 from onbmacf._rows.form import TableForm
 from onbmacf._rows.model import BlackBox
 from onbmacf._rows.reach import Reach
+from onbmacf._rows.readings import PLAIN, Reading
 from onbmacf._rows.space import FeatureSpace
 from onbmacf._search.options import OF_FIT, Options
 from onbmacf._search.problem import Map
@@ -140,7 +141,13 @@ def options_of_fit(options: Options) -> dict[str, Any]:
 
 
 def fit_table(
-    table: Any, model: Any, schema: Schema | None, options: Options, output: str = "auto", client: Any = None
+    table: Any,
+    model: Any,
+    schema: Schema | None,
+    options: Options,
+    output: str = "auto",
+    client: Any = None,
+    reading: Reading = PLAIN,
 ) -> Fitted:
     """Cover a table as a model labels it."""
     checked(options)
@@ -149,7 +156,7 @@ def fit_table(
     space = FeatureSpace.of_numbers(form, N, one_hot_height(options.metric))
     Constraints(space, space.schema.rules)  # contradictions are reported before any work
     check_cover_memory(len(N), space.width)
-    box, labels = BlackBox(model, form, options.predict_chunk, output).learn_classes(N)
+    box, labels = BlackBox(model, form, options.predict_chunk, output, reading=reading).learn_classes(N)
     box = box.learn_sizes(N[probe_rows(len(N))])
     Z = space.encode_numbers(N)
     cover = build_cover(Z, labels, options.metric, options.competitors, client=client, groups=groups_of(space))
