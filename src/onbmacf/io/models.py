@@ -144,14 +144,25 @@ def _skops(path: Path, table: "pd.DataFrame | None", trusted: bool) -> Any:
 
 
 def _xgboost(path: Path, table: "pd.DataFrame | None", trusted: bool) -> Any:
-    model = _need("xgboost", "xgboost").XGBClassifier(enable_categorical=True)
+    xgboost = _need("xgboost", "xgboost")
+    raw = _raw_of(xgboost.Booster(model_file=str(path)))
+    kind = xgboost.XGBRegressor if raw.n_classes is None else xgboost.XGBClassifier
+    model = kind(enable_categorical=True)
     model.load_model(path)
     return Arranged(model, _matched(path, model.get_booster().feature_names, table), _levels(table))
 
 
 def _lightgbm(path: Path, table: "pd.DataFrame | None", trusted: bool) -> Any:
     booster = _need("lightgbm", "lightgbm").Booster(model_file=str(path))
-    return Arranged(Scores(booster), _matched(path, booster.feature_name(), table), _levels(table))
+    model = booster if _raw_of(booster).n_classes is None else Scores(booster)
+    return Arranged(model, _matched(path, booster.feature_name(), table), _levels(table))
+
+
+def _raw_of(booster: Any) -> Any:
+    """Return what a booster's numbers are; of a regressor's they are no classes."""
+    from onbmacf._rows.raw_models import raw_of
+
+    return raw_of(booster)
 
 
 def _catboost(path: Path, table: "pd.DataFrame | None", trusted: bool) -> Any:
@@ -221,7 +232,16 @@ class Scores:
 
     booster: Any
 
+    @property
+    def classes_(self) -> list[int]:
+        """The numbers of the classes."""
+        return list(range(max(2, self.booster.num_model_per_iteration())))
+
     def predict(self, rows: "pd.DataFrame") -> Any:
+        """Return class probabilities."""
+        return self.predict_proba(rows)
+
+    def predict_proba(self, rows: "pd.DataFrame") -> Any:
         """Return class probabilities."""
         import numpy as np
 
