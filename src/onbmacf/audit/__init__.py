@@ -45,6 +45,7 @@ from onbmacf.audit.effectiveness import (
 from onbmacf.audit.figures import compare, compare_changes, overview, released, status_counts
 from onbmacf.audit.grouping import as_groups, bands, crossed
 from onbmacf.audit.groups import burden, burden_gaps
+from onbmacf.audit.importance import importance, local_importance
 from onbmacf.audit.pairwise import corrected, pairwise_gaps
 from onbmacf.audit.recourse import (
     accuracy_weighted_burden,
@@ -83,7 +84,9 @@ __all__ = [
     "findings",
     "group_gaps",
     "grouped",
+    "importance",
     "individual",
+    "local_importance",
     "mean_burden",
     "mean_costs",
     "mean_recourse",
