@@ -26,7 +26,22 @@ ROWS = ("rows", "rows_file", "predicted")
 REPORT = ("most", "seed", "n", "cases", "title")
 
 
-@offers(*SOURCE, "out", "by", "target", "immutable", "rules", *ROWS, *REPORT, *READING, *SEARCH, "map", *ASKING, "jobs")
+@offers(
+    *SOURCE,
+    "out",
+    "by",
+    "target",
+    "min_probability",
+    "immutable",
+    "rules",
+    *ROWS,
+    *REPORT,
+    *READING,
+    *SEARCH,
+    "map",
+    *ASKING,
+    "jobs",
+)
 def audit(
     request: Request,
     out: OutOption = Path("report.html"),
@@ -69,7 +84,8 @@ def _answers(job: "Job", request: Request, out: Path, most: int, seed: int) -> "
 
     rows = chosen_rows(job, request, most, seed)
     try:
-        return explain_in_parts(job.explainer, rows, job.target, parts_beside(out, job.explainer, job.target))
+        parts = parts_beside(out, job.explainer, job.target, job.asked)
+        return explain_in_parts(job.explainer, rows, job.target, parts, job.asked)
     except StoppedError as stopped:
         say(f"{str(stopped).capitalize()}. To go on: {command_line()}")
         raise typer.Exit(130) from None

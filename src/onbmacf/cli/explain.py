@@ -17,7 +17,7 @@ FormatOption = Annotated[
 ]
 OutOption = Annotated[Path | None, typer.Option(help="File to write; a stopped command continues from there.")]
 ROWS = ("rows", "ids", "rows_file", "predicted")
-WANTED = ("target", "n", "immutable", "rules")
+WANTED = ("target", "n", "min_probability", "immutable", "rules")
 
 
 @offers(*SOURCE, *ROWS, *WANTED, "format", "out", *READING, *SEARCH, *LIMITS, "map", *ASKING, "jobs")
@@ -44,7 +44,8 @@ def explain(request: Request, format: FormatOption = "", out: OutOption = None) 
     job = prepare(request)
     rows = chosen_rows(job, request, None if request.predicted else FIRST)
     try:
-        answers = explain_in_parts(job.explainer, rows, job.target, parts_beside(out, job.explainer, job.target))
+        parts = parts_beside(out, job.explainer, job.target, job.asked)
+        answers = explain_in_parts(job.explainer, rows, job.target, parts, job.asked)
     except StoppedError as stopped:
         if out is None and stopped.answers:
             _deliver(Explanations.concat(stopped.answers), kind, None)

@@ -27,6 +27,7 @@ from onbmacf.explanations import Batch, Explanations
 from onbmacf.report.fingerprint import model_digest, table_digest
 
 CHUNK = 100  # rows per part
+NOTHING: Mapping[str, Any] = {}  # further arguments of explain, where there are none
 FRAMES = ("values", "semifactual_values")  # columns of a batch that are frames
 OF_ROWS = ("labels", "statuses", "reasons", "would_need")
 COUNTS = ("n_calls", "n_questions", "n_model_rows")
@@ -66,18 +67,20 @@ class Parts:
                 self.folder.rmdir()
 
 
-def parts_beside(out: Path | None, explainer: ONBMACF, target: Any) -> Parts:
+def parts_beside(out: Path | None, explainer: ONBMACF, target: Any, asked: Mapping[str, Any] = NOTHING) -> Parts:
     """Return the parts that belong to a result's file and to this question."""
     if out is None:
         return Parts(None)
     options = [(name, value) for name, value in explainer.get_params().items() if name != "n_jobs"]
     schema = repr(explainer.schema_)
     digests = (table_digest(explainer), model_digest(explainer))
-    question = repr([__version__, LAYOUT, options, schema, target, *digests])
+    question = repr([__version__, LAYOUT, options, schema, target, dict(asked), *digests])
     return Parts(out.with_name(out.name + ".parts"), question)
 
 
-def explain_in_parts(explainer: ONBMACF, rows: pd.DataFrame, target: Any, parts: Parts) -> Explanations:
+def explain_in_parts(
+    explainer: ONBMACF, rows: pd.DataFrame, target: Any, parts: Parts, asked: Mapping[str, Any] = NOTHING
+) -> Explanations:
     """Explain rows chunk by chunk, reading parts that are there; Ctrl-C is a StoppedError with the answers so far."""
     chunk = CHUNK * explainer.n_jobs
     starts = range(0, max(len(rows), 1), chunk)
@@ -90,7 +93,7 @@ def explain_in_parts(explainer: ONBMACF, rows: pd.DataFrame, target: Any, parts:
         for piece, path in zip(chunks, paths, strict=True):
             found = None if path is None else _read(path, piece, explainer)
             if found is None:
-                found = explainer.explain(piece, target=target)
+                found = explainer.explain(piece, target=target, **asked)
                 _write(path, found, explainer)
                 progress.advance(len(piece))
             answers.append(found)
