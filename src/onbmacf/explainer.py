@@ -224,7 +224,7 @@ class ONBMACF(Options):
         -------
         Explanations
             One answer per row, in order. For a Dask DataFrame: a Dask DataFrame of what `Explanations.to_frame` gives
-            for each partition.
+            for each partition, with a status and a reason, and one line for each row without a counterfactual.
 
         """
         more = {"front": front, "ranges": ranges, "prove": prove, "prove_seconds": prove_seconds}
