@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from onbmacf.explanations import Explanations
     from onbmacf.rules import Rule, Rules
     from onbmacf.schema import Feature, Schema
+    from onbmacf.web import serve
 
 __version__ = "0.1.0"
 
@@ -41,6 +42,7 @@ _HOME = {
     "Semifactual": "onbmacf.explanation",
     "Status": "onbmacf._base.enums",
     "committee": "onbmacf._rows.retrain",
+    "serve": "onbmacf.web",
 }
 
 __all__ = [
@@ -61,6 +63,7 @@ __all__ = [
     "Semifactual",
     "Status",
     "committee",
+    "serve",
 ]
 
 
