@@ -16,7 +16,6 @@ from onbmacf._batch.explain import explain_rows
 from onbmacf._batch.fitted import Fitted, fit_table
 from onbmacf._batch.question import Question
 from onbmacf._disk.map_file import load_map, save_map
-from onbmacf._rows.readings import Between, Reading
 from onbmacf._search.options import DEFAULTS, NAMES, Options, check_names, written
 from onbmacf.errors import OnbmacfWarning, ParameterError
 from onbmacf.explanations import Explanations
@@ -122,7 +121,7 @@ class ONBMACF(Options):
         output: str = "auto",
         threshold: float | None = None,
         classes: Any = None,
-        target: Between | None = None,
+        target: Any = None,
         client: Any = None,
     ) -> "ONBMACF":
         """Map the table as the model labels it.
@@ -156,7 +155,7 @@ class ONBMACF(Options):
             This explainer, fitted.
 
         """
-        reading = Reading.of(threshold, classes, target)
+        reading = {"threshold": threshold, "classes": classes, "between": target}
         self.fitted_ = fit_table(table, model, schema, self._options(), output, client, reading)
         for message in self.fitted_.warnings:
             warnings.warn(message, OnbmacfWarning, stacklevel=2)
