@@ -155,6 +155,7 @@ def fit_table(
     checked(options)
     if schema is not None and not isinstance(schema, Schema):
         raise ParameterError(f"schema must be a Schema, got {schema!r}.")
+    read = Reading.of(**reading)
     form = TableForm.fit(table, schema)
     N = form.numbers(form.arrange(table)[0])
     space = FeatureSpace.of_numbers(form, N, one_hot_height(options.metric))
