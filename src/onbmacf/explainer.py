@@ -7,11 +7,14 @@ import warnings
 from copy import copy
 from typing import Any
 
+import pandas as pd
 from numpy.typing import NDArray
 
 from onbmacf._balls.cover import BallCover
+from onbmacf._batch.alone import responsiveness
 from onbmacf._batch.explain import explain_rows
 from onbmacf._batch.fitted import Fitted, fit_table
+from onbmacf._batch.question import Question
 from onbmacf._disk.map_file import load_map, save_map
 from onbmacf._search.options import DEFAULTS, NAMES, Options, check_names, written
 from onbmacf.errors import OnbmacfWarning, ParameterError
@@ -144,7 +147,12 @@ class ONBMACF(Options):
         rows: Any,
         target: Any = None,
         *,
-        min_probability: float = 0.0,
+        immutable: Any = None,
+        vary: Any = None,
+        rules: Any = None,
+        n: Any = None,
+        plausibility: Any = None,
+        min_probability: Any = 0.0,
         front: bool = False,
         ranges: bool = False,
         prove: Any = False,
@@ -153,12 +161,29 @@ class ONBMACF(Options):
     ) -> Explanations:
         """Explain rows.
 
+        What is asked may differ from call to call without fitting again: the answers are those of an explainer fitted
+        with it. The first seven arguments after `rows` may also differ from row to row: a Series has one value per row,
+        matched by its index; the name of a column of `rows` reads the values there; a list has one value per row, in
+        order, where a list is not one value already (for `target`, `immutable` and `vary`: a list of lists). A missing
+        entry asks as if the argument were not given.
+
         Parameters
         ----------
-        rows : DataFrame, Series, dict, array or Dask DataFrame
-            One or many rows with the columns of the fitted table.
+        rows : DataFrame, Series, dict, list of dicts, array or Dask DataFrame
+            One or many rows with the columns of the fitted table. Tables of polars and pyarrow are read by name, too.
         target : label or labels, optional
             What the model should say; by default any label but the row's own.
+        immutable : iterable of hashable, optional
+            The features that must keep their value, instead of those that the schema names; empty: all may change.
+        vary : iterable of hashable, optional
+            The only features that may change: the complement of `immutable`.
+        rules : Rules or dict, optional
+            The rules, instead of the schema's; a dict has the keys of `Rules.from_dict`. Costs (``weight``) stay those
+            of the schema: they shape the map.
+        n : int, optional
+            How many counterfactuals, instead of ``n_counterfactuals``.
+        plausibility : float from 0 to 1, optional
+            The dial, instead of the explainer's.
         min_probability : float from 0 to 1, default 0
             The least probability that the model must give the label; needs ``predict_proba``.
         front : bool, default False
@@ -181,13 +206,45 @@ class ONBMACF(Options):
         -------
         Explanations
             One answer per row, in order. For a Dask DataFrame: a Dask DataFrame of what `Explanations.to_frame` gives
-            for each partition.
+            for each partition, with a status and a reason, and one line for each row without a counterfactual.
 
         """
-        asked = {"target": target, "min_probability": min_probability, "front": front, "ranges": ranges}
-        asked |= {"prove": prove, "prove_seconds": prove_seconds}
-        self.fitted_, answers = explain_rows(self._map(), self._options(), rows, **asked, client=client)
+        more = {"front": front, "ranges": ranges, "prove": prove, "prove_seconds": prove_seconds}
+        question = Question(target, immutable, vary, rules, n, plausibility, min_probability, more)
+        self.fitted_, answers = explain_rows(self._map(), self._options(), rows, question, client)
         return answers
+
+    def responsiveness(self, rows: Any, target: Any = None) -> pd.DataFrame:
+        """Ask which features would change the label by themselves, everything else as it is.
+
+        Parameters
+        ----------
+        rows : DataFrame, Series, dict or array
+            One or many rows with the columns of the fitted table.
+        target : label or labels, optional
+            What the model should say; by default any label but the row's own.
+
+        Returns
+        -------
+        DataFrame
+            One line per row and feature that may change, with the caller's index: ``feature``; ``n_asked``, the
+            different values that the model was asked about (those of the fitted rows that the rules allow, evenly
+            spaced ones where there are more than 64); ``n_reached``, those of them that reach a wanted label;
+            ``share``, the responsiveness: the second over the first, NaN if none was asked; ``nearest``, the nearest
+            of those reached, None if there is none. Rows that cannot be asked, or have a wanted label already, have no
+            lines.
+
+        Examples
+        --------
+        >>> from onbmacf.datasets import load_heart
+        >>> table, y = load_heart()
+        >>> explainer = ONBMACF().fit(table, lambda rows: (rows["ldl"] > 5).astype(int))
+        >>> frame = explainer.responsiveness(table.iloc[[0]])
+        >>> frame[frame["share"] > 0]["feature"].tolist()
+        ['ldl']
+
+        """
+        return responsiveness(self._map(), self._options(), rows, target)
 
     def save(self, path: Any) -> None:
         """Write the map, without the model and its committee, to one file. It holds the fitted rows."""

@@ -65,10 +65,12 @@ class Fitted:
         """The smallest and largest fitted value of each numeric feature."""
         return self.space.ranges(self.Z)
 
-    @cached_property
+    @property
     def seen_values(self) -> tuple[Matrix, ...]:
         """Per feature: its fitted values as numbers, sorted, each once."""
-        return tuple(np.unique(column) for column in self.space.decode_numbers(self.Z).T)
+        if "values" not in self._seen:
+            self._seen["values"] = tuple(np.unique(column) for column in self.space.decode_numbers(self.Z).T)
+        return self._seen["values"]
 
     @cached_property
     def map(self) -> Map:
@@ -82,20 +84,21 @@ class Fitted:
         models = options.committee
         if models is None:
             return None
-        known, boxes = self.__dict__.get("_seated", ((), ()))
+        known, boxes = self._seen.get("committee", ((), ()))
         if len(known) != len(models) or any(one is not other for one, other in zip(known, models, strict=True)):
             boxes = seated(models, self.black_box, self.probes)
-            self.__dict__["_seated"] = (tuple(models), boxes)
+            self._seen["committee"] = (tuple(models), boxes)
         return Committee(boxes, options.agreement)
 
     def seen(self, at: int) -> Matrix:
         """Return the different values of a feature in the fitted rows, encoded, in order; each is looked for once."""
         if at not in self._seen:
             self._seen[at] = np.unique(self.Z[:, self.space.blocks[at]], axis=0)
-        return self._seen[at]
+        found: Matrix = self._seen[at]
+        return found
 
     @cached_property
-    def _seen(self) -> dict[int, Matrix]:
+    def _seen(self) -> dict[Any, Any]:
         return {}
 
     @property
@@ -107,6 +110,15 @@ class Fitted:
         """Return the map with rows let into it; neighbours stay those among the rows seen in fit."""
         other = replace(self, **changes)
         other.__dict__["neighbours"] = self.neighbours
+        return other
+
+    def under(self, schema: Schema) -> "Fitted":
+        """Return the same map with other immutable features and rules; all that does not depend on them is shared."""
+        if schema == self.space.schema:
+            return self
+        other = replace(self, space=self.space.under(schema))
+        for name in ("neighbours", "ranges", "map", "_seen"):
+            other.__dict__[name] = getattr(self, name)
         return other
 
     def check(self, options: Options) -> None:
@@ -132,6 +144,8 @@ def fit_table(
 ) -> Fitted:
     """Cover a table as a model labels it."""
     checked(options)
+    if schema is not None and not isinstance(schema, Schema):
+        raise ParameterError(f"schema must be a Schema, got {schema!r}.")
     form = TableForm.fit(table, schema)
     N = form.numbers(form.arrange(table)[0])
     space = FeatureSpace.of_numbers(form, N, one_hot_height(options.metric))
