@@ -1,4 +1,4 @@
-"""What makes answers last as long as NICE's, and what it costs: eight tables, three models, several least probabilities.
+"""What makes answers last as long as NICE's, and what it costs: eight tables, three models, least probabilities.
 
     python benchmarks/lasting.py [--rows 100] [--cache FOLDER] [--tables adult,heloc] [--models network,forest,boosting]
 
@@ -107,8 +107,9 @@ def main() -> None:
             parts[table, name] = measured(pair_of(table, name, options.rows, options.cache), options.cache)
             print(table, name, parts[table, name].round(3).to_string(), sep="\n", flush=True)
     lines = pd.concat(parts, names=["table", "model", "answer"])
-    print(lines["holds"].unstack().round(3).to_string())
-    print(lines["l1"].unstack().round(3).to_string())
+    for figure in ("holds", "l1"):
+        wide = lines.reset_index().pivot_table(figure, ["table", "model"], "answer")
+        print(figure, wide.round(3).to_string(), sep="\n")
     print(compared(lines).round(3).to_string())
 
 
