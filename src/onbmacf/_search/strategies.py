@@ -5,7 +5,7 @@ Map, Options, Asked  ->  opposing_pairs  ->  Problem  ->  Strategy.find  ->  Fou
 
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -32,6 +32,8 @@ class Effort(NamedTuple):
     is_proven: Mask  # whether every allowed combination of values was asked about
     failed: Rows  # questions on which the model raised
     left: Rows  # questions that the budget still allows
+    raised: Any = ""  # what the model did instead of answering, in words; this and the next are noted by who asks
+    unseen: Any = ""  # labels that it said and that no fitted row has, in words
 
 
 def checked(options: Options) -> Options:
