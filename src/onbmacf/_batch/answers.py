@@ -12,7 +12,7 @@ import pandas as pd
 from onbmacf._balls.distance import paired
 from onbmacf._base.arrays import Mask, Matrix, Rows, objects, take
 from onbmacf._base.enums import Relaxation, Status
-from onbmacf._batch.factuals import Asker
+from onbmacf._batch.factuals import NOT_REACHED, Asker
 from onbmacf._batch.front import on_the_front
 from onbmacf._search.pairs import places
 from onbmacf._search.problem import RAISED, UNASKED, Found
@@ -40,7 +40,7 @@ def answered(asker: Asker, found: Found, effort: Effort, frame: pd.DataFrame) ->
             n,
             int(row) in raised,
             own,
-            call.options.limits,
+            call.limits,
             str(call.committee) if call.needs_agreement else "",
         )
         statuses[row], reasons[row] = _verdict(*outcome)
@@ -99,9 +99,11 @@ def _nothing(effort: Effort, limits: str, members: str) -> tuple[Status, str]:
     none = f"none was found on which {members} agree," if members else "none was found"
     if effort.failed:
         return Status.MODEL_ERROR, f"{effort.raised} (on {effort.failed:,} of {asked})."
+    if effort.ran_out and not effort.asked:
+        return Status.NONE_FOUND, NOT_REACHED
     if effort.ran_out:
         return Status.NONE_FOUND, _told(f"{none} with {asked} within {limits}: raise it.", effort)
-    if effort.is_proven and not members:
+    if effort.is_proven and not members and not effort.raised:
         proven = "none exists: every combination of allowed values in the fitted ranges was asked."
         return Status.INFEASIBLE, _told(proven, effort)
     return Status.NONE_FOUND, _told(f"{none} with {asked} to the model.", effort)

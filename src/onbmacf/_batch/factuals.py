@@ -13,14 +13,18 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from onbmacf._base.arrays import Mask, Matrix, Rows
+from onbmacf._base.deadline import is_over
 from onbmacf._base.enums import Status
 from onbmacf._batch.call import Call
 from onbmacf._rows.gate import admit, as_given
+from onbmacf._rows.isolate import ENDLESS, SOME
 from onbmacf._rows.model import FAILED, BlackBox
 from onbmacf._rows.notes import Notes, raised_words
 from onbmacf._search.problem import UNASKED, Asked
 from onbmacf.errors import ParameterError
 
+UNREACHED = -3  # the code of a row about which the model was not asked before the time was up
+NOT_REACHED = "not reached within max_seconds: raise it, or give fewer rows."
 FORBIDDEN = UNASKED  # a point that breaks a rule: never asked, never accepted
 
 
@@ -41,7 +45,7 @@ class Factuals(NamedTuple):
         space, targets = call.fitted.space, call.query.targets
         N, z, faults = admit(space, frame)
         good = np.array([row not in faults for row in range(len(frame))], dtype=bool)
-        labels, codes = _labelled(box, N, good)
+        labels, codes = _labelled(box, N, np.flatnonzero(good), call.query.deadline)
         wanted = _wanted(codes, targets, len(box.classes))
         statuses, reasons = _settled(faults, labels, codes, targets)
         labels[codes == FAILED] = None
@@ -79,6 +83,7 @@ class Asker:
             reach=self.reach,
             knows_centers=not has_rules and not self.call.asks_more,
             cost=2 if least > 0 else 1,
+            deadline=self.call.query.deadline,
         )
 
     def label_of(self, points: Matrix, factual: Rows) -> Rows:
@@ -92,7 +97,7 @@ class Asker:
 
     def plain_label_of(self, points: Matrix, factual: Rows) -> Rows:
         """Return the model's label codes of encoded points, whatever the rules, the probability and the committee."""
-        return self._ask(self.numbers(points, factual), factual)
+        return self._ask(self.numbers(points, factual), factual, ENDLESS)
 
     def is_allowed(self, points: Matrix, factual: Rows) -> Mask:
         """Say which points keep every rule."""
@@ -123,9 +128,9 @@ class Asker:
         space, near = self.call.fitted.space, (self.factuals.z[factual], self.factuals.N[factual])
         return as_given(space.form, space.decode_numbers(points, near=near))
 
-    def _ask(self, N: Matrix, factual: Rows) -> Rows:
+    def _ask(self, N: Matrix, factual: Rows, retries: int = SOME) -> Rows:
         """Ask the model, and note where it raises or says a label that no fitted row has."""
-        labels = self.box.ask_labels(N)
+        labels = self.box.ask_labels(N, retries)
         codes = self.box.codes(labels)
         self.notes.take(labels, codes, factual, len(self.box.classes))
         return codes
@@ -156,12 +161,17 @@ class Asker:
         codes[reached[~(sure >= self.call.query.min_probability)]] = FORBIDDEN  # NaN is not sure
 
 
-def _labelled(box: BlackBox, N: Matrix, good: Mask) -> tuple[NDArray[Any], Rows]:
+def _labelled(box: BlackBox, N: Matrix, good: Rows, deadline: float) -> tuple[NDArray[Any], Rows]:
     """Ask the model about the rows that can be asked; return labels (or the error it raised) and codes."""
     labels, codes = np.full(len(N), None, dtype=object), np.full(len(N), FAILED, dtype=np.intp)
-    answers = box.ask_labels(N[good])
-    codes[good] = box.codes(answers)
-    labels[good] = answers.tolist()
+    codes[good] = UNREACHED
+    for start in range(0, len(good), box.largest):
+        own = good[start : start + box.largest]
+        if is_over(deadline):
+            break
+        answers = box.ask_labels(N[own], ENDLESS)
+        codes[own] = box.codes(answers)
+        labels[own] = answers.tolist()
     return labels, codes
 
 
@@ -181,6 +191,8 @@ def _settled(
     for row in np.flatnonzero(codes == FAILED):
         statuses[row] = Status.INVALID_ROW if row in faults else Status.MODEL_ERROR
         reasons[row] = faults.get(int(row)) or raised_words(labels[row])
+    for row in np.flatnonzero(codes == UNREACHED):
+        statuses[row], reasons[row] = Status.NONE_FOUND, NOT_REACHED
     if targets is not None:
         for row in np.flatnonzero(np.isin(codes, targets)):
             statuses[row] = Status.ALREADY

@@ -78,6 +78,8 @@ def _search_part(call: Call, box: BlackBox, how: tuple[Options, int], piece: tup
     """Search for some factuals with counts of its own; lines in the result are those of the whole batch."""
     (options, n), (lines, factuals) = how, piece
     asker = Asker(call, box.counting(), factuals)
+    if call.is_over:
+        return Part(_none(call.fitted.space.width), lines, _unreached(len(lines)), asker.box.counts)
     found, effort = search(call.fitted.map, call.features, options, asker.asked(), n)
     effort = effort._replace(raised=asker.notes.raised(len(lines)), unseen=asker.notes.unseen(len(lines)))
     return Part(found._replace(factual=lines[found.factual]), lines, effort, asker.box.counts)
@@ -107,10 +109,20 @@ def _absorbed(call: Call, factuals: Factuals, line: int) -> Fitted:
 def _found(parts: list[Part], width: int) -> Found:
     """Put what was found part by part together, sorted by factual."""
     if not parts:
-        none, points = np.empty(0, dtype=np.intp), np.empty((0, width))
-        return Found(none, none, none, none, points, points, np.empty(0, dtype=bool), none, np.empty(0))
+        return _none(width)
     every = stack([part.found for part in parts])
     return take(every, np.argsort(every.factual, kind="stable"))
+
+
+def _none(width: int) -> Found:
+    none, points = np.empty(0, dtype=np.intp), np.empty((0, width))
+    return Found(none, none, none, none, points, points, np.empty(0, dtype=bool), none, np.empty(0))
+
+
+def _unreached(n: int) -> Effort:
+    """Return the effort for factuals that the search did not come to before the time was up."""
+    none, no = np.zeros(n, dtype=np.intp), np.zeros(n, dtype=bool)
+    return Effort(none, ~no, no, none, none, objects([""] * n), objects([""] * n))
 
 
 def _effort(parts: list[Part], n_factuals: int) -> Effort:

@@ -21,7 +21,7 @@ from onbmacf._base.arrays import Rows as Codes
 from onbmacf._base.checks import check_choice
 from onbmacf._rows.counts import Counts
 from onbmacf._rows.form import TableForm
-from onbmacf._rows.isolate import in_calls
+from onbmacf._rows.isolate import ENDLESS, SOME, in_calls
 from onbmacf._rows.replies import NaNAnswerError, check_classes, labels_of, probabilities_of
 from onbmacf.errors import ModelError
 
@@ -59,7 +59,7 @@ class BlackBox:
 
     def learn_classes(self, N: Matrix) -> "tuple[BlackBox, Codes]":
         """Label the fitted rows; return the black box with their labels in sorted order, and the rows' codes."""
-        labels = self.ask_labels(N)
+        labels = self.ask_labels(N, ENDLESS)
         failed = np.flatnonzero(is_error(labels))
         if len(failed):
             raise _at_fit(labels[failed[0]], int(failed[0]), len(failed)) from labels[failed[0]]
@@ -93,11 +93,12 @@ class BlackBox:
         """Return label codes: from len(classes) on for labels that no fitted row has, FAILED where the model raised."""
         return self.codes(self.ask_labels(N))
 
-    def ask_labels(self, N: Matrix) -> NDArray[Any]:
+    def ask_labels(self, N: Matrix, retries: int = SOME) -> NDArray[Any]:
         """Return the model's own labels, with the caught exception in place of a label where it raised."""
-        pieces = in_calls(self._predict, N, self.largest)
-        if any(isinstance(answer, Exception) for _, answer in pieces):
-            return objects(x for _, answer in pieces for x in ([answer] if _is_raised(answer) else answer.tolist()))
+        pieces = in_calls(self._predict, N, self.largest, retries)
+        if any(_is_raised(answer) for _, answer in pieces):
+            lists = [[own] * len(lines) if _is_raised(own) else own.tolist() for lines, own in pieces]
+            return objects(label for own in lists for label in own)
         return np.concatenate([answer for _, answer in pieces]) if pieces else np.empty(0, dtype=object)
 
     def codes(self, labels: NDArray[Any]) -> Codes:

@@ -74,7 +74,7 @@ def _as_float(answer: NDArray[Any]) -> Matrix:
     try:
         return answer.astype(np.float64)
     except (TypeError, ValueError) as error:
-        raise ModelError(f"the model returned {answer.flat[0]!r}, which is no probability.") from error
+        raise ModelError(f"the model returned {answer.tolist()[0]!r}, which is no probability.") from error
 
 
 def _as_vector_or_matrix(answer: NDArray[Any], n_asked: int) -> NDArray[Any]:
