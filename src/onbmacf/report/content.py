@@ -30,8 +30,9 @@ LIMITS = (
     "counterfactual without it was found; only where the status is 'infeasible' is it proven that there is none.",
     "Distances are measured after scaling each feature to its range in the table; a different scaling would give "
     "different distances.",
-    "Intervals are bootstrap percentile intervals over the explained rows. They apply to rows like these, are not "
-    "corrected for the number of comparisons, and are too narrow for groups with few or nearly identical rows.",
+    "Intervals apply to rows like these. Those of differences between groups are wide enough to hold all together; "
+    "those of single groups are bootstrap intervals, each for itself, and too narrow for groups with few or nearly "
+    "identical rows.",
 )
 
 
