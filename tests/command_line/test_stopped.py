@@ -101,7 +101,7 @@ def test_parts_come_back_as_they_were(people, tmp_path):
         answers = explainer.explain(half)
         path = place.path(half, 0)
         parts._write(path, answers, explainer)
-        back = parts._read(path, half, explainer)
+        back = parts._read(parts.Part(half, path), explainer)
         pd.testing.assert_frame_equal(back.to_frame(), answers.to_frame())
         pd.testing.assert_frame_equal(back.status_frame(), answers.status_frame())
         assert back.sentences() == answers.sentences()
@@ -109,7 +109,7 @@ def test_parts_come_back_as_they_were(people, tmp_path):
     pd.testing.assert_frame_equal(both.to_frame(), whole.to_frame())
     assert both.sentences() == whole.sentences()
     path.write_bytes(b"junk")
-    assert parts._read(path, half, explainer) is None
+    assert parts._read(parts.Part(half, path), explainer) is None
 
 
 def test_parts_of_another_question_are_not_taken(people):
