@@ -11,7 +11,6 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from onbmacf._balls.cover import BallCover
-from onbmacf._base.deadline import deadline_after
 from onbmacf._batch.alone import responsiveness
 from onbmacf._batch.explain import explain_rows
 from onbmacf._batch.fitted import Fitted, fit_table
@@ -217,7 +216,7 @@ class ONBMACF(Options):
 
         """
         more = {"front": front, "ranges": ranges, "prove": prove, "prove_seconds": prove_seconds}
-        more["deadline"] = deadline_after(max_seconds)
+        more["max_seconds"] = max_seconds
         question = Question(target, immutable, vary, rules, n, plausibility, min_probability, more)
         self.fitted_, answers = explain_rows(self._map(), self._options(), rows, question, client)
         return answers
