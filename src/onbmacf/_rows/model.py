@@ -22,6 +22,7 @@ from onbmacf._base.checks import check_choice
 from onbmacf._rows.counts import Counts
 from onbmacf._rows.form import TableForm
 from onbmacf._rows.isolate import ENDLESS, SOME, in_calls
+from onbmacf._rows.readings import PLAIN, Reading, adapted
 from onbmacf._rows.replies import NaNAnswerError, check_classes, labels_of, probabilities_of
 from onbmacf.errors import ModelError
 
@@ -44,6 +45,7 @@ class BlackBox:
     unseen: list[Any] = field(default_factory=list)  # labels seen after fit that no fitted row has
     sizes: tuple[int, ...] = ()  # rows that a call may have, smaller ones first; none: `chunk` alone
     no_probability: str = ""  # why there are no probabilities though the model has predict_proba
+    reading: Reading = PLAIN  # what the caller says about the model's answers
 
     def __post_init__(self) -> None:
         check_choice("output", self.output, OUTPUTS)
@@ -53,9 +55,16 @@ class BlackBox:
                 "Wrap it: model=lambda rows: ..."
             )
 
+    @cached_property
+    def asked(self) -> Any:
+        """What is called: the model itself, or what reads its answers as the caller says."""
+        return adapted(self.model, self.reading)
+
     def counting(self) -> "BlackBox":
         """Return the same black box with counts of its own, from 0; the labels seen so far keep their codes."""
-        return replace(self, counts=Counts(), unseen=list(self.unseen))
+        other = replace(self, counts=Counts(), unseen=list(self.unseen))
+        other.__dict__["asked"] = self.asked
+        return other
 
     def learn_classes(self, N: Matrix) -> "tuple[BlackBox, Codes]":
         """Label the fitted rows; return the black box with their labels in sorted order, and the rows' codes."""
@@ -173,8 +182,8 @@ class BlackBox:
     @cached_property
     def names(self) -> list[Any] | None:
         """The labels to which the columns of `predict_proba` belong; None without probabilities."""
-        names = getattr(self.model, "classes_", None)
-        if names is None or not callable(getattr(self.model, "predict_proba", None)):
+        names = getattr(self.asked, "classes_", None)
+        if names is None or not callable(getattr(self.asked, "predict_proba", None)):
             return None
         return list(np.asarray(names).tolist())
 
@@ -197,20 +206,20 @@ class BlackBox:
 
     def _predict(self, N: Matrix) -> NDArray[Any]:
         """Call the model with one chunk of a fixed size and return one label per real row."""
-        predict: Callable[[Any], Any] = getattr(self.model, "predict", self.model)
+        predict: Callable[[Any], Any] = getattr(self.asked, "predict", self.asked)
         rows = self._rows(N)
         self.counts.count(len(N), len(rows))
-        return labels_of(predict(rows), len(rows), self.output, getattr(self.model, "classes_", None))[: len(N)]
+        return labels_of(predict(rows), len(rows), self.output, getattr(self.asked, "classes_", None))[: len(N)]
 
     def _predict_proba(self, N: Matrix) -> NDArray[Any]:
         rows = self._rows(N)
         self.counts.count(len(N), len(rows))
-        return probabilities_of(self.model.predict_proba(rows), len(rows), len(self.names or ()))[: len(N)]
+        return probabilities_of(self.asked.predict_proba(rows), len(rows), len(self.names or ()))[: len(N)]
 
 
 def _at_once(box: BlackBox, N: Matrix, turn: int) -> tuple[NDArray[Any], ...]:
     """Return labels and, where there are any, probabilities of rows, turned back into their order."""
-    labels, predict = box.ask_labels(N), getattr(box.model, "predict_proba", None)
+    labels, predict = box.ask_labels(N), getattr(box.asked, "predict_proba", None)
     if predict is None:
         return (np.roll(labels, turn),)
     slices = [slice(start, min(start + box.largest, len(N))) for start in range(0, len(N), box.largest)]

@@ -106,5 +106,6 @@ def _check_labels_not_scores(answer: NDArray[Any]) -> None:
         inside = "could be a score or a label" if 0 <= odd[0] <= 1 else "looks like a score, not a label"
         raise ModelError(
             f"predict returned {odd[0]:.6g}, which {inside}. Pass output='probability' (labels 0 and 1, "
-            "threshold 0.5) or output='label' to fit, or return labels."
+            "threshold 0.5), threshold=... with classes=..., target=Between(low, high) for a regressor, or "
+            "output='label' to fit, or return labels."
         )
