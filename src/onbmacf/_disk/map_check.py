@@ -57,7 +57,14 @@ MANIFEST_KEYS: dict[str, Check] = {
     "height": number(above=0, finite=True),
     "decimals": _DECIMALS,
     "readable": _DECIMALS,
+    "reading": optional(lambda name, entry: checked(name, entry, READING_KEYS, READING_KEYS)),
 }
+READING_KEYS: dict[str, Check] = {
+    "threshold": optional(number(finite=True)),
+    "classes": optional(sequence(level)),
+    "between": optional(sequence(optional(number()), length=2)),
+}
+LATER = ("reading",)  # keys that older maps lack
 DTYPE_KEYS: dict[str, Check] = {"categories": sequence(level), "of": word(), "ordered": flag}
 RULES_KEYS: dict[str, Check] = {
     "features": sequence(lambda name, entry: _named_rule(name, entry)),
@@ -71,7 +78,11 @@ def check_manifest(manifest: Any) -> dict[str, Any]:
     """Return a manifest whose entries have the types and bounds of a map's; keys of others are left out."""
     known = {key: value for key, value in table("manifest", manifest).items() if key in MANIFEST_KEYS}
     is_old = SINCE_READABLE not in table("parameters", known.get("parameters"))
-    return checked("manifest", known, MANIFEST_KEYS, [key for key in MANIFEST_KEYS if key != "readable" or not is_old])
+    return checked("manifest", known, MANIFEST_KEYS, _required(is_old))
+
+
+def _required(is_old: bool) -> list[str]:
+    return [key for key in MANIFEST_KEYS if key not in LATER and not (is_old and key == "readable")]
 
 
 def check_names(path: Any, options: Mapping[str, Any]) -> None:
