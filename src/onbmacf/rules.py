@@ -12,7 +12,7 @@ import tomllib
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from graphlib import CycleError, TopologicalSorter
-from math import inf, isfinite
+from math import inf, isfinite, isinf
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -20,6 +20,8 @@ import numpy as np
 
 from onbmacf._base.arrays import Mask, Matrix
 from onbmacf._base.checks import check_choice, check_count, did_you_mean, listed
+from onbmacf._text import short
+from onbmacf._text.wording import visible
 from onbmacf.errors import ParameterError
 
 DIRECTIONS = ("up", "down")
@@ -49,7 +51,7 @@ class Rule:
     Examples
     --------
     >>> Rule(direction="up", high=65)
-    Rule(direction='up', low=-inf, high=65, allowed=None, step=None, weight=1.0, forbidden=())
+    Rule(direction='up', high=65)
 
     """
 
@@ -65,6 +67,9 @@ class Rule:
         if self.allowed is not None:
             object.__setattr__(self, "allowed", tuple(self.allowed))
         object.__setattr__(self, "forbidden", tuple((a, b) for a, b in self.forbidden))
+
+    def __repr__(self) -> str:
+        return short.only_set(self)
 
     @property
     def kinds(self) -> "tuple[RuleKind, ...]":
@@ -147,7 +152,9 @@ class _Range(RuleKind):
         return np.clip(value, rule.low, rule.high)
 
     def words(self, rule: Rule) -> str:
-        return f"from {rule.low:g} to {rule.high:g}"
+        if isinf(rule.high):
+            return f"at least {rule.low:g}"
+        return f"at most {rule.high:g}" if isinf(rule.low) else f"from {rule.low:g} to {rule.high:g}"
 
 
 class _Allowed(RuleKind):
@@ -270,8 +277,23 @@ class Rules:
             features[name] = Rule(**entry)
         return cls(features, tuple(content.get("at_most", ())), content.get("max_changes"))
 
+    def __repr__(self) -> str:
+        return "\n".join(["Rules", *(f"  {words}" for words in self.in_words())]) if self else "Rules()"
+
     def __bool__(self) -> bool:
         return bool(self.features or self.at_most or self.max_changes is not None)
+
+    def in_words(self) -> list[str]:
+        """Return every rule as a line of text.
+
+        >>> Rules({"age": Rule(direction="up")}, at_most=[("debt", "income")], max_changes=3).in_words()
+        ['age: only up', 'debt <= income', 'at most 3 changes']
+        """
+        lines = [f"{visible(name)}: {visible(summary(rule))}" for name, rule in self.features.items()]
+        lines += [f"{visible(low)} <= {visible(high)}" for low, high in self.at_most]
+        if self.max_changes is not None:
+            lines.append(f"at most {self.max_changes} change{'s' * (self.max_changes != 1)}")
+        return lines
 
     def check(self, names: Iterable[Hashable]) -> None:
         """Raise an error that names the rule where one contradicts itself, another, or the table's columns."""
@@ -310,6 +332,12 @@ class Rules:
 def describe(rule: Rule) -> str:
     """Return a rule's prohibitions in words; empty where it has none."""
     return ", ".join(kind.words(rule) for kind in rule.kinds)
+
+
+def summary(rule: Rule) -> str:
+    """Return a rule's prohibitions and its cost in words."""
+    cost = [] if rule.weight == 1 else [f"costs {rule.weight:g}"]
+    return ", ".join([kind.words(rule) for kind in rule.kinds] + cost) or "no limit"
 
 
 def anchor(rule: Rule) -> float:

@@ -16,12 +16,14 @@ import pandas as pd
 from onbmacf._base.checks import check_choice, check_count, did_you_mean, listed
 from onbmacf._base.containers import is_foreign_table, kind_of, plain_array
 from onbmacf._base.numeric_text import numbers_as_text
+from onbmacf._text import short
 from onbmacf.errors import ParameterError, TableError
-from onbmacf.rules import Rules
+from onbmacf.rules import Rules, summary
 
 Kind = Literal["continuous", "integer", "ordinal", "categorical", "binary"]
 KINDS: tuple[str, ...] = get_args(Kind)
 NUMERIC = ("continuous", "integer")
+HEAD = ("feature", "kind", "may change", "values")  # of the table that shows a schema
 LARGEST_EXACT = 2.0**53  # beyond this, float64 cannot represent every whole number
 
 
@@ -71,6 +73,9 @@ class Feature:
             if len(set(self.levels)) != len(self.levels):
                 raise ParameterError(f"levels of {self.name!r} repeat: {listed(self.levels)}.")
 
+    def __repr__(self) -> str:
+        return short.only_set(self, "name", "kind")
+
     @property
     def is_numeric(self) -> bool:
         """Whether values are numbers rather than levels: continuous and integer features."""
@@ -95,6 +100,11 @@ class Schema:
     >>> schema = Schema((Feature("age", "integer", immutable=True), Feature("dose", "continuous")))
     >>> schema.names, schema.immutable
     (('age', 'dose'), ('age',))
+    >>> schema
+    Schema of 2 features, 1 immutable
+    feature  kind        may change
+    age      integer     no
+    dose     continuous  yes
 
     """
 
@@ -166,6 +176,12 @@ class Schema:
         features = [replace(f, decimals=decimals[f.name]) if f.name in decimals else f for f in features]
         return cls(tuple(features), rules or Rules())
 
+    def __repr__(self) -> str:
+        return f"{_heading(self)}\n{short.text_table(HEAD, _lines(self))}"
+
+    def _repr_html_(self) -> str:
+        return short.grid(_heading(self), HEAD, _lines(self))
+
     @property
     def names(self) -> tuple[Hashable, ...]:
         """The columns' names, in their order."""
@@ -226,6 +242,31 @@ class Schema:
 
         """
         return replace(self, rules=rules)
+
+
+def _heading(schema: Schema) -> str:
+    between = "; ".join(replace(schema.rules, features={}).in_words())
+    said = f"Schema of {len(schema.features)} features, {len(schema.immutable)} immutable"
+    return f"{said}; {between}" if between else said
+
+
+def _lines(schema: Schema) -> list[tuple[str, str, str, str]]:
+    return [
+        (str(feature.name), feature.kind, _may_change(feature, schema.rules), _values(feature))
+        for feature in schema.features
+    ]
+
+
+def _may_change(feature: Feature, rules: Rules) -> str:
+    if feature.immutable:
+        return "no"
+    return summary(rules.features[feature.name]) if feature.name in rules.features else "yes"
+
+
+def _values(feature: Feature) -> str:
+    if feature.levels is not None:
+        return short.few(feature.levels, separator=" < " if feature.kind == "ordinal" else ", ")
+    return "" if feature.decimals is None else f"{feature.decimals} decimal{'s' * (feature.decimals != 1)}"
 
 
 def as_frame(table: Any) -> pd.DataFrame:

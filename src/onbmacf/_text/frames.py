@@ -40,6 +40,17 @@ def counterfactual_frame(answers: Any) -> pd.DataFrame:
     return frame
 
 
+def only_changes(answers: Any) -> pd.DataFrame:
+    """Return one line per counterfactual with its changed values, and empty text where a value is kept (0065)."""
+    batch, columns = answers.batch, answers.rows.columns
+    meta = counterfactual_frame(answers)
+    frame = meta[[_free(name, columns) for name in ("rank", "from", "to", "distance", "n_changes")]].copy()
+    for feature in np.flatnonzero(batch.changed.any(axis=0)):
+        values = objects(batch.values.iloc[:, feature].tolist())
+        frame[columns[feature]] = np.where(batch.changed[:, feature], values, "")
+    return frame
+
+
 def status_frame(answers: Any) -> pd.DataFrame:
     """Return one line per row: its label, status, reason, and number of counterfactuals."""
     n_rows = len(answers.rows)

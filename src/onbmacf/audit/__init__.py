@@ -48,6 +48,7 @@ from onbmacf.audit.features import importance, never_help, responsiveness, thres
 from onbmacf.audit.figures import compare, compare_changes, overview, released, status_counts
 from onbmacf.audit.grouping import as_groups, bands, crossed
 from onbmacf.audit.groups import burden, burden_gaps
+from onbmacf.audit.importance import importance, local_importance
 from onbmacf.audit.pairwise import corrected, pairwise_gaps
 from onbmacf.audit.recourse import (
     accuracy_weighted_burden,
@@ -93,6 +94,7 @@ __all__ = [
     "grouped",
     "importance",
     "individual",
+    "local_importance",
     "mean_burden",
     "mean_costs",
     "mean_recourse",

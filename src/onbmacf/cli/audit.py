@@ -1,5 +1,8 @@
 """`onbmacf audit`: a table and a model in, one report out."""
 
+import os
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -22,8 +25,13 @@ MostOption = Annotated[int, typer.Option(min=1, help="Largest number of rows to 
 SeedOption = Annotated[int, typer.Option(min=0, help="Seed of the random draw and of the intervals.")]
 CasesOption = Annotated[int, typer.Option(min=0, help="Number of single rows shown in the report.")]
 TitleOption = Annotated[str, typer.Option(help="Title of the report.")]
+AuthorOption = Annotated[str, typer.Option(help="Who answers for the report.")]
+PurposeOption = Annotated[str, typer.Option(help="What the report is for.")]
+FullOption = Annotated[bool, typer.Option("--full", help="Show all details unfolded, also in print.")]
+ActionsOption = Annotated[int, typer.Option(min=0, help="Actions to look for that help many rows; 0 for none.")]
+AgainstOption = Annotated[str, typer.Option(help="Another model, or another date of it, to compare with: as --model.")]
 ROWS = ("rows", "rows_file", "predicted")
-REPORT = ("most", "seed", "n", "cases", "title")
+REPORT = ("most", "seed", "n", "cases", "actions", "against", "full", "title", "author", "purpose")
 
 
 @offers(*SOURCE, "out", "by", "target", "immutable", "rules", *ROWS, *REPORT, *READING, *SEARCH, "map", *ASKING, "jobs")
@@ -34,9 +42,14 @@ def audit(
     most: MostOption = 1000,
     seed: SeedOption = 0,
     cases: CasesOption = 6,
+    actions: ActionsOption = 3,
+    against: AgainstOption = "",
+    full: FullOption = False,
     title: TitleOption = "",
+    author: AuthorOption = "",
+    purpose: PurposeOption = "",
 ) -> None:
-    """Write a report: which features decide, how the burden differs by group, whether immutable features must change.
+    """Write a report: whether groups are treated differently, which features decide, what would help many.
 
     \b
     onbmacf audit
@@ -44,7 +57,7 @@ def audit(
     onbmacf audit people.csv --model income.skops --target-column income --immutable sex,age --target high
 
     Without --rows, the rows that the model does not give the target label are explained: all, or --most of them drawn
-    at random.
+    at random. True labels, to compare how often decisions are right, are those of --target-column.
     """
     _check_out(out)
     from onbmacf.cli.job import prepare
@@ -55,12 +68,45 @@ def audit(
     job = prepare(request)
     groups: list[Any] = columns_of(by, list(job.table.columns), "--by") or [*job.explainer.schema_.immutable]
     answers = _answers(job, request, out, most, seed)
-    about = _about(job, title)
-    report = audit_report(job.explainer, answers, target=job.target, by=groups, n_cases=cases, seed=seed, about=about)
+    about = replace(_about(job, title), author=author, purpose=purpose, date=today())
+    options: dict[str, Any] = {"n_cases": cases, "n_actions": actions, "full": full, "seed": seed, "about": about}
+    options |= {"truth": usable_truth(job), "against": _against(job, request, against, answers)}
+    report = audit_report(job.explainer, answers, target=job.target, by=groups, **options)
     report.save(out)
     for sentence in report.content["findings"]:
         show(_line(sentence))
     say(summary(answers) + f" Report: {out}")
+
+
+def today() -> str:
+    """Return the date of the report; the variable SOURCE_DATE_EPOCH fixes it."""
+    seconds = os.environ.get("SOURCE_DATE_EPOCH")
+    when = datetime.now(UTC) if seconds is None else datetime.fromtimestamp(int(seconds), UTC)
+    return when.date().isoformat()
+
+
+def usable_truth(job: "Job") -> Any:
+    """Return the true labels of the table, where they are the labels that the model gives; a note where they are not."""
+    from onbmacf.cli.words import same_label
+
+    if job.truth is None or job.target is None or len(job.truth) != len(job.explainer.Z_):
+        return None
+    known = {str(label): label for label in job.explainer.classes_.tolist()}
+    truth = job.truth.map(lambda value: same_label(value, known), na_action="ignore")
+    if truth.isna().all():
+        say(f"note: {job.truth.name!r} has none of the model's labels: how often decisions are right is not compared.")
+        return None
+    return truth
+
+
+def _against(job: "Job", request: Request, spec: str, answers: "Explanations") -> Any:
+    """Return the other model's name, explainer and answers for the same rows; None without one."""
+    if not spec:
+        return None
+    from onbmacf.cli.job import fitted_again
+
+    other = fitted_again(job, request, spec)
+    return Path(spec).name, other, other.explain(answers.rows, target=job.target)
 
 
 def _answers(job: "Job", request: Request, out: Path, most: int, seed: int) -> "Explanations":

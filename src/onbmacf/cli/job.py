@@ -36,6 +36,7 @@ class Job:
     model_name: str
     files: dict[str, str]  # SHA-256 by name
     notes: tuple[str, ...] = ()
+    truth: "pd.Series[Any] | None" = None  # the target column, if there is one
     numbers: "pd.Index[Any] | None" = None  # the rows' numbers in the file, where some were left out
 
 
@@ -50,7 +51,7 @@ def prepare(request: Request) -> Job:
     model, notes = _model(table, y, request)
     explainer, target = _fitted(table, model, request)
     name = Path(request.model).name if request.model else "a 32-16 network trained here"
-    return Job(table, explainer, target, str(request.table), name, _digests(request), notes, numbers)
+    return Job(table, explainer, target, str(request.table), name, _digests(request), notes, y, numbers)
 
 
 def _heart(request: Request) -> Job:
@@ -64,7 +65,13 @@ def _heart(request: Request) -> Job:
     age = " Age must stay as it is." if age_stays else ""
     say(f"Using the embedded heart data: {len(table)} men; {name} predicts who is at risk.{age}")
     explainer, target = _fitted(table, model, request)
-    return Job(table, explainer, target, "the embedded heart data", name, _digests(request), notes)
+    return Job(table, explainer, target, "the embedded heart data", name, _digests(request), notes, labels)
+
+
+def fitted_again(job: Job, request: Request, spec: str) -> ONBMACF:
+    """Return an explainer of another model, fitted on the same table with the same rules and options."""
+    model, _ = _model(job.table, None, replace(request, model=spec))
+    return ONBMACF(**_options(request)).fit(job.table, model, schema=job.explainer.schema_, output=request.output)
 
 
 def _fitted(table: pd.DataFrame, model: Any, request: Request) -> tuple[ONBMACF, Any]:

@@ -13,7 +13,7 @@ from onbmacf.audit.figures import first_lines
 from onbmacf.explainer import ONBMACF
 from onbmacf.explanation import Counterfactual, Explanation
 from onbmacf.explanations import Explanations
-from onbmacf.report.tables import picture, table
+from onbmacf.report.tables import new_figure, picture, table
 
 MOST_OF_KIND = 300  # rows among which the most central one is looked for
 FIRST_PICTURE = 1000  # first id of the plots of cases, above those of all other plots
@@ -91,11 +91,10 @@ def _case(answer: Explanation, place: int) -> dict[str, Any]:
     if not answer.counterfactuals:
         return {"title": title, "sentences": [f"{answer.status}: {answer.reason}"], "tables": [], "pictures": []}
     found = answer.counterfactuals[0]
-    bars = picture(
-        place, f"Row {shown(answer.factual.name)} before and after", _in_words(found), plots.before_after(found)
-    )
+    bars = plots.before_after(found, new_figure())
+    drawn = picture(place, f"Row {shown(answer.factual.name)} before and after", _in_words(found), bars)
     tables = [table(f"Counterfactual {rank}", _changes(f)) for rank, f in enumerate(answer.counterfactuals, start=1)]
-    return {"title": title, "sentences": answer.sentences(), "tables": tables, "pictures": [bars]}
+    return {"title": title, "sentences": answer.sentences(), "tables": tables, "pictures": [drawn]}
 
 
 def _changes(found: Counterfactual) -> pd.DataFrame:

@@ -16,7 +16,7 @@ from onbmacf.audit.verdicts import claim_sentences
 from onbmacf.explainer import ONBMACF
 from onbmacf.explanations import Explanations
 from onbmacf.report.groups import Compared, GroupPart
-from onbmacf.report.tables import picture, table
+from onbmacf.report.tables import new_figure, picture, table
 
 Section = dict[str, Any]
 Against = tuple[str, ONBMACF, Explanations]
@@ -131,14 +131,16 @@ def _actions(asked: Asked, chosen: audit.Actions | None, places: Iterator[int]) 
     intro = (
         f"{len(chosen.actions)} actions lead {100 * chosen.effectiveness:.0f} % of the {len(chosen.positions):,} "
         f"refused rows to the favourable decision, at a mean distance of {rounded(chosen.mean_cost)}. They were chosen "
-        "from the rows' own counterfactuals; each was asked of the model for every row, and keeps rules and immutable features. "
-        "Effectiveness is of an action alone; added, what it adds to those above it."
+        "from the rows' own counterfactuals; each was asked of the model for every row, and keeps rules and immutable "
+        "features. Effectiveness is of an action alone; added, what it adds to those above it."
     )
     curve = chosen.curve()
     told = "; ".join(
         f"{line.k}: {100 * line.effectiveness:.0f} % at {rounded(line.mean_cost)}" for line in curve.itertuples()
     )
-    drawn = picture(next(places), "Effectiveness and cost as actions are added", f"{told}.", plots.action_curve(curve))
+    drawn = picture(
+        next(places), "Effectiveness and cost as actions are added", f"{told}.", plots.action_curve(curve, new_figure())
+    )
     tables = [table("Actions", chosen.to_frame())]
     if chosen.groups is not None:
         tables.append(table("Whom the actions help", chosen.by_group()))

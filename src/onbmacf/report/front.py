@@ -16,7 +16,7 @@ from onbmacf.explainer import ONBMACF
 from onbmacf.explanations import Explanations
 from onbmacf.report.cases import representatives
 from onbmacf.report.groups import Compared
-from onbmacf.report.tables import picture
+from onbmacf.report.tables import new_figure, picture
 
 MARKS = {CLEAR: "clear", NOT_CLEAR: "none"}
 NO_COLUMN = (
@@ -70,7 +70,7 @@ def _figures(explainer: ONBMACF, answers: Explanations, compared: Compared, plac
         top = "; ".join(
             f"{line.feature} {100 * line.share:.0f} %" for line in counted.head(5).itertuples() if line.share
         )
-        ax = plots.change_frequencies(counted, 6)
+        ax = plots.change_frequencies(counted, 6, ax=new_figure())
         drawn.append(picture(next(places), "Features that counterfactuals change", f"{top}.", ax))
     return drawn
 
@@ -83,7 +83,7 @@ def bars(frame: pd.DataFrame, measure: str, name: str, place: int) -> dict[str, 
         for line in lines.itertuples()
     )
     title = f"{plots.AXIS_NAMES.get(measure, measure).capitalize()} by {name}"
-    return picture(place, title, f"Mean and interval: {values}.", plots.burden(frame, measure))
+    return picture(place, title, f"Mean and interval: {values}.", plots.burden(frame, measure, new_figure()))
 
 
 def _next(explainer: ONBMACF, answers: Explanations, compared: Compared, target: Any) -> list[str]:

@@ -98,8 +98,8 @@ def group_section(part: GroupPart, compared: Compared, place: int, pictures: lis
     verdict = next(verdict for verdict in compared.verdicts if verdict.by == part.name)
     intro = (
         f"{verdict.sentence} {part.grouped.note} Means have 95 % intervals, each for itself. A gap is the first "
-        "group's mean minus the other's; its interval holds together with all others of this report, and p is corrected for "
-        "their number."
+        "group's mean minus the other's; its interval holds together with all others of this report, and p is "
+        "corrected for their number."
     )
     tables = [*_rate_tables(part, compared), table(f"Burden by {part.name}", _in_words(_with_spread(part.burden)))]
     claims = verdict.claims.head(MOST_GAPS)

@@ -9,7 +9,7 @@ from onbmacf import audit, plots
 from onbmacf.explanations import Explanations
 from onbmacf.report.front import bars
 from onbmacf.report.groups import Compared, GroupPart, group_section
-from onbmacf.report.tables import picture, table
+from onbmacf.report.tables import new_figure, picture, table
 from onbmacf.schema import Schema
 
 Section = dict[str, Any]
@@ -64,7 +64,8 @@ def _drawn(burden: pd.DataFrame) -> list[str]:
 def _features(answers: Explanations, schema: Schema, places: Iterator[int]) -> Section:
     counted = audit.changes_by_feature(answers, schema)
     counts = ", ".join(f"{line.feature} {line.count_}" for line in _named(counted[counted["count"] > 0]))
-    drawn = picture(next(places), "How often each feature changes", f"{counts}.", plots.change_frequencies(counted))
+    chart = plots.change_frequencies(counted, ax=new_figure())
+    drawn = picture(next(places), "How often each feature changes", f"{counts}.", chart)
     intro = (
         "Counts and shares are over counterfactuals; up and down are shares of a feature's changes; the median size is "
         "in the feature's own units."
@@ -81,7 +82,7 @@ def _together(answers: Explanations, schema: Schema, places: Iterator[int]) -> S
         "Features changed together",
         "Number of counterfactuals that change both features; on the diagonal, that change the feature. "
         f"Most frequent: {counts}.",
-        plots.pair_heatmap(audit.pair_matrix(answers)),
+        plots.pair_heatmap(audit.pair_matrix(answers), ax=new_figure()),
     )
     intro = (
         "Lift is the observed share divided by the share expected if the features changed independently: above 1 two "
