@@ -100,10 +100,10 @@ def test_actions_of_nobody_and_without_a_target_are_said(answers, explainer, hea
 
 def test_importance_and_thresholds_agree_with_counting(answers):
     first = [answer.counterfactuals[0] for answer in answers if answer.counterfactuals]
-    frame = audit.importance(answers).set_index("feature")
+    frame = audit.change_shares(answers).set_index("feature")
     for name in answers.rows.columns:
-        assert frame.loc[name, "importance"] == np.mean([name in found.changed for found in first])
-        assert frame.loc[name, "low"] <= frame.loc[name, "importance"] <= frame.loc[name, "high"]
+        assert frame.loc[name, "share"] == np.mean([name in found.changed for found in first])
+        assert frame.loc[name, "low"] <= frame.loc[name, "share"] <= frame.loc[name, "high"]
     line = audit.thresholds(answers).iloc[0]
     name, (words, value) = line["feature"], line["threshold"].rsplit(" ", 1)
     ends = [found.values[name] for found in first if name in found.changed]
@@ -122,7 +122,7 @@ def test_responsiveness_is_what_the_model_says_of_one_feature_alone(answers, exp
     assert frame.loc["tobacco", "responsiveness"] == pytest.approx(alone.mean())
     assert "age" not in frame.index
     assert frame.loc["sbp", "responsiveness"] == 0
-    assert "sbp" in audit.never_help(audit.importance(answers), audit.responsiveness(answers, explainer))
+    assert "sbp" in audit.never_help(audit.change_shares(answers), audit.responsiveness(answers, explainer))
 
 
 def test_wilsons_interval_by_hand():

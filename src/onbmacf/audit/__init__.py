@@ -44,7 +44,7 @@ from onbmacf.audit.effectiveness import (
     trade_off,
     within_budget,
 )
-from onbmacf.audit.features import importance, never_help, responsiveness, thresholds
+from onbmacf.audit.features import change_shares, never_help, responsiveness, thresholds
 from onbmacf.audit.figures import compare, compare_changes, overview, released, status_counts
 from onbmacf.audit.grouping import as_groups, bands, crossed
 from onbmacf.audit.groups import burden, burden_gaps
@@ -78,6 +78,7 @@ __all__ = [
     "burden",
     "burden_changes",
     "burden_gaps",
+    "change_shares",
     "changes_by_feature",
     "cheapest",
     "choices",

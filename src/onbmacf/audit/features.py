@@ -1,8 +1,8 @@
 """Features: how often each matters, whether it is enough alone, which never help, and values that recur.
 
-    answers  ->  importance, thresholds        answers, explainer  ->  responsiveness  ->  never_help
+    answers  ->  change_shares, thresholds        answers, explainer  ->  responsiveness  ->  never_help
 
-Importance reads the answers; responsiveness asks the model about values of one feature at a time.
+`change_shares` reads the answers; responsiveness asks the model about values of one feature at a time.
 """
 
 from collections.abc import Hashable
@@ -25,7 +25,7 @@ TRIED = 15  # values of a number that are asked about
 MOST_ROWS = 200  # rows that are asked about one feature at a time
 
 
-def importance(answers: Explanations, confidence: float = 0.95) -> pd.DataFrame:
+def change_shares(answers: Explanations, confidence: float = 0.95) -> pd.DataFrame:
     """Return how often the first counterfactual changes each feature, with an interval.
 
     Parameters
@@ -38,15 +38,15 @@ def importance(answers: Explanations, confidence: float = 0.95) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One line per ``feature``, the most important first: ``importance``, the share of rows with a counterfactual
+        One line per ``feature``, the most frequent first: ``change_shares``, the share of rows with a counterfactual
         whose first one changes it, ``low`` and ``high``, and ``n_rows``, how many such rows there are.
 
     Examples
     --------
-    >>> audit.importance(answers).head(2).round(2)
-       feature  importance   low  high  n_rows
-    0  tobacco        0.90  0.71  0.97      21
-    1      ldl        0.24  0.11  0.45      21
+    >>> audit.change_shares(answers).head(2).round(2)
+       feature  share   low  high  n_rows
+    0  tobacco   0.90  0.71  0.97      21
+    1      ldl   0.24  0.11  0.45      21
 
     """
     first = first_lines(answers)
@@ -55,8 +55,8 @@ def importance(answers: Explanations, confidence: float = 0.95) -> pd.DataFrame:
         (name, *_share(int(changed[:, at].sum()), len(changed), confidence), len(changed))
         for at, name in enumerate(answers.rows.columns)
     ]
-    frame = pd.DataFrame(lines, columns=["feature", "importance", "low", "high", "n_rows"])
-    return frame.sort_values("importance", ascending=False, kind="stable").reset_index(drop=True)
+    frame = pd.DataFrame(lines, columns=["feature", "share", "low", "high", "n_rows"])
+    return frame.sort_values("share", ascending=False, kind="stable").reset_index(drop=True)
 
 
 def responsiveness(
@@ -111,7 +111,7 @@ def never_help(important: pd.DataFrame, responsive: pd.DataFrame) -> list[Hashab
     Parameters
     ----------
     important, responsive : DataFrame
-        What `importance` and `responsiveness` returned.
+        What `change_shares` and `responsiveness` returned.
 
     Returns
     -------
@@ -120,11 +120,11 @@ def never_help(important: pd.DataFrame, responsive: pd.DataFrame) -> list[Hashab
 
     Examples
     --------
-    >>> audit.never_help(audit.importance(answers), audit.responsiveness(answers, explainer))
+    >>> audit.never_help(audit.change_shares(answers), audit.responsiveness(answers, explainer))
     ['sbp', 'adiposity', 'famhist', 'typea', 'obesity', 'alcohol']
 
     """
-    unused = set(important.loc[important["importance"] == 0, "feature"])
+    unused = set(important.loc[important["share"] == 0, "feature"])
     return [name for name, share in zip(responsive["feature"], responsive["responsiveness"], strict=True)
             if share == 0 and name in unused]  # fmt: skip
 

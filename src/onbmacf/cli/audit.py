@@ -86,7 +86,7 @@ def today() -> str:
 
 
 def usable_truth(job: "Job") -> Any:
-    """Return the true labels of the table, where they are the labels that the model gives; a note where they are not."""
+    """Return the true labels of the table as the model's labels; None, and a note, where they are others."""
     from onbmacf.cli.words import same_label
 
     if job.truth is None or job.target is None or len(job.truth) != len(job.explainer.Z_):

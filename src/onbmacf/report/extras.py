@@ -149,10 +149,10 @@ def _actions(asked: Asked, chosen: audit.Actions | None, places: Iterator[int]) 
 
 
 def _single_features(asked: Asked) -> Section | None:
-    important = audit.importance(asked.answers)
-    tables = [table("How often the first counterfactual changes a feature", important[important["importance"] > 0])]
+    important = audit.change_shares(asked.answers)
+    tables = [table("How often the first counterfactual changes a feature", important[important["share"] > 0])]
     tables.append(table("Values at which counterfactuals often end", audit.thresholds(asked.answers).head(8)))
-    intro = "Importance is the share of rows whose first counterfactual changes the feature, with a 95 % interval."
+    intro = "Shares of rows, with 95 % intervals."
     if asked.n_actions and is_asked(asked.answers).any():
         responsive = audit.responsiveness(asked.answers, asked.explainer, target=asked.target)
         tables.append(table("Rows for which one feature alone is enough", responsive[responsive["responsiveness"] > 0]))
