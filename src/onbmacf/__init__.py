@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from onbmacf.explanations import Explanations
     from onbmacf.rules import Rule, Rules
     from onbmacf.schema import Feature, Schema
+    from onbmacf.web import serve
 
 __version__ = "0.1.0"
 
@@ -39,6 +40,7 @@ _HOME = {
     "Semifactual": "onbmacf.explanation",
     "Status": "onbmacf._base.enums",
     "committee": "onbmacf._rows.retrain",
+    "serve": "onbmacf.web",
 }
 
 __all__ = [
@@ -58,6 +60,7 @@ __all__ = [
     "Semifactual",
     "Status",
     "committee",
+    "serve",
 ]
 
 

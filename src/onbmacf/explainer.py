@@ -7,9 +7,11 @@ import warnings
 from copy import copy
 from typing import Any
 
+import pandas as pd
 from numpy.typing import NDArray
 
 from onbmacf._balls.cover import BallCover
+from onbmacf._batch.alone import responsiveness
 from onbmacf._batch.explain import explain_rows
 from onbmacf._batch.fitted import Fitted, fit_table
 from onbmacf._batch.question import Question
@@ -204,13 +206,45 @@ class ONBMACF(Options):
         -------
         Explanations
             One answer per row, in order. For a Dask DataFrame: a Dask DataFrame of what `Explanations.to_frame` gives
-            for each partition.
+            for each partition, with a status and a reason, and one line for each row without a counterfactual.
 
         """
         more = {"front": front, "ranges": ranges, "prove": prove, "prove_seconds": prove_seconds}
         question = Question(target, immutable, vary, rules, n, plausibility, min_probability, more)
         self.fitted_, answers = explain_rows(self._map(), self._options(), rows, question, client)
         return answers
+
+    def responsiveness(self, rows: Any, target: Any = None) -> pd.DataFrame:
+        """Ask which features would change the label by themselves, everything else as it is.
+
+        Parameters
+        ----------
+        rows : DataFrame, Series, dict or array
+            One or many rows with the columns of the fitted table.
+        target : label or labels, optional
+            What the model should say; by default any label but the row's own.
+
+        Returns
+        -------
+        DataFrame
+            One line per row and feature that may change, with the caller's index: ``feature``; ``n_asked``, the
+            different values that the model was asked about (those of the fitted rows that the rules allow, evenly
+            spaced ones where there are more than 64); ``n_reached``, those of them that reach a wanted label;
+            ``share``, the responsiveness: the second over the first, NaN if none was asked; ``nearest``, the nearest
+            of those reached, None if there is none. Rows that cannot be asked, or have a wanted label already, have no
+            lines.
+
+        Examples
+        --------
+        >>> from onbmacf.datasets import load_heart
+        >>> table, y = load_heart()
+        >>> explainer = ONBMACF().fit(table, lambda rows: (rows["ldl"] > 5).astype(int))
+        >>> frame = explainer.responsiveness(table.iloc[[0]])
+        >>> frame[frame["share"] > 0]["feature"].tolist()
+        ['ldl']
+
+        """
+        return responsiveness(self._map(), self._options(), rows, target)
 
     def save(self, path: Any) -> None:
         """Write the map, without the model and its committee, to one file. It holds the fitted rows."""

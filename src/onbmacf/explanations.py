@@ -248,7 +248,8 @@ class Explanations(Sequence[Explanation]):
         return self._some(np.argsort(places))
 
     def _repr_html_(self) -> str:
-        return wording.html_table(self[:20], n_more=max(0, len(self) - 20))
+        table = wording.html_table(self[:20], n_more=max(0, len(self) - 20))
+        return f"<p>{wording.escaped(repr(self)[1:-1])}</p>{wording.scrolling(table)}"
 
     def _lines(self, place: int) -> range:
         """Return the lines of one row's counterfactuals; the batch is sorted by row."""

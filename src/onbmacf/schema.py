@@ -16,6 +16,7 @@ import pandas as pd
 from onbmacf._base.checks import check_choice, check_count, did_you_mean, listed
 from onbmacf._base.containers import is_foreign_table, kind_of, plain_array
 from onbmacf._base.numeric_text import numbers_as_text
+from onbmacf._base.typed import flag, level, sequence
 from onbmacf._text import short
 from onbmacf.errors import ParameterError, TableError
 from onbmacf.rules import Rules, summary
@@ -23,6 +24,7 @@ from onbmacf.rules import Rules, summary
 Kind = Literal["continuous", "integer", "ordinal", "categorical", "binary"]
 KINDS: tuple[str, ...] = get_args(Kind)
 NUMERIC = ("continuous", "integer")
+LEVELS = sequence(level)
 HEAD = ("feature", "kind", "may change", "values")  # of the table that shows a schema
 LARGEST_EXACT = 2.0**53  # beyond this, float64 cannot represent every whole number
 
@@ -68,8 +70,11 @@ class Feature:
                 raise ParameterError(f"decimals of {self.name!r}: for continuous features only, it is {self.kind}.")
         if self.kind == "ordinal" and self.levels is None:
             raise ParameterError(f"{self.name!r} is ordinal: give its levels, from lowest to highest.")
+        level("the name of a feature", self.name)
+        flag(f"immutable of {self.name!r}", self.immutable)
         if self.levels is not None:
-            object.__setattr__(self, "levels", tuple(self.levels))
+            object.__setattr__(self, "levels", LEVELS(f"levels of {self.name!r}", self.levels))
+            assert self.levels is not None
             if len(set(self.levels)) != len(self.levels):
                 raise ParameterError(f"levels of {self.name!r} repeat: {listed(self.levels)}.")
 
@@ -112,7 +117,9 @@ class Schema:
     rules: Rules = field(default_factory=Rules)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "features", tuple(self.features))
+        object.__setattr__(self, "features", sequence(_feature)("features", self.features))
+        if not isinstance(self.rules, Rules):
+            raise ParameterError(f"rules must be Rules, got {self.rules!r}.")
         names = self.names
         if len(set(names)) != len(names):
             raise ParameterError(f"schema names a feature twice: {listed(_repeated(names))}.")
@@ -166,8 +173,12 @@ class Schema:
 
         """
         frame = as_frame(table)
-        kinds, ordinal, decimals = dict(kinds or {}), dict(ordinal or {}), dict(decimals or {})
-        immutable = [immutable] if isinstance(immutable, str) else list(immutable)
+        kinds, ordinal, decimals = (
+            _by_name("kinds", kinds),
+            _by_name("ordinal", ordinal),
+            _by_name("decimals", decimals),
+        )
+        immutable = _names("immutable", immutable)
         for role, names in (("immutable", immutable), ("kinds", kinds), ("ordinal", ordinal), ("decimals", decimals)):
             _check_known(role, names, frame.columns)
         features = [
@@ -217,7 +228,7 @@ class Schema:
         ('age',)
 
         """
-        names = list(names)
+        names = _names("immutable", names)
         _check_known("immutable", names, self.names)
         return replace(self, features=tuple(replace(f, immutable=f.name in names) for f in self.features))
 
@@ -302,7 +313,7 @@ def _infer_feature(
     column: "pd.Series[Any]", kind: Kind | None, order: Sequence[Any] | None, immutable: bool
 ) -> Feature:
     if order is not None:
-        return Feature(column.name, "ordinal", immutable, tuple(order))
+        return Feature(column.name, "ordinal", immutable, LEVELS(f"ordinal: levels of {column.name!r}", order))
     if kind == "ordinal" and isinstance(column.dtype, pd.CategoricalDtype):
         return Feature(column.name, "ordinal", immutable, tuple(column.cat.categories.tolist()))
     if kind is not None:
@@ -369,6 +380,28 @@ def _no_distance(column: "pd.Series[Any]") -> TableError:
         f"column {column.name!r} has dtype {column.dtype}, for which no distance is defined. Allowed: "
         "numbers, bool, text and categories. Convert dates to numbers first."
     )
+
+
+def _feature(name: str, value: Any) -> Feature:
+    if not isinstance(value, Feature):
+        raise ParameterError(f"{name} must be a Feature, got {value!r}.")
+    return value
+
+
+def _names(role: str, names: Any) -> list[Hashable]:
+    """Return names of columns as a list; a text is one name."""
+    if isinstance(names, str) or names is None:
+        return [] if names is None else [names]
+    if not isinstance(names, Iterable) or isinstance(names, Mapping):
+        raise ParameterError(f"{role} must be names of columns in a list, got {names!r}.")
+    return list(names)
+
+
+def _by_name(role: str, values: Any) -> dict[Hashable, Any]:
+    """Return what is said of columns, by name."""
+    if values is not None and not isinstance(values, Mapping):
+        raise ParameterError(f"{role} must map names of columns to what holds for them, got {values!r}.")
+    return dict(values or {})
 
 
 def _check_known(role: str, names: Iterable[Hashable], columns: Iterable[Hashable]) -> None:

@@ -124,13 +124,13 @@ class Asker:
     def _forbid(self, N: Matrix, codes: Rows, factual: Rows) -> None:
         """Forbid points whose label is one to be reached but not probable enough, or on which too few members agree."""
         if self.call.query.min_probability > 0:
-            self._forbid_unsure(N, codes, self._reached(codes, factual))
+            self._forbid_unsure(N, codes, self.reached(codes, factual))
         if self.call.committee is not None and self.call.needs_agreement:
-            reached = self._reached(codes, factual)
+            reached = self.reached(codes, factual)
             agree = self.call.committee.agree(N[reached], codes[reached], self.box.counts)
             codes[reached[~agree]] = FORBIDDEN
 
-    def _reached(self, codes: Rows, factual: Rows) -> Rows:
+    def reached(self, codes: Rows, factual: Rows) -> Rows:
         """Return the points whose label is one to be reached."""
         wanted = self.factuals.wanted
         is_known = (codes >= 0) & (codes < wanted.shape[1])

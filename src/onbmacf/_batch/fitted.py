@@ -144,6 +144,8 @@ def fit_table(
 ) -> Fitted:
     """Cover a table as a model labels it."""
     checked(options)
+    if schema is not None and not isinstance(schema, Schema):
+        raise ParameterError(f"schema must be a Schema, got {schema!r}.")
     form = TableForm.fit(table, schema)
     N = form.numbers(form.arrange(table)[0])
     space = FeatureSpace.of_numbers(form, N, one_hot_height(options.metric))

@@ -20,9 +20,10 @@ from onbmacf._rows.cells import cast_within, widened
 from onbmacf._rows.gate import as_given
 from onbmacf._rows.space import FeatureSpace
 from onbmacf.errors import ParameterError
-from onbmacf.rules import Rule, Rules
+from onbmacf.rules import EPSILON, Rule, Rules
 from onbmacf.schema import Feature
 
+MOST_STEPS = 10_000  # looked at for one that is a whole number
 NEEDS = {"numbers": "a range or step needs numbers", "levels": "levels need a feature with levels"}
 
 
@@ -169,8 +170,20 @@ def _check_kind(feature: Feature, rule: Rule) -> None:
             raise ParameterError(f"rule for {feature.name!r}: {NEEDS[needs]}, it is {feature.kind}.")
         if needs == "order" and feature.kind == "categorical":
             raise ParameterError(f"rule for {feature.name!r}: a direction needs an order, it is categorical.")
+    if feature.kind == "integer" and not _has_whole(rule):
+        on = f" in steps of {rule.step}" if rule.step else ""
+        raise ParameterError(f"rule for {feature.name!r}: no whole number lies in {rule.low} to {rule.high}{on}.")
     named = [level for kind in rule.kinds for level in kind.levels(rule)]
     unknown = [level for level in named if level not in (feature.levels or ())]
     if unknown:
         known = listed(feature.levels or ())
         raise ParameterError(f"rule for {feature.name!r}: unknown level {unknown[0]!r}. Known: {known}.")
+
+
+def _has_whole(rule: Rule) -> bool:
+    """Say whether a whole number is in a rule's range, on one of its first steps where it has any."""
+    if rule.step is None or not np.isfinite(rule.low):
+        return bool(rule.high == np.inf or np.floor(rule.high) >= rule.low)
+    last = min(MOST_STEPS, np.floor((rule.high - rule.low) / rule.step + EPSILON))
+    steps = rule.low + np.arange(last + 1) * rule.step
+    return bool((np.abs(steps - np.round(steps)) <= EPSILON * np.maximum(1.0, np.abs(steps))).any())

@@ -4,7 +4,7 @@ import os
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -14,6 +14,7 @@ from onbmacf.cli.terminal import say, show
 
 if TYPE_CHECKING:
     from onbmacf.cli.job import Job
+    from onbmacf.cli.parts import Parts
     from onbmacf.explanations import Explanations
     from onbmacf.report import About
 
@@ -30,6 +31,23 @@ PurposeOption = Annotated[str, typer.Option(help="What the report is for.")]
 FullOption = Annotated[bool, typer.Option("--full", help="Show all details unfolded, also in print.")]
 ActionsOption = Annotated[int, typer.Option(min=0, help="Actions to look for that help many rows; 0 for none.")]
 AgainstOption = Annotated[str, typer.Option(help="Another model, or another date of it, to compare with: as --model.")]
+
+
+class Wanted(NamedTuple):
+    """What the report should be like: the command's own options."""
+
+    by: tuple[str, ...]
+    most: int
+    seed: int
+    cases: int
+    actions: int
+    against: str
+    full: bool
+    title: str
+    author: str
+    purpose: str
+
+
 ROWS = ("rows", "rows_file", "predicted")
 REPORT = ("most", "seed", "n", "cases", "actions", "against", "full", "title", "author", "purpose")
 
@@ -59,23 +77,44 @@ def audit(
     Without --rows, the rows that the model does not give the target label are explained: all, or --most of them drawn
     at random. True labels, to compare how often decisions are right, are those of --target-column.
     """
-    _check_out(out)
+    from onbmacf.cli.output_file import check_installed, output_file
+
+    _check_suffix(out)
+    check_installed("a report", ["jinja2", "matplotlib"], "report")
+    with output_file(out, request):
+        _audit(request, out, Wanted(by, most, seed, cases, actions, against, full, title, author, purpose))
+
+
+def _audit(request: Request, out: Path, wanted: Wanted) -> None:
+    """Explain, write the report, and delete the parts, in this order."""
     from onbmacf.cli.job import prepare
+    from onbmacf.cli.output_file import kept_parts
     from onbmacf.cli.outputs import summary
+    from onbmacf.cli.parts import parts_beside
+    from onbmacf.cli.rows import chosen_rows
     from onbmacf.cli.words import columns_of
     from onbmacf.report import audit_report
 
     job = prepare(request)
-    groups: list[Any] = columns_of(by, list(job.table.columns), "--by") or [*job.explainer.schema_.immutable]
-    answers = _answers(job, request, out, most, seed)
-    about = replace(_about(job, title), author=author, purpose=purpose, date=today())
-    options: dict[str, Any] = {"n_cases": cases, "n_actions": actions, "full": full, "seed": seed, "about": about}
-    options |= {"truth": usable_truth(job), "against": _against(job, request, against, answers)}
-    report = audit_report(job.explainer, answers, target=job.target, by=groups, **options)
-    report.save(out)
+    groups: list[Any] = columns_of(wanted.by, list(job.table.columns), "--by") or [*job.explainer.schema_.immutable]
+    rows = chosen_rows(job, request, wanted.most, wanted.seed)
+    parts = parts_beside(out, job.explainer, job.target)
+    answers = _answers(job, request, out, rows, parts)
+    with kept_parts(parts.folder):
+        asked = {**_asked(job, wanted), "against": _against(job, request, wanted.against, answers)}
+        report = audit_report(job.explainer, answers, target=job.target, by=groups, **asked)
+        report.save(out)
+    parts.clear(rows)
     for sentence in report.content["findings"]:
         show(_line(sentence))
     say(summary(answers) + f" Report: {out}")
+
+
+def _asked(job: "Job", wanted: Wanted) -> dict[str, Any]:
+    """Return the options of the report."""
+    about = replace(_about(job, wanted.title), author=wanted.author, purpose=wanted.purpose, date=today())
+    counts = {"n_cases": wanted.cases, "n_actions": wanted.actions, "full": wanted.full, "seed": wanted.seed}
+    return {**counts, "about": about, "truth": usable_truth(job)}
 
 
 def today() -> str:
@@ -109,16 +148,16 @@ def _against(job: "Job", request: Request, spec: str, answers: "Explanations") -
     return Path(spec).name, other, other.explain(answers.rows, target=job.target)
 
 
-def _answers(job: "Job", request: Request, out: Path, most: int, seed: int) -> "Explanations":
-    from onbmacf.cli.parts import StoppedError, explain_in_parts, parts_beside
-    from onbmacf.cli.rows import chosen_rows
+def _answers(job: "Job", request: Request, out: Path, rows: Any, parts: "Parts") -> "Explanations":
+    from onbmacf.cli.output_file import check_room
+    from onbmacf.cli.parts import StoppedError, explain_in_parts
 
-    rows = chosen_rows(job, request, most, seed)
+    check_room(out, rows.shape, request.n)
     try:
-        return explain_in_parts(job.explainer, rows, job.target, parts_beside(out, job.explainer, job.target))
+        return explain_in_parts(job.explainer, rows, job.target, parts)
     except StoppedError as stopped:
         say(f"{str(stopped).capitalize()}. To go on: {command_line()}")
-        raise typer.Exit(130) from None
+        raise typer.Exit(stopped.code) from None
 
 
 def _about(job: "Job", title: str) -> "About":
@@ -134,13 +173,11 @@ def _line(sentence: str) -> str:
     return f"- {visible(sentence)}"
 
 
-def _check_out(out: Path) -> None:
-    """Raise before any work where the report could not be written."""
+def _check_suffix(out: Path) -> None:
+    """Raise before any work where the name does not say which kind of report."""
     from onbmacf._base.checks import listed
     from onbmacf.errors import ParameterError
     from onbmacf.report.render import SUFFIXES
 
     if out.suffix.lower() not in SUFFIXES:
         raise ParameterError(f"--out must end in {listed(SUFFIXES)}, got {out.name!r}.")
-    if not out.parent.is_dir():
-        raise ParameterError(f"--out: there is no folder {out.parent}.")

@@ -208,18 +208,18 @@ def _asked(explainer: ONBMACF, answers: Explanations, target: Any, by: Sequence[
         ("Rows explained", f"{len(answers):,}"),
         ("Target label", goal),
         ("Immutable features", immutable),
-        ("Other rules", _rules(explainer)),
+        ("Other rules", "; ".join(rules_in_words(explainer)) or "none"),
         ("Counterfactuals per row", f"up to {explainer.n_counterfactuals}"),
         ("Burden compared by", ", ".join(str(name) for name in by) or "nothing"),
     ]
 
 
-def _rules(explainer: ONBMACF) -> str:
+def rules_in_words(explainer: ONBMACF) -> list[str]:
+    """Return each rule of the schema as text."""
     rules = explainer.schema_.rules
     parts = [f"{name}: {describe(rule)}" for name, rule in rules.features.items() if describe(rule)]
     parts += [f"{low} at most {high}" for low, high in rules.at_most]
-    parts += [] if rules.max_changes is None else [f"at most {rules.max_changes} changes"]
-    return "; ".join(parts) or "none"
+    return parts if rules.max_changes is None else [*parts, f"at most {rules.max_changes} changes"]
 
 
 def _data(explainer: ONBMACF, about: About) -> list[tuple[str, str]]:

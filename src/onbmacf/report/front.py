@@ -95,9 +95,7 @@ def _next(explainer: ONBMACF, answers: Explanations, compared: Compared, target:
     if target is None:
         steps.append("Name the favourable label (--target): only then can selection rates be compared.")
     elif compared.single and not compared.has_truth:
-        steps.append(
-            "Give true labels (truth=..., or --target-column with the model's own labels) to compare error rates."
-        )
+        steps.append("Give true labels (truth=..., or --target-column) to compare how often decisions are right.")
     n_released = int(audit.overview(answers)["released"])
     if n_released:
         steps.append(f"{n_released:,} rows depend on features that cannot change: see which, under the rows' outcomes.")
