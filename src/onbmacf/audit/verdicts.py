@@ -139,7 +139,7 @@ def _verdict(name: str, frame: pd.DataFrame, claims: pd.DataFrame) -> Verdict:
 
 
 def _telling(clear: pd.DataFrame) -> Any:
-    """Return the claim to tell first: who gets the decision, if that differs by more than a little; else the largest."""
+    """Return the claim to tell first: who gets the decision, if that differs more than a little; else the largest."""
     decided = clear[(clear["measure"] == "selected") & (clear["size"] != "small")]
     return next((decided if len(decided) else clear).itertuples())
 
