@@ -184,8 +184,9 @@ class ONBMACF(Options):
             How many counterfactuals, instead of ``n_counterfactuals``.
         plausibility : float from 0 to 1, optional
             The dial, instead of the explainer's.
-        min_probability : float from 0 to 1, default 0
-            The least probability that the model must give the label; needs ``predict_proba``.
+        min_probability : float from 0 to 1, or "lasting", default 0
+            The least probability that the model must give the label; needs ``predict_proba``. ``"lasting"`` is 0.6:
+            such answers hold after retraining more often than the nearest ones, and mostly cost little more.
         front : bool, default False
             Return, instead of the n best, every counterfactual found that no other beats in distance, number of
             changes and plausibility at once.

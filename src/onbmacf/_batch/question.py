@@ -74,9 +74,11 @@ class Question:
         columns, found = _columns(rows), {}
         for name in (*LISTS, *SINGLES):
             value = getattr(self, name)
-            if isinstance(value, str) and value not in list(known.get(name, ())) and value in columns:
+            if not isinstance(value, str) or value in list(known.get(name, ())):
+                continue
+            if value in columns:
                 found[name] = value
-            elif isinstance(value, str) and name in SINGLES:
+            elif name in SINGLES:
                 raise ParameterError(f"{name} names a column {value!r} that the rows do not have.")
         values: dict[str, Any] = {name: EachRow(_entries(columns[column])) for name, column in found.items()}
         return replace(self, **values), list(found.values())
