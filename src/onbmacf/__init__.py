@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from onbmacf._balls.cover import BallCover
     from onbmacf._base.enums import Relaxation, Status
+    from onbmacf._rows.readings import Between
     from onbmacf._rows.retrain import committee
     from onbmacf._text.ranges import Range
     from onbmacf.certificate import Certificate, CertificateKind
@@ -25,6 +26,7 @@ __version__ = "0.1.0"
 
 _HOME = {
     "BallCover": "onbmacf._balls.cover",
+    "Between": "onbmacf._rows.readings",
     "Certificate": "onbmacf.certificate",
     "CertificateKind": "onbmacf._base.enums",
     "Counterfactual": "onbmacf.explanation",
@@ -46,6 +48,7 @@ _HOME = {
 __all__ = [
     "ONBMACF",
     "BallCover",
+    "Between",
     "Certificate",
     "CertificateKind",
     "Counterfactual",

@@ -54,7 +54,7 @@ def explain_rows(
 def _call(fitted: Fitted, options: Options, question: Question) -> Call:
     """Return the call that asks a question of rows, checked before any work."""
     options = checked(question.options(options))
-    query = Query.of(question, fitted.black_box.classes)
+    query = Query.of(question.wanting(fitted.black_box.reading), fitted.black_box.classes)
     if query.front and "plausibility" in STRATEGIES[options.strategy].ignores:
         raise ParameterError(f"front=True does nothing with strategy={options.strategy!r}: leave it out.")
     check_provable(query, options)

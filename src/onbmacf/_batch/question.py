@@ -17,6 +17,7 @@ import pandas as pd
 
 from onbmacf._base.arrays import Rows
 from onbmacf._base.checks import did_you_mean, listed
+from onbmacf._rows.readings import Between, Reading
 from onbmacf._search.options import Options
 from onbmacf.errors import ParameterError
 from onbmacf.rules import Rule, Rules
@@ -53,6 +54,16 @@ class Question:
         """Return the options with the number of counterfactuals and the dial of this question."""
         asked = {"n_counterfactuals": self.n, "plausibility": self.plausibility}
         return replace(options, **{name: value for name, value in asked.items() if value is not None})
+
+    def wanting(self, reading: Reading) -> "Question":
+        """Return the question with the label that a range of numbers stands for, or that is wanted without a word."""
+        if isinstance(self.target, Between) and self.target != reading.between:
+            was = "none" if reading.between is None else repr(reading.between)
+            raise ParameterError(
+                f"target is {self.target!r}, fit was given {was}: a range shapes the map. Fit with it."
+            )
+        is_open = self.target is None or isinstance(self.target, Between)
+        return replace(self, target=reading.wanted) if is_open else self
 
     def schema(self, schema: Schema) -> Schema:
         """Return the schema with the immutable features and the rules of this question."""

@@ -52,7 +52,22 @@ ROWS = ("rows", "rows_file", "predicted")
 REPORT = ("most", "seed", "n", "cases", "actions", "against", "full", "title", "author", "purpose")
 
 
-@offers(*SOURCE, "out", "by", "target", "immutable", "rules", *ROWS, *REPORT, *READING, *SEARCH, "map", *ASKING, "jobs")
+@offers(
+    *SOURCE,
+    "out",
+    "by",
+    "target",
+    "min_probability",
+    "immutable",
+    "rules",
+    *ROWS,
+    *REPORT,
+    *READING,
+    *SEARCH,
+    "map",
+    *ASKING,
+    "jobs",
+)
 def audit(
     request: Request,
     out: OutOption = Path("report.html"),
@@ -98,7 +113,7 @@ def _audit(request: Request, out: Path, wanted: Wanted) -> None:
     job = prepare(request)
     groups: list[Any] = columns_of(wanted.by, list(job.table.columns), "--by") or [*job.explainer.schema_.immutable]
     rows = chosen_rows(job, request, wanted.most, wanted.seed)
-    parts = parts_beside(out, job.explainer, job.target)
+    parts = parts_beside(out, job.explainer, job.target, job.asked)
     answers = _answers(job, request, out, rows, parts)
     with kept_parts(parts.folder):
         asked = {**_asked(job, wanted), "against": _against(job, request, wanted.against, answers)}
@@ -145,7 +160,7 @@ def _against(job: "Job", request: Request, spec: str, answers: "Explanations") -
     from onbmacf.cli.job import fitted_again
 
     other = fitted_again(job, request, spec)
-    return Path(spec).name, other, other.explain(answers.rows, target=job.target)
+    return Path(spec).name, other, other.explain(answers.rows, target=job.target, **job.asked)
 
 
 def _answers(job: "Job", request: Request, out: Path, rows: Any, parts: "Parts") -> "Explanations":
@@ -154,7 +169,7 @@ def _answers(job: "Job", request: Request, out: Path, rows: Any, parts: "Parts")
 
     check_room(out, rows.shape, request.n)
     try:
-        return explain_in_parts(job.explainer, rows, job.target, parts)
+        return explain_in_parts(job.explainer, rows, job.target, parts, job.asked)
     except StoppedError as stopped:
         say(f"{str(stopped).capitalize()}. To go on: {command_line()}")
         raise typer.Exit(stopped.code) from None

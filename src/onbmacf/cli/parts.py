@@ -6,7 +6,7 @@ A part's name holds a digest of all that decides it, so a part of another questi
 same rows for any number of processes. They are deleted when the result is written, and not before.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
@@ -26,6 +26,7 @@ from onbmacf.explanations import Explanations
 from onbmacf.report.fingerprint import model_digest, table_digest
 
 CHUNK = 100  # rows per part
+NOTHING: Mapping[str, Any] = {}  # further arguments of explain, where there are none
 
 
 class StoppedError(Exception):
@@ -79,18 +80,21 @@ class Parts:
                 self.folder.rmdir()
 
 
-def parts_beside(out: Path | None, explainer: ONBMACF, target: Any) -> Parts:
+def parts_beside(out: Path | None, explainer: ONBMACF, target: Any, asked: Mapping[str, Any] = NOTHING) -> Parts:
     """Return the parts that belong to a result's file and to this question."""
     if out is None:
         return Parts(None)
     options = [(name, value) for name, value in explainer.get_params().items() if name != "n_jobs"]
     schema = repr(asdict(explainer.schema_))
     digests = (table_digest(explainer), model_digest(explainer))
-    question = repr([__version__, LAYOUT, options, schema, target, *digests])
+    reading = explainer.fitted_.black_box.reading
+    question = repr([__version__, LAYOUT, options, schema, reading, target, dict(asked), *digests])
     return Parts(out.with_name(out.name + ".parts"), question)
 
 
-def explain_in_parts(explainer: ONBMACF, rows: pd.DataFrame, target: Any, parts: Parts) -> Explanations:
+def explain_in_parts(
+    explainer: ONBMACF, rows: pd.DataFrame, target: Any, parts: Parts, more: Mapping[str, Any] = NOTHING
+) -> Explanations:
     """Explain rows part by part, reading those that are there; Ctrl-C is a StoppedError with the answers so far.
 
     As many parts as there are processes are explained together, and kept one by one.
@@ -104,7 +108,8 @@ def explain_in_parts(explainer: ONBMACF, rows: pd.DataFrame, target: Any, parts:
         still_open = [place for place, found in enumerate(answers) if found is None]
         for start in range(0, len(still_open), explainer.n_jobs):
             places = still_open[start : start + explainer.n_jobs]
-            for place, found in zip(places, _explained(explainer, [every[p] for p in places], target), strict=True):
+            asked = {"target": target, **more}
+            for place, found in zip(places, _explained(explainer, [every[p] for p in places], asked), strict=True):
                 answers[place] = found
                 progress.advance(len(found))
     except KeyboardInterrupt as error:
@@ -113,9 +118,9 @@ def explain_in_parts(explainer: ONBMACF, rows: pd.DataFrame, target: Any, parts:
     return Explanations.concat([found for found in answers if found is not None])
 
 
-def _explained(explainer: ONBMACF, some: list[Part], target: Any) -> Iterator[Explanations]:
+def _explained(explainer: ONBMACF, some: list[Part], asked: Mapping[str, Any]) -> Iterator[Explanations]:
     """Explain parts together; yield the answers to each when they are kept. All that was asked counts for the first."""
-    together = explainer.explain(pd.concat([part.rows for part in some]), target=target)
+    together = explainer.explain(pd.concat([part.rows for part in some]), **asked)
     start = 0
     for part in some:
         found = together[start : start + len(part.rows)]
