@@ -113,7 +113,16 @@ class ONBMACF(Options):
     __delattr__ = object.__delattr__
 
     def fit(
-        self, table: Any, model: Any, schema: Schema | None = None, *, output: str = "auto", client: Any = None
+        self,
+        table: Any,
+        model: Any,
+        schema: Schema | None = None,
+        *,
+        output: str = "auto",
+        threshold: float | None = None,
+        classes: Any = None,
+        target: Any = None,
+        client: Any = None,
     ) -> "ONBMACF":
         """Map the table as the model labels it.
 
@@ -123,11 +132,20 @@ class ONBMACF(Options):
             The rows, without the target column.
         model : object with ``predict``, or callable
             Gets rows in the form of `table` (frame or array, same columns and dtypes) and returns labels, class
-            probabilities or scores.
+            probabilities or scores. Also a ``Booster`` of xgboost or lightgbm, or a torch module.
         schema : Schema, optional
             What the columns are; inferred from the table by default.
         output : {"auto", "label", "probability"}
             What the model returns, where that is not plain.
+        threshold : float, optional
+            The score from which on the model says the second of two classes. Scores are what ``predict_proba`` gives
+            the second class where the model has it, otherwise the numbers that it returns.
+        classes : sequence of labels, optional
+            The names of the classes, in the order of the model's columns or numbers; of a threshold's two sides, the
+            lower first.
+        target : Between, optional
+            For a regressor: the range that its numbers should reach. The labels are then "below", "inside" and "above",
+            and `explain` looks for "inside" unless told otherwise.
         client : dask.distributed.Client, optional
             Lends its workers to the cover of a large table; the cover is the same with and without.
 
@@ -137,7 +155,8 @@ class ONBMACF(Options):
             This explainer, fitted.
 
         """
-        self.fitted_ = fit_table(table, model, schema, self._options(), output, client)
+        reading = {"threshold": threshold, "classes": classes, "between": target}
+        self.fitted_ = fit_table(table, model, schema, self._options(), output, client, reading)
         for message in self.fitted_.warnings:
             warnings.warn(message, OnbmacfWarning, stacklevel=2)
         return self
@@ -184,8 +203,9 @@ class ONBMACF(Options):
             How many counterfactuals, instead of ``n_counterfactuals``.
         plausibility : float from 0 to 1, optional
             The dial, instead of the explainer's.
-        min_probability : float from 0 to 1, default 0
-            The least probability that the model must give the label; needs ``predict_proba``.
+        min_probability : float from 0 to 1, or "lasting", default 0
+            The least probability that the model must give the label; needs ``predict_proba``. ``"lasting"`` is 0.6:
+            such answers hold after retraining more often than the nearest ones, and mostly cost little more.
         front : bool, default False
             Return, instead of the n best, every counterfactual found that no other beats in distance, number of
             changes and plausibility at once.

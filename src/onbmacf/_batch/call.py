@@ -19,6 +19,8 @@ from onbmacf._search.problem import Features, Strategy
 from onbmacf._search.strategies import STRATEGIES
 from onbmacf.errors import ParameterError
 
+PROBABILITIES = {"lasting": 0.6}  # least probabilities by name: decision 0077
+
 
 class Query(NamedTuple):
     """What is asked of every row of one group, in codes."""
@@ -33,8 +35,9 @@ class Query(NamedTuple):
     @classmethod
     def of(cls, question: Question, classes: Any) -> "Query":
         """Check what the caller asks for, and turn labels into codes."""
-        check_within("min_probability", question.min_probability, 0, 1)
-        query = cls(_codes(question.target, classes.tolist()), question.min_probability, **question.more)
+        least = PROBABILITIES.get(question.min_probability, question.min_probability)
+        check_within("min_probability", least, 0, 1)
+        query = cls(_codes(question.target, classes.tolist()), least, **question.more)
         if not query.prove_seconds >= 0:
             raise ParameterError(f"prove_seconds must be at least 0, got {query.prove_seconds!r}.")
         return query

@@ -78,6 +78,8 @@ class _Proofs:
         """The model as read, or why it cannot be."""
         call, own = self.asker.call, self.asker.factuals
         asked = call.query.prove
+        if not self.asker.box.reading.is_plain:
+            return "a threshold, named classes or a range are not read by proofs"
         model = self.asker.box.model if asked is True else asked
         fitted, metric = call.fitted, call.options.metric
         try:

@@ -14,7 +14,7 @@ import pandas as pd
 from onbmacf._base.arrays import Rows, take
 from onbmacf._base.executor import watched
 from onbmacf._batch.answers import answered
-from onbmacf._batch.call import Call, Query, check_provable
+from onbmacf._batch.call import PROBABILITIES, Call, Query, check_provable
 from onbmacf._batch.distributed import explain_on, explain_partitions, is_dask_frame
 from onbmacf._batch.factuals import Asker, Factuals
 from onbmacf._batch.fitted import Fitted
@@ -38,7 +38,7 @@ def explain_rows(
     fitted.check(checked(options))
     form, labels = fitted.space.form, fitted.black_box.classes.tolist()
     features = form.schema.names
-    known = {"target": labels, "immutable": features, "vary": features}
+    known = {"target": labels, "immutable": features, "vary": features, "min_probability": PROBABILITIES}
     if is_dask_frame(rows):
         call = _elsewhere(_call(fitted, options, question.for_partitions()))
         return fitted, explain_partitions(call, rows, form.frame(fitted.probes[:N_SAMPLE]), client)
@@ -54,7 +54,7 @@ def explain_rows(
 def _call(fitted: Fitted, options: Options, question: Question) -> Call:
     """Return the call that asks a question of rows, checked before any work."""
     options = checked(question.options(options))
-    query = Query.of(question, fitted.black_box.classes)
+    query = Query.of(question.wanting(fitted.black_box.reading), fitted.black_box.classes)
     if query.front and "plausibility" in STRATEGIES[options.strategy].ignores:
         raise ParameterError(f"front=True does nothing with strategy={options.strategy!r}: leave it out.")
     check_provable(query, options)

@@ -3,6 +3,7 @@
 table, model, schema, Options  ->  fit_table  ->  Fitted
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -22,6 +23,7 @@ from onbmacf._rows.constraints import Constraints
 from onbmacf._rows.form import TableForm
 from onbmacf._rows.model import BlackBox
 from onbmacf._rows.reach import Reach
+from onbmacf._rows.readings import Reading
 from onbmacf._rows.space import FeatureSpace
 from onbmacf._search.options import OF_FIT, Options
 from onbmacf._search.problem import Map
@@ -29,6 +31,7 @@ from onbmacf._search.strategies import checked
 from onbmacf.errors import ParameterError
 from onbmacf.schema import Schema
 
+NOTHING_SAID: Mapping[str, Any] = {}  # about the model's answers: arguments of `Reading.of`
 N_NEIGHBOURS = 5  # y of the field's yNN
 
 
@@ -140,18 +143,25 @@ def options_of_fit(options: Options) -> dict[str, Any]:
 
 
 def fit_table(
-    table: Any, model: Any, schema: Schema | None, options: Options, output: str = "auto", client: Any = None
+    table: Any,
+    model: Any,
+    schema: Schema | None,
+    options: Options,
+    output: str = "auto",
+    client: Any = None,
+    reading: Mapping[str, Any] = NOTHING_SAID,
 ) -> Fitted:
     """Cover a table as a model labels it."""
     checked(options)
     if schema is not None and not isinstance(schema, Schema):
         raise ParameterError(f"schema must be a Schema, got {schema!r}.")
+    read = Reading.of(**reading)
     form = TableForm.fit(table, schema)
     N = form.numbers(form.arrange(table)[0])
     space = FeatureSpace.of_numbers(form, N, one_hot_height(options.metric))
     Constraints(space, space.schema.rules)  # contradictions are reported before any work
     check_cover_memory(len(N), space.width)
-    box, labels = BlackBox(model, form, options.predict_chunk, output).learn_classes(N)
+    box, labels = BlackBox(model, form, options.predict_chunk, output, reading=read).learn_classes(N)
     box = box.learn_sizes(N[probe_rows(len(N))])
     Z = space.encode_numbers(N)
     cover = build_cover(Z, labels, options.metric, options.competitors, client=client, groups=groups_of(space))

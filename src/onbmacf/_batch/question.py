@@ -17,6 +17,7 @@ import pandas as pd
 
 from onbmacf._base.arrays import Rows
 from onbmacf._base.checks import did_you_mean, listed
+from onbmacf._rows.readings import Between, Reading
 from onbmacf._search.options import Options
 from onbmacf.errors import ParameterError
 from onbmacf.rules import Rule, Rules
@@ -54,6 +55,16 @@ class Question:
         asked = {"n_counterfactuals": self.n, "plausibility": self.plausibility}
         return replace(options, **{name: value for name, value in asked.items() if value is not None})
 
+    def wanting(self, reading: Reading) -> "Question":
+        """Return the question with the label that a range of numbers stands for, or that is wanted without a word."""
+        if isinstance(self.target, Between) and self.target != reading.between:
+            was = "none" if reading.between is None else repr(reading.between)
+            raise ParameterError(
+                f"target is {self.target!r}, fit was given {was}: a range shapes the map. Fit with it."
+            )
+        is_open = self.target is None or isinstance(self.target, Between)
+        return replace(self, target=reading.wanted) if is_open else self
+
     def schema(self, schema: Schema) -> Schema:
         """Return the schema with the immutable features and the rules of this question."""
         if self.immutable is not None and self.vary is not None:
@@ -74,9 +85,11 @@ class Question:
         columns, found = _columns(rows), {}
         for name in (*LISTS, *SINGLES):
             value = getattr(self, name)
-            if isinstance(value, str) and value not in list(known.get(name, ())) and value in columns:
+            if not isinstance(value, str) or value in list(known.get(name, ())):
+                continue
+            if value in columns:
                 found[name] = value
-            elif isinstance(value, str) and name in SINGLES:
+            elif name in SINGLES:
                 raise ParameterError(f"{name} names a column {value!r} that the rows do not have.")
         values: dict[str, Any] = {name: EachRow(_entries(columns[column])) for name, column in found.items()}
         return replace(self, **values), list(found.values())

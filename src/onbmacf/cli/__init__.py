@@ -1,6 +1,6 @@
 """The command line: words and files in, one library call, text and files out. No heavy import until a command runs.
 
-main  ->  explain | audit | notice | map | bench | demo  ->  exit code
+main  ->  explain | audit | notice | serve | map | bench | demo  ->  exit code
 
 Exit codes: 0, 2 (an error in one line), 130 (Ctrl-C), 143 (SIGTERM), 1 (a bug).
 """
@@ -17,7 +17,7 @@ except ImportError as error:  # pragma: no cover - depends on the installation
 from onbmacf import __version__
 from onbmacf._base.stopped import exit_code, termination_is_an_interrupt
 from onbmacf.bench.cli import app as bench_app
-from onbmacf.cli import audit, explain, maps, notice
+from onbmacf.cli import audit, explain, maps, notice, serve
 from onbmacf.cli.options import in_options
 from onbmacf.cli.terminal import plain_warnings, say, show, survive_any_text
 from onbmacf.errors import OnbmacfError
@@ -26,6 +26,7 @@ app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_
 app.command("explain")(explain.explain)
 app.command("audit")(audit.audit)
 app.command("notice")(notice.notice)
+app.command("serve")(serve.serve)
 app.add_typer(maps.app, name="map")
 app.add_typer(bench_app, name="bench")
 
@@ -45,6 +46,7 @@ def about(
     onbmacf explain people.csv --target-column income --rows 3,17    trains a network and says so
     onbmacf audit people.csv --target-column income --out report.html
     onbmacf notice people.csv --target-column income --rows 17 --out notice.html
+    onbmacf serve                                                    a page for people, a service for programs
     onbmacf COMMAND --help                                           options and more examples
     """
     if version_:

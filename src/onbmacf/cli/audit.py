@@ -27,7 +27,22 @@ ROWS = ("rows", "rows_file", "predicted")
 REPORT = ("most", "seed", "n", "cases", "title")
 
 
-@offers(*SOURCE, "out", "by", "target", "immutable", "rules", *ROWS, *REPORT, *READING, *SEARCH, "map", *ASKING, "jobs")
+@offers(
+    *SOURCE,
+    "out",
+    "by",
+    "target",
+    "min_probability",
+    "immutable",
+    "rules",
+    *ROWS,
+    *REPORT,
+    *READING,
+    *SEARCH,
+    "map",
+    *ASKING,
+    "jobs",
+)
 def audit(
     request: Request,
     out: OutOption = Path("report.html"),
@@ -68,7 +83,7 @@ def _audit(request: Request, out: Path, by: tuple[str, ...], most: int, seed: in
     job = prepare(request)
     groups: list[Any] = columns_of(by, list(job.table.columns), "--by") or [*job.explainer.schema_.immutable]
     rows = chosen_rows(job, request, most, seed)
-    parts = parts_beside(out, job.explainer, job.target)
+    parts = parts_beside(out, job.explainer, job.target, job.asked)
     answers = _answers(job, request, out, rows, parts)
     asked = {"target": job.target, "by": groups, "n_cases": n_cases, "seed": seed, "about": _about(job, title)}
     with kept_parts(parts.folder):
@@ -86,7 +101,7 @@ def _answers(job: "Job", request: Request, out: Path, rows: Any, parts: "Parts")
 
     check_room(out, rows.shape, request.n)
     try:
-        return explain_in_parts(job.explainer, rows, job.target, parts)
+        return explain_in_parts(job.explainer, rows, job.target, parts, job.asked)
     except StoppedError as stopped:
         say(f"{str(stopped).capitalize()}. To go on: {command_line()}")
         raise typer.Exit(stopped.code) from None

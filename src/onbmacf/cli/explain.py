@@ -18,7 +18,7 @@ FormatOption = Annotated[
 ]
 OutOption = Annotated[Path | None, typer.Option(help="File to write; a stopped command continues from there.")]
 ROWS = ("rows", "ids", "rows_file", "predicted")
-WANTED = ("target", "n", "immutable", "rules")
+WANTED = ("target", "n", "min_probability", "immutable", "rules")
 
 
 @offers(*SOURCE, *ROWS, *WANTED, "format", "out", *READING, *SEARCH, *LIMITS, "map", *ASKING, "jobs")
@@ -57,9 +57,9 @@ def _explain(request: Request, kind: str, out: Path | None) -> None:
     rows = chosen_rows(job, request, None if request.predicted else FIRST)
     check_names(kind, rows.columns)
     check_room(out, rows.shape, request.n)
-    parts = parts_beside(out, job.explainer, job.target)
+    parts = parts_beside(out, job.explainer, job.target, job.asked)
     try:
-        answers = explain_in_parts(job.explainer, rows, job.target, parts)
+        answers = explain_in_parts(job.explainer, rows, job.target, parts, job.asked)
     except StoppedError as stopped:
         raise _stopped(stopped, kind, out) from None
     with kept_parts(parts.folder):
