@@ -105,7 +105,7 @@ def test_what_is_fillable_is_filled_in_and_holds(saheart, make):
     model, table = fitted_model(make, *saheart)
     names = ["tobacco", "ldl", "famhist"] if "ldl" in table else list(table.columns[:3])
     explainer = ONBMACF(2).fit(table, model, schema=Schema.infer(table, fillable=names))
-    answers = explainer.explain(table[table[names].isna().any(axis=1)].head(15))
+    answers = explainer.explain(table[table[names].isna().any(axis=1)].head(15), vary=names)
     after, before = answers.batch.values.isna(), answers.rows.iloc[answers.batch.factual].isna().reset_index(drop=True)
     assert (before & ~after)[names].to_numpy().any()
     assert not (before & ~after).drop(columns=names).to_numpy().any()

@@ -12,6 +12,7 @@ import numpy as np
 from onbmacf._balls.cover import BallCover
 from onbmacf._balls.geometry import Balls
 from onbmacf._base.arrays import Mask, Matrix, Rows
+from onbmacf._base.deadline import NEVER
 from onbmacf._search.options import Options
 
 if TYPE_CHECKING:
@@ -112,6 +113,7 @@ class Asked(NamedTuple):
     reach: Reach
     knows_centers: bool  # whether a fitted row is known to be acceptable if its label is
     cost: int  # rows, and calls, that one question takes
+    deadline: float = NEVER  # the time of day after which nothing more is asked
 
 
 @dataclass(frozen=True, eq=False)
