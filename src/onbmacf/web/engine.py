@@ -69,7 +69,7 @@ class Engine:
         return await asyncio.wrap_future(self._submitted(function, arguments))
 
     def warm_up(self, function: Callable[..., Any], *arguments: Any) -> None:
-        """Call something whose answer nobody waits for, so that what is made on first use is there for the first person."""
+        """Call something whose answer nobody waits for: what is made on first use is there when it is needed."""
         self._submitted(function, arguments)
 
     def _submitted(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> "Future[Any]":
