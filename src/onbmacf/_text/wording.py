@@ -28,6 +28,8 @@ def shown(value: Any) -> str:
     """
     if is_absent(value):
         return "unknown"
+    if hasattr(value, "isoformat"):
+        return str(value).removesuffix(" 00:00:00")
     if not isinstance(value, Real) or isinstance(value, Integral | bool):
         return str(value)
     return "0" if value == 0 else str(value).removesuffix(".0")
