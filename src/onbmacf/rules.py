@@ -42,6 +42,7 @@ RULE_KEYS: dict[str, Check] = {
     "forbidden": PAIRS,
 }
 RULES_KEYS: dict[str, Check] = {"features": table, "at_most": PAIRS, "max_changes": optional(count(1))}
+RULES_KEYS["immutable"] = sequence(level)
 
 
 @dataclass(frozen=True)
@@ -250,6 +251,9 @@ class Rules:
         Pairs (a, b) of numeric features: a must be at most b wherever one of them is changed.
     max_changes : int, optional
         The most features that a counterfactual may change.
+    immutable : sequence of hashable
+        Features that must keep their value, beside those of the schema: a schema that is given these rules takes them
+        over as its own.
 
     Examples
     --------
@@ -262,8 +266,10 @@ class Rules:
     features: Mapping[Hashable, Rule] = field(default_factory=dict)
     at_most: tuple[tuple[Hashable, Hashable], ...] = ()
     max_changes: int | None = None
+    immutable: tuple[Hashable, ...] = ()
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "immutable", RULES_KEYS["immutable"]("immutable", self.immutable))
         if not isinstance(self.features, Mapping):
             raise ParameterError(f"features must map names to rules, got {shortened(self.features)}.")
         for name, rule in self.features.items():
@@ -279,6 +285,7 @@ class Rules:
 
         ::
 
+            immutable = ["sex"]
             max_changes = 3
             at_most = [["debt", "income"]]
             [features.age]
@@ -297,13 +304,13 @@ class Rules:
         named = found.get("features", {}).items()
         entries = {name: checked(f"{origin}: features.{name}", entry, RULE_KEYS) for name, entry in named}
         features = {name: Rule(**entry) for name, entry in entries.items()}
-        return cls(features, found.get("at_most", ()), found.get("max_changes"))
+        return cls(features, found.get("at_most", ()), found.get("max_changes"), found.get("immutable", ()))
 
     def __repr__(self) -> str:
         return "\n".join(["Rules", *(f"  {words}" for words in self.in_words())]) if self else "Rules()"
 
     def __bool__(self) -> bool:
-        return bool(self.features or self.at_most or self.max_changes is not None)
+        return bool(self.features or self.at_most or self.max_changes is not None or self.immutable)
 
     def in_words(self) -> list[str]:
         """Return every rule as a line of text.
@@ -315,12 +322,12 @@ class Rules:
         lines += [f"{visible(low)} <= {visible(high)}" for low, high in self.at_most]
         if self.max_changes is not None:
             lines.append(f"at most {self.max_changes} change{'s' * (self.max_changes != 1)}")
-        return lines
+        return lines + [f"{visible(name)}: immutable" for name in self.immutable]
 
     def check(self, names: Iterable[Hashable]) -> None:
         """Raise an error that names the rule where one contradicts itself, another, or the table's columns."""
         names = list(names)
-        mentioned = [*self.features, *(name for pair in self.at_most for name in pair)]
+        mentioned = [*self.features, *(name for pair in self.at_most for name in pair), *self.immutable]
         for name in mentioned:
             if name not in names:
                 raise ParameterError(f"rule for {name!r}: there is no such feature.{did_you_mean(name, names)}")

@@ -17,6 +17,7 @@ from onbmacf._base.checks import check_choice, check_count, did_you_mean, listed
 from onbmacf._base.containers import is_foreign_table, kind_of, plain_array
 from onbmacf._base.numeric_text import numbers_as_text
 from onbmacf._base.typed import flag, level, sequence
+from onbmacf._columns.converters import converter_of
 from onbmacf._text import short
 from onbmacf.errors import ParameterError, TableError
 from onbmacf.rules import Rules, summary
@@ -118,14 +119,25 @@ class Schema:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "features", sequence(_feature)("features", self.features))
+        if isinstance(self.rules, Mapping):
+            object.__setattr__(self, "rules", Rules.from_dict(self.rules))
         if not isinstance(self.rules, Rules):
-            raise ParameterError(f"rules must be Rules, got {self.rules!r}.")
+            raise ParameterError(f"rules must be Rules or a dict, got {self.rules!r}.")
         names = self.names
         if len(set(names)) != len(names):
             raise ParameterError(f"schema names a feature twice: {listed(_repeated(names))}.")
+        self._take_over(self.rules.immutable)
         if self.features and all(feature.immutable for feature in self.features):
             raise ParameterError("every feature is immutable: nothing could change. Leave at least one mutable.")
         self.rules.check(names)
+
+    def _take_over(self, immutable: tuple[Hashable, ...]) -> None:
+        """Make the features immutable that the rules call so; from then on the schema says it."""
+        if immutable:
+            self.rules.check(self.names)
+            features = [replace(f, immutable=f.immutable or f.name in immutable) for f in self.features]
+            object.__setattr__(self, "features", tuple(features))
+            object.__setattr__(self, "rules", replace(self.rules, immutable=()))
 
     @classmethod
     def infer(
@@ -136,13 +148,14 @@ class Schema:
         kinds: Mapping[Hashable, Kind] | None = None,
         ordinal: Mapping[Hashable, Sequence[Any]] | None = None,
         decimals: Mapping[Hashable, int] | None = None,
-        rules: Rules | None = None,
+        rules: Rules | Mapping[str, Any] | None = None,
     ) -> "Schema":
         """Read the kinds of the columns off a table.
 
         bool and two-valued text are binary, text and unordered categories are categorical, ordered
         categories are ordinal, whole numbers (also 3.0 in a float column) are integer, the rest continuous.
-        What has no distance here (dates, numbers stored as text, mixed types) is a `TableError` that names the column.
+        Dates, times, durations and periods are whole numbers of days, seconds or periods, decimals are continuous.
+        What has no distance here (numbers stored as text, mixed types) is a `TableError` that names the column.
 
         Parameters
         ----------
@@ -156,8 +169,8 @@ class Schema:
             Ordinal columns with their levels from lowest to highest.
         decimals : mapping of hashable to int, optional
             Decimals of the values that continuous columns may change to, where the table would mislead.
-        rules : Rules, optional
-            Further restrictions.
+        rules : Rules or dict, optional
+            Further restrictions; a dict has the keys of `Rules.from_dict`.
 
         Returns
         -------
@@ -185,7 +198,7 @@ class Schema:
             _infer_feature(frame[name], kinds.get(name), ordinal.get(name), name in immutable) for name in frame.columns
         ]
         features = [replace(f, decimals=decimals[f.name]) if f.name in decimals else f for f in features]
-        return cls(tuple(features), rules or Rules())
+        return cls(tuple(features), Rules() if rules is None else rules)  # type: ignore[arg-type]
 
     def __repr__(self) -> str:
         return f"{_heading(self)}\n{short.text_table(HEAD, _lines(self))}"
@@ -232,12 +245,12 @@ class Schema:
         _check_known("immutable", names, self.names)
         return replace(self, features=tuple(replace(f, immutable=f.name in names) for f in self.features))
 
-    def with_rules(self, rules: Rules) -> "Schema":
+    def with_rules(self, rules: Rules | Mapping[str, Any]) -> "Schema":
         """Return the same schema with these rules in place of its own.
 
         Parameters
         ----------
-        rules : Rules
+        rules : Rules or dict
             They may name columns of this schema only.
 
         Returns
@@ -252,7 +265,7 @@ class Schema:
         1
 
         """
-        return replace(self, rules=rules)
+        return replace(self, rules=rules)  # type: ignore[arg-type]
 
 
 def _heading(schema: Schema) -> str:
@@ -324,6 +337,9 @@ def _infer_feature(
 def _guess(column: "pd.Series[Any]", immutable: bool) -> tuple[Kind, bool, tuple[Any, ...] | None]:
     """Return kind, immutable and levels of a column that was not described by the caller."""
     dtype = column.dtype
+    converter = converter_of(column)
+    if converter is not None:
+        return ("continuous" if converter.kind == "decimal" else "integer"), immutable, None
     if isinstance(dtype, pd.CategoricalDtype):
         if dtype.ordered:
             return "ordinal", immutable, tuple(dtype.categories.tolist())
@@ -378,7 +394,7 @@ def _mixed(column: "pd.Series[Any]", present: "pd.Series[Any]", is_text: Any) ->
 def _no_distance(column: "pd.Series[Any]") -> TableError:
     return TableError(
         f"column {column.name!r} has dtype {column.dtype}, for which no distance is defined. Allowed: "
-        "numbers, bool, text and categories. Convert dates to numbers first."
+        "numbers, bool, text, categories, dates, times, durations, periods and decimals."
     )
 
 

@@ -241,7 +241,7 @@ BAD_TABLES = {
     "ragged": ([[0.5, 0.2], [0.5]], "cannot be read as rows and columns"),
     "polars": (lambda: polars_rows(x=[0.0, 3.0]), "the table is a polars DataFrame"),
     "pyarrow": (lambda: arrow_rows(x=[0.0, 3.0]), "the table is a pyarrow Table"),
-    "dates told to be numbers": (pd.DataFrame({"x": pd.to_datetime(["2020-01-01", "2021-01-01"])}), "'x': 2 rows"),
+    "intervals told to be numbers": (pd.DataFrame({"x": pd.interval_range(0, 2)}), "'x': 2 rows"),
 }
 
 

@@ -9,7 +9,7 @@ answers as an explainer fitted with them would (docs/decisions/0066-asking-diffe
 """
 
 from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -119,7 +119,7 @@ class Question:
         each = [name for name in (*LISTS, *SINGLES) if isinstance(getattr(self, name), EachRow)]
         groups: dict[str, list[int]] = {}
         for row in range(n_rows):
-            groups.setdefault(repr([getattr(self, name)[row] for name in each]), []).append(row)
+            groups.setdefault(repr([_in_full(getattr(self, name)[row]) for name in each]), []).append(row)
         lines = [np.array(rows) for rows in groups.values()] or [np.arange(0)]
         return [(own, self._of_row(each, own[:1])) for own in lines]
 
@@ -129,6 +129,11 @@ class Question:
         if values.get("min_probability", 0.0) is None:
             values["min_probability"] = 0.0
         return replace(self, **values)
+
+
+def _in_full(value: Any) -> Any:
+    """Return a value whose repr tells it apart from any other: rules are printed in words."""
+    return asdict(value) if isinstance(value, Rules) else value
 
 
 def _each(name: str, value: Any, index: "pd.Index[Any]") -> EachRow | None:

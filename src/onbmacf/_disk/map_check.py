@@ -22,6 +22,7 @@ from onbmacf._base.checks import listed
 from onbmacf._base.typed import Check, checked, count, flag, level, number, optional, sequence, table, word
 from onbmacf._batch.fit_checks import probe_rows
 from onbmacf._batch.fitted import groups_of
+from onbmacf._columns.converters import KINDS as CONVERTERS
 from onbmacf._rows.constraints import Constraints
 from onbmacf._rows.form import TableForm
 from onbmacf._rows.model import OUTPUTS
@@ -58,13 +59,14 @@ MANIFEST_KEYS: dict[str, Check] = {
     "decimals": _DECIMALS,
     "readable": _DECIMALS,
     "reading": optional(lambda name, entry: checked(name, entry, READING_KEYS, READING_KEYS)),
+    "converters": sequence(lambda name, entry: _converter(name, entry)),
 }
 READING_KEYS: dict[str, Check] = {
     "threshold": optional(number(finite=True)),
     "classes": optional(sequence(level)),
     "between": optional(sequence(optional(number()), length=2)),
 }
-LATER = ("reading",)  # keys that older maps lack
+LATER = ("reading", "converters")  # keys that older maps lack
 DTYPE_KEYS: dict[str, Check] = {"categories": sequence(level), "of": word(), "ordered": flag}
 RULES_KEYS: dict[str, Check] = {
     "features": sequence(lambda name, entry: _named_rule(name, entry)),
@@ -72,6 +74,12 @@ RULES_KEYS: dict[str, Check] = {
     "max_changes": optional(count(1)),
 }
 SINCE_READABLE = "agreement"  # an option that came after the key `readable`: only maps without it may lack the key
+
+
+def _converter(name: str, entry: Any) -> list[Any]:
+    """Return a column's position, and the kind, dtype and unit of its converter."""
+    at, kind, dtype, unit = sequence(level, length=4)(name, entry)
+    return [count(0)(name, at), word(*CONVERTERS)(name, kind), word()(name, dtype), word()(name, unit)]
 
 
 def check_manifest(manifest: Any) -> dict[str, Any]:
@@ -118,6 +126,8 @@ def check_arrays(arrays: Mapping[str, Any], manifest: Mapping[str, Any], width: 
         _is(arrays[name].dtype.kind == "f" and bool(np.isfinite(arrays[name]).all()), f"{name} holds no finite numbers")
     _is(bool((arrays["span"] > 0).all()), "a span is not above 0")
     _is(bool((arrays["radii"] >= 0).all() and (arrays["reach"] >= 0).all()), "a radius is below 0")
+    places = [entry[0] for entry in manifest.get("converters", ())]
+    _is(all(at < n_features for at in places), f"a converter is for a column beyond the {n_features} features")
     for name in ("features", "dtypes", "decimals", *(["readable"] if "readable" in manifest else [])):
         _is(len(manifest[name]) == n_features, f"{name} has {len(manifest[name])} entries for {n_features} features")
 
@@ -131,7 +141,7 @@ def check_space(space: FeatureSpace, Z: Matrix, probes: Matrix, options: Options
     rows = space.form.rows_for_model(N)
     form = TableForm.fit(rows, space.schema)
     _is(np.array_equal(form.numbers(form.arrange(rows)[0]), N), "the rows do not survive the dtypes of their columns")
-    for name in ("schema", "dtypes", "array_dtype"):
+    for name in ("schema", "dtypes", "array_dtype", "converters"):
         _is(getattr(form, name) == getattr(space.form, name), f"the rows have another {name}")
     again = FeatureSpace.of_numbers(form, N, one_hot_height(options.metric))
     Constraints(again, again.schema.rules)

@@ -14,6 +14,7 @@ from onbmacf._balls.cover import BallCover
 from onbmacf._base.arrays import Matrix, Rows, objects
 from onbmacf._batch.fit_checks import probe_rows
 from onbmacf._batch.fitted import Fitted, options_of_fit
+from onbmacf._columns.converters import Converter
 from onbmacf._disk.map_check import check_arrays, check_cover, check_manifest, check_names, check_sizes, check_space
 from onbmacf._disk.store import UNREADABLE, read, write
 from onbmacf._rows.form import TableForm
@@ -68,6 +69,7 @@ def save_map(path: Any, fitted: Fitted, options: Options) -> None:
         "features": [_feature_out(feature) for feature in form.schema.features],
         "rules": _rules_out(form.schema.rules),
         "dtypes": [_dtype_out(dtype) for dtype in form.dtypes],
+        "converters": [[at, own.kind, str(own.dtype), own.unit] for at, own in form.converters],
         "array_dtype": None if form.array_dtype is None else np.dtype(form.array_dtype).str,
         "height": space.height,
         "decimals": space.decimals,
@@ -136,7 +138,10 @@ def load_map(path: Any, model: Any) -> tuple[Fitted, dict[str, Any]]:
 def _space(arrays: dict[str, Any], manifest: dict[str, Any]) -> FeatureSpace:
     schema = Schema(tuple(_feature_in(entry) for entry in manifest["features"]), _rules_in(manifest["rules"]))
     array_dtype = None if manifest["array_dtype"] is None else np.dtype(manifest["array_dtype"])
-    form = TableForm(schema, tuple(_dtype_in(entry) for entry in manifest["dtypes"]), array_dtype)
+    converters = tuple((at, _converter_in(*entry)) for at, *entry in manifest.get("converters", ()))
+    form = TableForm(
+        schema, tuple(_dtype_in(entry) for entry in manifest["dtypes"]), array_dtype, converters=converters
+    )
     known = {int(name[6:]): values for name, values in arrays.items() if name.startswith("known_")}
     scales = (arrays["low"], arrays["span"], tuple(manifest["decimals"]), known)
     return FeatureSpace(form, manifest["height"], *scales, _readable(manifest, schema, arrays["span"]))
@@ -185,6 +190,13 @@ def _feature_out(feature: Feature) -> dict[str, Any]:
 
 def _feature_in(entry: dict[str, Any]) -> Feature:
     return Feature(entry["name"], entry["kind"], entry["immutable"], entry["levels"], entry.get("decimals"))
+
+
+def _converter_in(kind: str, dtype: str, unit: str) -> Converter:
+    try:
+        return Converter(kind, _dtype_in(dtype), unit)
+    except (TypeError, NotImplementedError) as error:
+        raise StoreError(f"a column of dtype {dtype} cannot be read from a map: {error}. Fit again.") from error
 
 
 def _reading_out(reading: Reading) -> dict[str, Any] | None:

@@ -15,6 +15,7 @@ import pandas as pd
 
 from onbmacf._base.arrays import Matrix, Rows
 from onbmacf._base.checks import did_you_mean, listed
+from onbmacf._columns.converters import Converter, converter_of
 from onbmacf._rows.blocks import BlockForm
 from onbmacf._rows.cells import exact_numbers, given_dtype, level_codes, shown
 from onbmacf._rows.containers import rows_frame
@@ -31,6 +32,7 @@ class TableForm:
     schema: Schema
     dtypes: tuple[Any, ...]
     array_dtype: Any = None  # None: the caller uses DataFrames
+    converters: tuple[tuple[int, Converter], ...] = ()  # positions of dates, decimals and the like; float64 in `dtypes`
 
     @classmethod
     def fit(cls, table: Any, schema: Schema | None) -> "TableForm":
@@ -43,8 +45,17 @@ class TableForm:
         features = tuple(_with_levels(feature, frame[feature.name]) for feature in schema.features)
         array_dtype = None if isinstance(table, pd.DataFrame) else np.asarray(table).dtype
         form = cls(replace(schema, features=features), tuple(frame[name].dtype for name in schema.names), array_dtype)
+        form = form.converting(frame)
         _check_finite(form, form.numbers(frame))
         return form
+
+    def converting(self, frame: pd.DataFrame) -> "TableForm":
+        """Return the form with a converter for each column whose values are measured as numbers but are none."""
+        columns = [(at, frame[f.name]) for at, f in enumerate(self.schema.features) if f.is_numeric]
+        found = tuple((at, converter) for at, column in columns if (converter := converter_of(column)) is not None)
+        places = dict(found)
+        dtypes = tuple(np.dtype(np.float64) if at in places else dtype for at, dtype in enumerate(self.dtypes))
+        return replace(self, dtypes=dtypes, converters=found) if found else self
 
     def under(self, schema: Schema) -> "TableForm":
         """Return the same form with other immutable features and rules."""
@@ -57,6 +68,9 @@ class TableForm:
         N = np.empty((len(frame), len(self.schema.features)))
         for position, feature in enumerate(self.schema.features):
             column = frame[feature.name]
+            if position in self._converter_of:
+                N[:, position] = self._converter_of[position].numbers(column)
+                continue
             N[:, position] = (
                 exact_numbers(column) if feature.is_numeric else level_codes(column, self._code_of[position])
             )
@@ -71,8 +85,19 @@ class TableForm:
             if not feature.is_numeric
         }
 
+    @cached_property
+    def _converter_of(self) -> dict[int, Converter]:
+        return dict(self.converters)
+
     def frame(self, N: Matrix) -> pd.DataFrame:
         """Return numbers as rows with the caller's columns and dtypes: the inverse of `numbers`."""
+        frame = self._number_frame(N)
+        for position, converter in self.converters:
+            frame[self.schema.names[position]] = converter.values(N[:, position])
+        return frame
+
+    def _number_frame(self, N: Matrix) -> pd.DataFrame:
+        """Return numbers as rows; dates, decimals and the like are still numbers."""
         if self._one_dtype is not None:
             return pd.DataFrame(N.astype(self._one_dtype, order="F"), columns=self._columns, copy=False)
         return self.plain_frame(N) if self._blocks is None else self._blocks.frame(N)

@@ -24,6 +24,8 @@ def shown(value: Any) -> str:
     >>> shown(7.5), shown(12.0), shown(1234567.25), shown("a")
     ('7.5', '12', '1234567.25', 'a')
     """
+    if hasattr(value, "isoformat"):
+        return str(value).removesuffix(" 00:00:00")
     if not isinstance(value, Real) or isinstance(value, Integral | bool):
         return str(value)
     return "0" if value == 0 else str(value).removesuffix(".0")

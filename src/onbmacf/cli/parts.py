@@ -24,6 +24,7 @@ from onbmacf.errors import StoreError
 from onbmacf.explainer import ONBMACF
 from onbmacf.explanations import Explanations
 from onbmacf.report.fingerprint import model_digest, table_digest
+from onbmacf.rules import Rules
 
 CHUNK = 100  # rows per part
 NOTHING: Mapping[str, Any] = {}  # further arguments of explain, where there are none
@@ -88,7 +89,8 @@ def parts_beside(out: Path | None, explainer: ONBMACF, target: Any, asked: Mappi
     schema = repr(asdict(explainer.schema_))
     digests = (table_digest(explainer), model_digest(explainer))
     reading = explainer.fitted_.black_box.reading
-    question = repr([__version__, LAYOUT, options, schema, reading, target, dict(asked), *digests])
+    more = {name: asdict(value) if isinstance(value, Rules) else value for name, value in asked.items()}
+    question = repr([__version__, LAYOUT, options, schema, reading, target, more, *digests])
     return Parts(out.with_name(out.name + ".parts"), question)
 
 

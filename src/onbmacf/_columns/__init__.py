@@ -1,0 +1,1 @@
+"""Columns that are numbers in other clothes: dates, times, durations, periods, decimals."""

@@ -1,0 +1,231 @@
+"""Columns whose values are measured as numbers but are none: dates, times, durations, periods, decimals.
+
+    column  ->  converter_of  ->  Converter, or None for any other column
+    column  ->  Converter.numbers  ->  float64        float64  ->  Converter.values  ->  the caller's own dtype
+
+Dates are whole days since 1970 where every value is a midnight, otherwise seconds, or microseconds where seconds do not
+do. A kind of column is one line in KINDS (docs/decisions/0068-columns.md).
+"""
+
+import datetime
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+UNITS = {"D": 86_400_000_000, "s": 1_000_000, "us": 1}  # microseconds in a unit
+NAT = np.iinfo(np.int64).min  # what numpy makes of a missing time
+
+
+@dataclass(frozen=True)
+class Converter:
+    """How the values of one column become numbers and come back."""
+
+    kind: str  # a key of KINDS
+    dtype: Any  # the caller's
+    unit: str = ""  # "D", "s" or "us" of times; of decimals the number of their places
+
+    def numbers(self, column: "pd.Series[Any]") -> NDArray[np.float64]:
+        """Return the values as numbers: NaN where one is missing, infinity where one is of another kind."""
+        try:
+            return KINDS[self.kind].numbers(column, self)
+        except (TypeError, ValueError, ArithmeticError, AttributeError):
+            return np.array([self._single(value) for value in column.tolist()], dtype=np.float64)
+
+    def values(self, numbers: NDArray[np.float64]) -> "pd.Series[Any]":
+        """Return numbers as values in the caller's dtype."""
+        return KINDS[self.kind].values(numbers, self)
+
+    def _single(self, value: Any) -> float:
+        if pd.api.types.is_scalar(value) and pd.isna(value):
+            return np.nan
+        try:
+            return float(KINDS[self.kind].numbers(pd.Series([value], dtype=object), self)[0])
+        except (TypeError, ValueError, ArithmeticError, AttributeError):
+            return np.inf
+
+
+def converter_of(column: "pd.Series[Any]") -> Converter | None:
+    """Return how a column is converted; None for numbers, text, categories and what nobody can measure."""
+    if isinstance(column.dtype, np.dtype) and column.dtype.kind in "fiub":
+        return None
+    return next((kind.made(column) for kind in KINDS.values() if kind.fits(column)), None)
+
+
+def _objects(column: "pd.Series[Any]", *kinds: type) -> bool:
+    """Say whether a column of objects holds values of these types and nothing else."""
+    if not pd.api.types.is_object_dtype(column.dtype):
+        return False
+    present = column.dropna().tolist()
+    return bool(present) and all(type(value) in kinds for value in present)
+
+
+def _arrow(column: "pd.Series[Any]", *names: str) -> bool:
+    dtype = column.dtype
+    return isinstance(dtype, pd.ArrowDtype) and str(dtype.pyarrow_dtype).startswith(names)
+
+
+def _microseconds(times: "pd.Series[Any]") -> NDArray[np.float64]:
+    """Return times or durations in microseconds, exactly as long as they are within 285 years of 1970."""
+    plain = times.dt.as_unit("us").to_numpy(dtype="datetime64[us]" if times.dtype.kind == "M" else "timedelta64[us]")
+    whole = plain.astype(np.int64)
+    return np.where(whole == NAT, np.nan, whole)
+
+
+def _unit_of(microseconds: NDArray[np.float64]) -> str:
+    present = microseconds[~np.isnan(microseconds)]
+    return next(unit for unit, size in UNITS.items() if (present % size == 0).all())
+
+
+def _wall(column: "pd.Series[Any]") -> "pd.Series[Any]":
+    """Return times as the clock on the wall shows them, without a time zone."""
+    times = column if column.dtype.kind == "M" else pd.to_datetime(column)
+    return times if getattr(times.dtype, "tz", None) is None else times.dt.tz_localize(None)
+
+
+def _universal(column: "pd.Series[Any]") -> "pd.Series[Any]":
+    """Return times of a time zone in UTC, without it; others as they are."""
+    times = column if column.dtype.kind == "M" else pd.to_datetime(column)
+    return times if getattr(times.dtype, "tz", None) is None else times.dt.tz_convert("UTC").dt.tz_localize(None)
+
+
+def _made_of_times(column: "pd.Series[Any]") -> Converter:
+    """Whole days are counted on the wall's clock, so that a change of clocks does not matter; others in UTC."""
+    unit = _unit_of(_microseconds(_wall(column)))
+    unit = unit if unit == "D" else _unit_of(_microseconds(_universal(column)))
+    return Converter("time", column.dtype, unit)
+
+
+def _zone(dtype: Any) -> Any:
+    tz = getattr(dtype, "tz", None)
+    return tz if tz is not None or not isinstance(dtype, pd.ArrowDtype) else getattr(dtype.pyarrow_dtype, "tz", None)
+
+
+def _numbers_of_times(column: "pd.Series[Any]", by: Converter) -> NDArray[np.float64]:
+    zone = _zone(by.dtype)
+    times = column if column.dtype.kind == "M" else pd.to_datetime(column)
+    if zone is not None and getattr(times.dtype, "tz", None) is None:
+        times = times.dt.tz_localize(zone)
+    elif zone is not None:
+        times = times.dt.tz_convert(zone)
+    return _microseconds(_wall(times) if by.unit == "D" else _universal(times)) / UNITS[by.unit]
+
+
+def _times(numbers: NDArray[np.float64], by: Converter) -> "pd.Series[Any]":
+    times = pd.Series(_whole(numbers, by.unit).view("datetime64[us]"))
+    zone = _zone(by.dtype)
+    if zone is not None and by.unit == "D":
+        times = times.dt.tz_localize(zone, ambiguous=np.ones(len(times), dtype=bool), nonexistent="shift_forward")
+    elif zone is not None:
+        times = times.dt.tz_localize("UTC").dt.tz_convert(zone)
+    if pd.api.types.is_object_dtype(by.dtype):
+        return pd.Series([*times.dt.to_pydatetime(), None], dtype=object).iloc[:-1]
+    return times.astype(by.dtype)
+
+
+def _whole(numbers: NDArray[np.float64], unit: str) -> NDArray[np.int64]:
+    """Return numbers in a unit as whole microseconds; a missing one as numpy has it."""
+    lacks = np.isnan(numbers)
+    return np.where(lacks, NAT, np.round(np.where(lacks, 0.0, numbers)).astype(np.int64) * UNITS[unit])
+
+
+def _numbers_of_dates(column: "pd.Series[Any]", by: Converter) -> NDArray[np.float64]:
+    return _microseconds(pd.to_datetime(column.astype(object))) / UNITS["D"]
+
+
+def _dates(numbers: NDArray[np.float64], by: Converter) -> "pd.Series[Any]":
+    days = pd.Series(_whole(numbers, "D").view("datetime64[us]")).dt.date
+    return days.astype(by.dtype)
+
+
+def _made_of_durations(column: "pd.Series[Any]") -> Converter:
+    return Converter("duration", column.dtype, _unit_of(_microseconds(pd.to_timedelta(column))))
+
+
+def _numbers_of_durations(column: "pd.Series[Any]", by: Converter) -> NDArray[np.float64]:
+    return _microseconds(pd.to_timedelta(column)) / UNITS[by.unit]
+
+
+def _durations(numbers: NDArray[np.float64], by: Converter) -> "pd.Series[Any]":
+    found = pd.Series(_whole(numbers, by.unit).view("timedelta64[us]"))
+    if pd.api.types.is_object_dtype(by.dtype):
+        return pd.Series([*found.dt.to_pytimedelta(), None], dtype=object).iloc[:-1]
+    return found.astype(by.dtype)
+
+
+def _numbers_of_periods(column: "pd.Series[Any]", by: Converter) -> NDArray[np.float64]:
+    whole = column.astype(by.dtype).array.asi8
+    return np.where(whole == NAT, np.nan, whole.astype(np.float64))
+
+
+def _periods(numbers: NDArray[np.float64], by: Converter) -> "pd.Series[Any]":
+    lacks = np.isnan(numbers)
+    whole = np.where(lacks, NAT, np.round(np.where(lacks, 0.0, numbers)).astype(np.int64))
+    return pd.Series(pd.arrays.PeriodArray(whole, dtype=by.dtype))
+
+
+def _made_of_decimals(column: "pd.Series[Any]") -> Converter:
+    places = [-int(value.as_tuple().exponent) for value in column.dropna().tolist() if value.is_finite()]
+    return Converter("decimal", column.dtype, str(max([0, *places])))
+
+
+def _numbers_of_decimals(column: "pd.Series[Any]", by: Converter) -> NDArray[np.float64]:
+    return np.array([np.nan if pd.isna(value) else float(value) for value in column.tolist()], dtype=np.float64)
+
+
+def _decimals(numbers: NDArray[np.float64], by: Converter) -> "pd.Series[Any]":
+    step = Decimal(1).scaleb(-int(by.unit))
+    found = [None if np.isnan(value) else Decimal(repr(float(value))).quantize(step) for value in numbers]
+    return pd.Series([*found, None], dtype=object).iloc[:-1].astype(by.dtype)
+
+
+class Kind(NamedTuple):
+    """One kind of column."""
+
+    fits: "Callable[[pd.Series[Any]], bool]"
+    made: "Callable[[pd.Series[Any]], Converter]"
+    numbers: "Callable[[pd.Series[Any], Converter], NDArray[np.float64]]"
+    values: "Callable[[NDArray[np.float64], Converter], pd.Series[Any]]"
+
+
+KINDS: dict[str, Kind] = {  # the first that fits
+    "date": Kind(
+        lambda c: _arrow(c, "date") or _objects(c, datetime.date),
+        lambda c: Converter("date", c.dtype, "D"),
+        _numbers_of_dates,
+        _dates,
+    ),
+    "time": Kind(
+        lambda c: (
+            pd.api.types.is_datetime64_any_dtype(c.dtype)
+            or _arrow(c, "timestamp")
+            or _objects(c, datetime.datetime, pd.Timestamp)
+        ),
+        _made_of_times,
+        _numbers_of_times,
+        _times,
+    ),
+    "duration": Kind(
+        lambda c: (
+            pd.api.types.is_timedelta64_dtype(c.dtype)
+            or _arrow(c, "duration")
+            or _objects(c, datetime.timedelta, pd.Timedelta)
+        ),
+        _made_of_durations,
+        _numbers_of_durations,
+        _durations,
+    ),
+    "period": Kind(
+        lambda c: isinstance(c.dtype, pd.PeriodDtype),
+        lambda c: Converter("period", c.dtype),
+        _numbers_of_periods,
+        _periods,
+    ),
+    "decimal": Kind(
+        lambda c: _arrow(c, "decimal") or _objects(c, Decimal), _made_of_decimals, _numbers_of_decimals, _decimals
+    ),
+}
