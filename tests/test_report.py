@@ -169,12 +169,45 @@ EXAMPLES = Path(__file__).parents[1] / "docs" / "examples"
 
 def test_the_committed_audit_of_titanic_states_what_must_change_and_the_gap_by_gender():
     text = (EXAMPLES / "titanic.md").read_text(encoding="utf-8")
-    assert re.search(r"For \d+ of 1,590 rows .* a counterfactual is found only if an immutable feature changes: ", text)
+    assert re.search(r"For \d+ of 500 rows .* a counterfactual is found only if an immutable feature changes: ", text)
     assert re.search(r"country for \d+ and gender for \d+", text)
     assert re.search(r"By gender: .* for 'female' than for 'male' \(interval [\d.]+ to [\d.]+\)", text)
     assert re.search(
-        r"^\| mean distance to the first counterfactual \| female \| male \|.*\| yes \|$", text, flags=re.M
+        r"^- \*\*gender: clear difference\.\*\* The share that gets the favourable decision", text, flags=re.M
     )
+
+
+def test_a_model_made_unfair_on_purpose_is_found_and_a_fair_one_is_not_accused():
+    unfair, fair = ((EXAMPLES / f"{name}.md").read_text(encoding="utf-8") for name in ("unfair", "fair"))
+    assert "- **sex: clear difference.**" in unfair
+    assert re.search(r"the share that gets the favourable decision is .* lower for 'Female' than for 'Male'", unfair)
+    assert "- **race: no clear difference.**" in unfair
+    assert "- **sex: no clear difference.**" in fair
+    assert not re.search(
+        r"^- By sex: .* difference\.$", fair, flags=re.M
+    )  # by race, education does differ in the table
+
+
+def test_without_a_column_or_a_target_the_first_page_says_so(explainer, answers):
+    content = audit_report(explainer, answers).content
+    assert content["verdicts"][0]["kind"] == "not compared"
+    assert any("--target" in step for step in content["next"])
+    one = audit_report(explainer, answers, target="fine", by={"site": ["a"] * len(answers)}).content
+    assert one["verdicts"][0]["kind"] == "one group"
+
+
+def test_details_are_folded_unless_full(report, explainer, answers):
+    assert "<details>" in report.html()
+    assert "<details open>" not in report.html()
+    assert "<details>" not in audit_report(explainer, answers, full=True).html()
+
+
+def test_true_labels_that_are_missing_for_some_are_counted(explainer, answers, heart):
+    truth = ["fine", "risk", None] * 154
+    content = audit_report(explainer, answers, target="fine", by=["famhist"], truth=truth).content
+    (section,) = [part for part in content["sections"] if part["id"] == "burden-0"]
+    (rates,) = [part for part in section["tables"] if part["caption"].startswith("How often decisions are right")]
+    assert sum(int(row[2]) for row in rates["rows"]) == 154
 
 
 def test_the_committed_audit_of_heart_lists_the_most_changed_features():

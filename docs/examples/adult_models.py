@@ -1,8 +1,9 @@
 """Models of income for the example reports: `--model adult_models:trained`, and two rules whose fairness is known.
 
 `trained` is a boosted model of the census table, as one would train it. `fair` is a rule of education and hours; in the
-table `lots.csv` the sex of each row was drawn by lot, so that nothing is there to be found. `unfair` is the same rule,
-made unfair on purpose: of women it asks three more years of education.
+table `lots.csv` the sex of each row was drawn by lot, so that by sex nothing is there to be found (by race, education
+does differ, and the report says so). `unfair` is the same rule, made unfair on purpose: of women it asks three more
+years of education.
 """
 
 from functools import cache
