@@ -146,7 +146,7 @@ def test_the_whole_way_without_script(chromium, running):
         page.get_by_role("button", name="Ask the model").click()
         page.locator("#what-if-said", has_text="The model would say").wait_for()
         page.locator("#save-0").click()
-        page.get_by_text("(1)").wait_for()
+        page.locator("#n-saved", has_text="(1)").wait_for()
         page.get_by_role("link", name="Compare saved plans").click()
         page.locator("table.compare").wait_for()
         with page.expect_download() as kept:
