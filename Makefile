@@ -9,7 +9,7 @@ ifneq ($(wildcard ../shared/data),)
 export ONBMACF_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: demo test test-all lint format bench-smoke speed optimum docs examples chromium clean
+.PHONY: demo test test-all lint format bench-smoke speed optimum fuzz docs examples chromium clean
 
 demo: $(VENV)/.base
 	$(BIN)/onbmacf demo
@@ -42,6 +42,10 @@ speed: $(VENV)/.speed
 # Distances beside proven optima; models and optima stay in build/optimum, so a second run only explains.
 optimum: $(VENV)/.test
 	$(BIN)/python benchmarks/optimum.py $(OPTIMUM)
+
+# Random tables, rows, rules, models and files against what README promises; each round prints its seed.
+fuzz: $(VENV)/.test
+	cd tests && $(abspath $(BIN))/python -m fuzz $(FUZZ)
 
 lint: $(VENV)/.lint
 	$(BIN)/ruff check .
