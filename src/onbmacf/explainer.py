@@ -76,6 +76,11 @@ class ONBMACF(Options):
     agreement : float from 0 to 1, default 0
         The least share of the committee that must give a point the model's label before the search accepts it. The
         members are asked only about points that the model accepts, and are in no count or limit of the model's calls.
+    private : int of at least 2, optional
+        Answer from groups of at least so many fitted rows instead of from the rows: each row is moved to the means and
+        commonest levels of its group before the map is made, so that a saved map holds no row. As long as the explainer
+        is in memory, no answer matches from 1 to ``private - 1`` fitted rows in its changed and immutable values
+        together. Answers are farther and some rows get none (decision 0061). Fixed by ``fit``.
 
     Attributes
     ----------

@@ -28,12 +28,16 @@ def answered(asker: Asker, found: Found, effort: Effort, frame: pd.DataFrame) ->
     n_found = np.bincount(found.factual, minlength=len(frame))
     n_held = np.bincount(found.factual[holds], minlength=len(frame))
     raised = set(found.factual[found.again == RAISED].tolist())
+    found = _without_exposed(asker, found)
     batch, n = _batch(asker, take(found, holds), N[holds], effort), call.options.n_counterfactuals
     if call.query.front:
         batch, n = take(batch, on_the_front(batch)), 0
     statuses, reasons = factuals.statuses.copy(), factuals.reasons.copy()
     for row in factuals.open_lines():
         own = Effort(*(column[row] for column in effort))
+        own = (
+            own if call.fitted.guard is None else own._replace(is_proven=np.zeros_like(own.is_proven))
+        )  # some may have been withheld
         outcome = (
             int(n_found[row]),
             int(n_held[row]),
@@ -46,6 +50,17 @@ def answered(asker: Asker, found: Found, effort: Effort, frame: pd.DataFrame) ->
         statuses[row], reasons[row] = _verdict(*outcome)
     of_rows = (frame, factuals.labels, statuses, reasons, objects([()] * len(frame)))
     return Explanations(*of_rows, batch, n_members=call.n_members)
+
+
+def _without_exposed(asker: Asker, found: Found) -> Found:
+    """Leave out semifactuals that match fewer than k rows, where the map is private."""
+    guard = asker.call.fitted.guard
+    if guard is None:
+        return found
+    exposed = guard.exposes(asker.numbers(found.semifactual, found.factual), asker.factuals.N[found.factual])
+    own = asker.factuals.z[found.factual]
+    kept = np.where(exposed[:, np.newaxis], own, found.semifactual)
+    return found._replace(semifactual=kept, has_semifactual=found.has_semifactual & ~exposed)
 
 
 def _hold(asker: Asker, found: Found, N: Matrix) -> Mask:

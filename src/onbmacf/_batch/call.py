@@ -90,7 +90,7 @@ class Call:
     @property
     def asks_more(self) -> bool:
         """Whether the model's label alone does not make a point acceptable."""
-        return self.query.min_probability > 0 or self.needs_agreement
+        return self.query.min_probability > 0 or self.needs_agreement or self.fitted.guard is not None
 
     @property
     def limits(self) -> str:
@@ -148,6 +148,8 @@ def check_provable(query: Query, options: Options) -> None:
         raise ParameterError(f"prove asks the model beyond {options.limits}: leave one of them out.")
     if query.is_proof and not STRATEGIES[options.strategy].is_readable:
         raise ParameterError(f"prove does nothing with strategy={options.strategy!r}: leave it out.")
+    if query.is_proof and options.private is not None:
+        raise ParameterError("prove looks for answers that private would withhold: leave one of them out.")
     if query.is_proof and options.committee is not None and options.agreement > 0:
         raise ParameterError("prove is about the model alone: leave agreement out.")
 

@@ -143,6 +143,10 @@ class Asker:
             reached = self.reached(codes, factual)
             agree = self.call.committee.agree(N[reached], codes[reached], self.box.counts)
             codes[reached[~agree]] = FORBIDDEN
+        if self.call.fitted.guard is not None:
+            reached = self.reached(codes, factual)
+            exposed = self.call.fitted.guard.exposes(N[reached], self.factuals.N[factual[reached]])
+            codes[reached[exposed]] = FORBIDDEN
 
     def reached(self, codes: Rows, factual: Rows) -> Rows:
         """Return the points whose label is one to be reached."""

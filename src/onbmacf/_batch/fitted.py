@@ -22,6 +22,7 @@ from onbmacf._rows.committee import Committee, seated
 from onbmacf._rows.constraints import Constraints
 from onbmacf._rows.form import TableForm
 from onbmacf._rows.model import BlackBox
+from onbmacf._rows.private import Guard, moved
 from onbmacf._rows.reach import Reach
 from onbmacf._rows.readings import Reading
 from onbmacf._rows.space import FeatureSpace
@@ -29,7 +30,7 @@ from onbmacf._search.options import OF_FIT, Options
 from onbmacf._search.problem import Map
 from onbmacf._search.strategies import checked
 from onbmacf.errors import ParameterError
-from onbmacf.schema import Schema
+from onbmacf.schema import Schema, as_frame
 
 NOTHING_SAID: Mapping[str, Any] = {}  # about the model's answers: arguments of `Reading.of`
 N_NEIGHBOURS = 5  # y of the field's yNN
@@ -47,6 +48,7 @@ class Fitted:
     probes: Matrix  # fitted rows, as numbers, by which the model is recognised
     options: dict[str, Any]  # the options that cannot change any more
     warnings: tuple[str, ...] = ()
+    guard: Guard | None = None  # with private=k, and in memory only: the rows themselves
 
     @cached_property
     def neighbours(self) -> Neighbours:
@@ -156,8 +158,7 @@ def fit_table(
     if schema is not None and not isinstance(schema, Schema):
         raise ParameterError(f"schema must be a Schema, got {schema!r}.")
     read = Reading.of(**reading)
-    form = TableForm.fit(table, schema)
-    N = form.numbers(form.arrange(table)[0])
+    form, N, guard = _private(table, schema, options) if options.private else (*_numbers(table, schema), None)
     space = FeatureSpace.of_numbers(form, N, one_hot_height(options.metric))
     Constraints(space, space.schema.rules)  # contradictions are reported before any work
     check_cover_memory(len(N), space.width)
@@ -167,4 +168,23 @@ def fit_table(
     Z = space.encode_numbers(N)
     cover = build_cover(Z, labels, options.metric, options.competitors, client=client, groups=groups_of(space))
     warnings = fit_warnings(form, N, cover, box, labels)
-    return Fitted(space, box, Z, labels, cover, N[probes], options_of_fit(options), warnings)
+    return Fitted(space, box, Z, labels, cover, N[probes], options_of_fit(options), warnings, guard)
+
+
+def _numbers(table: Any, schema: Schema | None) -> tuple[TableForm, Matrix]:
+    form = TableForm.fit(table, schema)
+    return form, form.numbers(form.arrange(table)[0])
+
+
+def _private(table: Any, schema: Schema | None, options: Options) -> tuple[TableForm, Matrix, Guard]:
+    """Return the form and the numbers of the rows moved to groups of k, and the guard that knows the rows themselves.
+
+    Levels are read off the moved rows, unless the caller has spelled them out.
+    """
+    k = options.private or 0
+    form, N = _numbers(table, schema)
+    space = FeatureSpace.of_numbers(form, N, one_hot_height(options.metric))
+    rows = moved(form, N, space.encode_numbers(N) * space.to_unit, k, space.readable)
+    given = Schema.infer(as_frame(table)) if schema is None else schema
+    others, M = _numbers(form.rows_for_model(rows), given)
+    return others, M, Guard(others.numbers(form.arrange(table)[0]), k, space.is_immutable)

@@ -26,6 +26,7 @@ from onbmacf._columns.converters import KINDS as CONVERTERS
 from onbmacf._rows.constraints import Constraints
 from onbmacf._rows.form import TableForm
 from onbmacf._rows.model import OUTPUTS
+from onbmacf._rows.private import check_groups
 from onbmacf._rows.space import FeatureSpace
 from onbmacf._search.options import NAMES, Options
 from onbmacf.errors import InvalidFileError, StoreError
@@ -136,6 +137,7 @@ def check_space(space: FeatureSpace, Z: Matrix, probes: Matrix, options: Options
     """Raise an error if the rows, decoded, are no table for `fit`, or do not give this form, encoding and points."""
     N = space.decode_numbers(Z)
     _is(np.array_equal(N[probe_rows(len(N))], probes), "the probe rows are not rows of the map")
+    _is(options.private is None or check_groups(N, options.private), "a row is there fewer times than private says")
     if options.recover == "persist":  # rows may have been let into the map, beyond what the scales were learned from
         return
     rows = space.form.rows_for_model(N)

@@ -32,6 +32,10 @@ NOTICE = (
     "This file holds the fitted table: every row can be read back exactly, with the model's label. "
     "Keep it as you would keep the table."
 )
+PRIVATE_NOTICE = (
+    "This file holds the means and commonest levels of groups of at least {} fitted rows, with the model's labels of "
+    "them, and no row itself (private)."
+)
 COVER = ("centers", "radii", "labels", "owner", "reach")
 
 
@@ -75,7 +79,7 @@ def save_map(path: Any, fitted: Fitted, options: Options) -> None:
         "decimals": space.decimals,
         "readable": space.readable,
     }
-    write(path, arrays, manifest, NOTICE)
+    write(path, arrays, manifest, NOTICE if options.private is None else PRIVATE_NOTICE.format(options.private))
 
 
 def read_map(path: Any) -> SavedMap:

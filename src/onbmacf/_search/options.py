@@ -14,7 +14,7 @@ RECOVERIES = ("overlay", "persist")
 RELEASES = ("immutable", "nothing", "rules")
 SEARCHES = ("best_first", "exhaustive")
 LIMITS = ("max_model_rows", "max_model_calls")  # of what is spent on one row
-OF_FIT = ("metric", "competitors", "predict_chunk")  # cannot change once a map is fitted
+OF_FIT = ("metric", "competitors", "predict_chunk", "private")  # cannot change once a map is fitted
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -39,6 +39,7 @@ class Options:
     n_jobs: int = 1
     committee: Any = None
     agreement: float = 0.0
+    private: int | None = None
 
     @property
     def limits(self) -> str:
@@ -78,6 +79,10 @@ def check_options(options: Options) -> Options:
     for name in LIMITS:
         if getattr(options, name) is not None:
             check_count(name, getattr(options, name))
+    if options.private is not None:
+        check_count("private", options.private, least=2)
+        if options.recover == "persist":
+            raise ParameterError('private and recover="persist" exclude each other: the latter puts rows into the map.')
     _check_committee(options.committee, options.agreement)
     return options
 

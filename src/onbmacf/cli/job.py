@@ -131,6 +131,7 @@ def _options(request: Request) -> dict[str, Any]:
         "strategy": request.strategy or None,
         "plausibility": request.plausibility,
         "release": request.release or None,
+        "private": request.private,
         "max_model_rows": request.max_model_rows,
         "max_model_calls": request.max_model_calls,
     }

@@ -15,6 +15,7 @@ def map_info(path: Path) -> str:
     facts = [
         ("file", f"{path} ({path.stat().st_size:,} bytes)"),
         ("rows", f"{len(fitted.Z):,}"),
+        ("holds", held(fitted.options.get("private"))),
         ("balls", f"{len(cover):,}, {int(cover.is_degenerate.sum()):,} of them with radius 0"),
         (
             "radius",
@@ -27,6 +28,13 @@ def map_info(path: Path) -> str:
     ]
     width = min(28, max(len(visible(name)) for name, _ in facts))
     return "".join(f"{visible(name):<{width}}  {visible(text)}\n" for name, text in facts)
+
+
+def held(private: int | None) -> str:
+    """Return what a map gives away of the table that it was fitted on."""
+    if private is None:
+        return "the fitted table: every row can be read back exactly, with the model's label"
+    return f"means and commonest levels of groups of at least {private} rows, and no row itself"
 
 
 def _of_label(fitted: SavedMap, code: int) -> str:

@@ -19,7 +19,7 @@ from onbmacf.cli.request import Request
 # Groups that several commands offer, in the order of the help.
 SOURCE = ("table", "model", "target_column")
 READING = ("id_column", "drop", "drop_missing", "header", "encoding", "sheet", "kinds")
-SEARCH = ("strategy", "plausibility", "release")
+SEARCH = ("strategy", "plausibility", "release", "private")
 LIMITS = ("max_model_rows", "max_model_calls")
 ASKING = ("output", "threshold", "classes", "between", "trust_pickle")
 
@@ -34,6 +34,7 @@ ARGUMENTS = (
     "min_probability",
     "output",
     "plausibility",
+    "private",
     "release",
     "sheet",
     "strategy",

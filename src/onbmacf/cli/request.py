@@ -94,6 +94,9 @@ class Request:
     plausibility: Annotated[
         float | None, typer.Option(help="From 0 (nearest) to 1 (well inside the wanted class).")
     ] = None
+    private: Annotated[
+        int | None, typer.Option(help="Answer from groups of at least so many rows, and keep no row in the map.")
+    ] = None
 
 
 def command_line() -> str:

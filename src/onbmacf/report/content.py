@@ -145,6 +145,7 @@ def audit_report(
 
     """
     about = About() if about is None else about
+    n_cases = n_cases if explainer.private is None else 0  # single rows are what must not be shown
     cost = _weights(explainer) if cost is None else cost
     decisions = None if target is None else audit.Decisions.of(explainer, target, truth)
     compared = Compared.of(answers, by, decisions, cost, seed)
@@ -227,7 +228,17 @@ def _data(explainer: ONBMACF, about: About) -> list[tuple[str, str]]:
         ("Table", about.table),
         ("Rows and columns", f"{len(explainer.Z_):,} and {len(explainer.schema_.features)}"),
         ("Digest of the rows", f"sha256 {table_digest(explainer)}"),
+        ("What a saved map of it holds", _held(explainer)),
     ]
+
+
+def _held(explainer: ONBMACF) -> str:
+    if explainer.private is None:
+        return "the table itself: every row can be read back exactly, with the model's label."
+    return (
+        f"means and commonest levels of groups of at least {explainer.private} rows, and no row itself. This report "
+        "shows no single row."
+    )
 
 
 def _model(explainer: ONBMACF, about: About) -> list[tuple[str, str]]:
