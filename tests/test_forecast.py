@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from onbmacf import ONBMACF, Schema
+from onbmacf import ONBMACF
 from onbmacf._batch import forecast
 from onbmacf._batch.forecast import LONG, Searched, explain_forecast, fit_forecast, fit_seconds
 from onbmacf.bench.datasets import DESCRIPTIONS, load_task
@@ -102,8 +102,7 @@ def test_more_of_anything_takes_longer():
 @pytest.mark.parametrize("name", DESCRIPTIONS)
 def test_the_benchmark_tables_are_never_long(name, data_dir):
     """Even if every row were a ball."""
-    table = load_task(name, data_dir).table
-    schema = Schema.infer(table)
-    width = sum(max(1, len(feature.levels or ())) for feature in schema.features)
-    assert fit_seconds(len(table), len(schema.features)) < LONG
-    assert explain_forecast([Searched(200, len(table), width, len(schema.features))]) == ()
+    task = load_task(name, data_dir)
+    n_features = len(task.schema.features)
+    assert fit_seconds(len(task.Z), n_features) < LONG
+    assert explain_forecast([Searched(200, len(task.Z), task.space.width, n_features)]) == ()
