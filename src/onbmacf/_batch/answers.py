@@ -49,7 +49,7 @@ def answered(asker: Asker, found: Found, effort: Effort, frame: pd.DataFrame) ->
         )
         statuses[row], reasons[row] = _verdict(*outcome)
     of_rows = (frame, factuals.labels, statuses, reasons, objects([()] * len(frame)))
-    return Explanations(*of_rows, batch, n_members=call.n_members)
+    return Explanations(*of_rows, batch, n_members=call.n_members, polars=call.fitted.space.form.polars)
 
 
 def _without_exposed(asker: Asker, found: Found) -> Found:
