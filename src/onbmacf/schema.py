@@ -316,7 +316,7 @@ def _values(feature: Feature) -> str:
 def as_frame(table: Any) -> pd.DataFrame:
     """Return the table as a DataFrame with distinct columns; arrays get the names x0, x1, ..."""
     if hasattr(table, "toarray") or "sparse" in type(table).__module__:
-        raise TableError("the table is a sparse matrix, which is not supported. Call .toarray() first if it fits.")
+        raise TableError("the table is a sparse matrix, which is not supported: dense only. Call .toarray() first.")
     table = pandas_frame(table)
     if isinstance(table, pd.DataFrame):
         if not table.columns.is_unique:
