@@ -101,8 +101,16 @@ class TableForm:
         """Return numbers as rows with the caller's columns and dtypes: the inverse of `numbers`."""
         frame = self._number_frame(N)
         for position, converter in self.converters:
-            frame[self.schema.names[position]] = converter.values(N[:, position])
+            frame[self.schema.names[position]] = self._converted(converter, N[:, position], position)
         return frame
+
+    def _converted(self, converter: Converter, numbers: Matrix, position: int) -> "pd.Series[Any]":
+        """Return dates, decimals and the like; among objects a missing one is what it is in the caller's column."""
+        values, lacks = converter.values(numbers), np.isnan(numbers)
+        if lacks.any() and self.lacking and pd.api.types.is_object_dtype(values.dtype):
+            lacking = self.lacking[position]
+            return pd.Series([lacking if no else value for value, no in zip(values, lacks, strict=True)], dtype=object)
+        return values
 
     def _number_frame(self, N: Matrix) -> pd.DataFrame:
         """Return numbers as rows; dates, decimals and the like are still numbers."""
