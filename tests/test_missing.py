@@ -1,6 +1,8 @@
 """Missing values are values: rows that lack some are fitted, explained and answered, in the caller's own form."""
 
 import json
+from datetime import date
+from decimal import Decimal
 from itertools import product
 
 import numpy as np
@@ -10,7 +12,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import onbmacf.audit
 from onbmacf import ONBMACF, Feature, Rule, Rules, Schema, committee
-from onbmacf.errors import ParameterError
+from onbmacf.errors import ParameterError, TableError
 from onbmacf.io import read_table
 
 N_ROWS = 160
@@ -145,6 +147,9 @@ COLUMNS = {
         with_missing(["a", "b", None, "c"], pd.CategoricalDtype(["c", "b", "a"], ordered=True)),
         "ordinal",
     ),
+    "dates": (with_missing([*pd.to_datetime(["2020-01-01", "2020-02-03"]), pd.NaT], "datetime64[us]"), "integer"),
+    "objects, dates and None": (with_missing([date(2020, 1, 1), date(2020, 2, 3), None], object), "integer"),
+    "objects, decimals and None": (with_missing([Decimal("1.25"), Decimal("2.50"), None], object), "continuous"),
     "pyarrow": (with_missing([1, 2, None, 7], "int64[pyarrow]"), "integer"),
 }
 
@@ -312,6 +317,11 @@ def test_a_committee_is_asked_about_missing_values_as_they_are(table, tree):
     assert (answers.batch.stability == 1.0).all()
     for member in members:
         assert (member.predict(answers.batch.values) == answers.batch.label).all()
+
+
+def test_private_maps_refuse_them(table, tree):
+    with pytest.raises(TableError, match=r"private=3 needs rows without missing values, column 'age', .* has some"):
+        ONBMACF(private=3).fit(table, tree)
 
 
 def test_a_saved_map_answers_the_same(table, tree, tmp_path):

@@ -24,6 +24,7 @@ from onbmacf._batch.infeasible import with_reasons
 from onbmacf._batch.question import Question, without_columns
 from onbmacf._batch.ranges import with_ranges
 from onbmacf._batch.searches import search_all
+from onbmacf._columns.polars_frames import pandas_frame
 from onbmacf._search.options import Options
 from onbmacf._search.problem import Found
 from onbmacf._search.strategies import STRATEGIES, Effort, checked
@@ -45,6 +46,7 @@ def explain_rows(
     if is_dask_frame(rows):
         call = _elsewhere(_call(fitted, options, question.for_partitions()))
         return fitted, explain_partitions(call, rows, form.frame(fitted.probes[:N_SAMPLE]), client)
+    rows = pandas_frame(rows)
     question, columns = question.of_rows(rows, known)
     frame, ignored = form.arrange(without_columns(rows, columns))
     parts = [(lines, _call(fitted, options, own)) for lines, own in question.for_index(frame.index).parts(len(frame))]

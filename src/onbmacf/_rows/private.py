@@ -52,6 +52,11 @@ def check_private(form: TableForm, N: Matrix, k: int) -> None:
     """Raise an error where groups of k rows of two labels cannot be made, or a dtype would carry rare levels along."""
     if len(N) < 4 * k:
         raise ParameterError(f"private={k} needs at least {4 * k} rows, got {len(N)}.")
+    lacking = [feature.name for at, feature in enumerate(form.schema.features) if np.isnan(N[:, at]).any()]
+    if lacking:  # a mean of what is missing is none, and a row can be known by what it lacks
+        raise TableError(
+            f"private={k} needs rows without missing values, column {listed(lacking)} has some. Fill or drop them."
+        )
     for at, (feature, dtype) in enumerate(zip(form.schema.features, form.dtypes, strict=True)):
         if hasattr(dtype, "categories"):
             counts = np.bincount(N[:, at].astype(np.intp), minlength=len(feature.levels or ()))
