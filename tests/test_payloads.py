@@ -219,7 +219,7 @@ def test_pictures_draw_them_as_text(explainer, answers):
 def test_the_notebook_view_is_text(answers):
     page = Page()
     page.feed(answers._repr_html_())
-    assert page.tags <= {"table", "thead", "tbody", "tr", "th", "td", "p"}
+    assert page.tags <= {"div", "table", "thead", "tbody", "tr", "th", "td", "p"}
     text = "".join(page.text)
     assert not [mark for mark in "\x1b\u202e\u200f\x07" if mark in text]
     for payload in (TEXTS[0], TEXTS[20], TEXTS[28]):  # the labels

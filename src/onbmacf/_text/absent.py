@@ -2,13 +2,14 @@
 
 from typing import Any
 
-import pandas as pd
-
 
 def is_absent(value: Any) -> bool:
     """Say whether a cell holds no value.
 
+    >>> import pandas as pd
     >>> [is_absent(value) for value in (None, float("nan"), pd.NA, pd.NaT, 0, "", [None])]
     [True, True, True, True, False, False, False]
     """
+    import pandas as pd  # here, since the words of the command line's help need no tables
+
     return bool(pd.api.types.is_scalar(value) and pd.isna(value))
