@@ -57,6 +57,13 @@ threading.Thread(target=ready_when_at_work, daemon=True).start()
 build_cover(Z, labels)
 """,
     "explain": "e = ONBMACF(predict_chunk=8).fit(table, model); HANG.touch(); e.explain(table)",
+    "explain a wide table": """
+wide = pd.DataFrame(rng.random((200, 1000))).add_prefix("c")
+weights = rng.normal(size=1000)
+e = ONBMACF().fit(wide, lambda rows: (rows.to_numpy() @ weights > weights.sum() / 2).astype(int))
+threading.Thread(target=ready_when_at_work, daemon=True).start()
+e.explain(wide.head(3))
+""",
     "explain in two processes": """
 e = ONBMACF(predict_chunk=64, n_jobs=2).fit(table, model)
 e.explain(table.head(4))

@@ -99,5 +99,5 @@ class NewerVersionError(StoreError):
 class OnbmacfWarning(UserWarning):
     """Something to know about the table, the model or the rows; the work goes on.
 
-    ``explainer.warnings_`` and ``answers.warnings`` keep the messages.
+    ``explainer.warnings_`` and ``answers.warnings`` keep the messages; how long ``fit`` will take is only said.
     """

@@ -133,7 +133,7 @@ class ONBMACF(Options):
 
         Parameters
         ----------
-        table : DataFrame or 2-D array
+        table : DataFrame of pandas or polars, or 2-D array
             The rows, without the target column.
         model : object with ``predict``, or callable
             Gets rows in the form of `table` (frame or array, same columns and dtypes) and returns labels, class

@@ -76,7 +76,7 @@ class Counterfactual:
         sixteenths of the way. NaN where a limit left nothing to ask with.
     probability : float or None
         The model's own probability of the label, from 0 to 1; None for a model without ``predict_proba``, NaN where a
-        limit left nothing to ask with.
+        limit left nothing to ask with, or ``predict_proba`` raised: the reason then says so.
     semifactual : Semifactual or None
         The last point on the way there that still has the factual's label; None where there is none.
     ranges : dict of Range or None
@@ -142,7 +142,7 @@ class Explanation:
     status : Status
         How the row was answered.
     reason : str
-        Why there is no counterfactual, or fewer than asked for; empty otherwise.
+        Why there is no counterfactual or fewer than asked for, and what the model raised; empty otherwise.
     would_need : tuple of str
         For a row without a counterfactual: the smallest release with which one is found, as names of immutable
         features and rules in words; empty where none helps.

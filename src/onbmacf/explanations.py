@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from onbmacf._base.arrays import Mask, Matrix, Rows, stack, take
 from onbmacf._base.enums import Relaxation, Status
+from onbmacf._columns.polars_frames import PolarsTypes, polars_frame
 from onbmacf._text import frames, records, wording
 from onbmacf.errors import ParameterError
 from onbmacf.explanation import Counterfactual, Explanation, Semifactual
@@ -80,6 +81,8 @@ class Explanations(Sequence[Explanation]):
     certificates : array of Certificate, or None
         Per row: what was proven about its answer, None for a row that was not searched; None unless a proof was asked
         for.
+    polars : object or None
+        The dtypes of the table's columns, where ``fit`` was given a frame of polars: `to_polars` returns these.
 
     """
 
@@ -96,6 +99,7 @@ class Explanations(Sequence[Explanation]):
     n_members: int = 0
     n_member_questions: int = 0
     certificates: NDArray[Any] | None = None
+    polars: PolarsTypes | None = None
 
     @classmethod
     def concat(cls, parts: "Sequence[Explanations]") -> "Explanations":
@@ -132,6 +136,7 @@ class Explanations(Sequence[Explanation]):
             n_members=parts[0].n_members,
             n_member_questions=sum(part.n_member_questions for part in parts),
             certificates=_joined([part.certificates for part in parts]),
+            polars=parts[0].polars,
         )
 
     def __len__(self) -> int:
@@ -203,6 +208,24 @@ class Explanations(Sequence[Explanation]):
         """
         return frames.only_changes(self) if only_changes else frames.counterfactual_frame(self)
 
+    def to_polars(self) -> Any:
+        """Return what `to_frame` does as a frame of polars, the values in the dtypes of the table given to ``fit``.
+
+        There is no index: the first column, ``row``, is the position of the row among those explained.
+
+        Returns
+        -------
+        polars.DataFrame
+            In the order of the rows, the best counterfactual of each first.
+
+        Raises
+        ------
+        ImportError
+            polars is not installed.
+
+        """
+        return polars_frame(frames.numbered(self), self.rows.columns, self.polars)
+
     def status_frame(self) -> pd.DataFrame:
         """Return one line per row: its label, status, reason, and number of counterfactuals (n_found)."""
         return frames.status_frame(self)
@@ -268,7 +291,7 @@ class Explanations(Sequence[Explanation]):
         of_rows = (self.labels[places], self.statuses[places], self.reasons[places], self.would_need[places])
         counts = (self.n_calls, self.n_questions, self.n_model_rows, self.n_members, self.n_member_questions)
         certificates = None if self.certificates is None else self.certificates[places]
-        return Explanations(self.rows.iloc[places], *of_rows, batch, self.warnings, *counts, certificates)
+        return Explanations(self.rows.iloc[places], *of_rows, batch, self.warnings, *counts, certificates, self.polars)
 
     def _counterfactual(self, line: int, factual: "pd.Series[Any]") -> Counterfactual:
         batch = self.batch

@@ -18,6 +18,7 @@ from onbmacf._base.containers import is_foreign_table, kind_of, plain_array
 from onbmacf._base.numeric_text import numbers_as_text
 from onbmacf._base.typed import flag, level, sequence
 from onbmacf._columns.converters import converter_of
+from onbmacf._columns.polars_frames import pandas_frame
 from onbmacf._text import short
 from onbmacf.errors import ParameterError, TableError
 from onbmacf.rules import Rules, summary
@@ -169,7 +170,7 @@ class Schema:
 
         Parameters
         ----------
-        table : DataFrame or array-like
+        table : DataFrame of pandas or polars, or array-like
             Rows and columns; the columns of an array are called x0, x1 and so on.
         immutable : iterable of hashable, optional
             Columns that a counterfactual must not change.
@@ -315,15 +316,19 @@ def _values(feature: Feature) -> str:
 def as_frame(table: Any) -> pd.DataFrame:
     """Return the table as a DataFrame with distinct columns; arrays get the names x0, x1, ..."""
     if hasattr(table, "toarray") or "sparse" in type(table).__module__:
-        raise TableError("the table is a sparse matrix, which is not supported. Call .toarray() first if it fits.")
+        raise TableError("the table is a sparse matrix, which is not supported: dense only. Call .toarray() first.")
+    table = pandas_frame(table)
     if isinstance(table, pd.DataFrame):
         if not table.columns.is_unique:
             raise TableError(f"column names repeat: {listed(_repeated(table.columns))}. Rename them.")
         return table
     if is_foreign_table(table):
         raise TableError(
-            f"the table is a {kind_of(table)}: pass a pandas DataFrame or an array, in the form that the model takes."
+            f"the table is a {kind_of(table)}: pass a DataFrame of pandas or polars, or an array, in the form that the "
+            "model takes."
         )
+    if kind_of(table) == "polars LazyFrame":
+        raise TableError("the table is a polars LazyFrame, whose rows are not read yet. Call .collect() first.")
     values = plain_array(table, TableError, as_objects=False)
     if values.ndim != 2:
         raise TableError(f"the table must have rows and columns, got an array of shape {values.shape}.")

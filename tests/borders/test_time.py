@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from onbmacf import ONBMACF, Rule, Rules, Schema
+from onbmacf._search import exchange, joint
 from onbmacf.errors import ParameterError
 
 TABLE = pd.DataFrame(np.random.default_rng(0).random((60, 3)).round(2) * 5, columns=["x", "r", "s"])
@@ -80,3 +81,25 @@ def test_what_comes_after_the_search_ends_in_time_too(model, asked):
 def test_a_time_that_is_none_is_refused(model, value):
     with pytest.raises(ParameterError, match="max_seconds must be a number above 0"):
         ONBMACF().fit(TABLE, model).explain(TABLE[:1], max_seconds=value)
+
+
+@pytest.mark.parametrize("module, stage", [(exchange, "_trades"), (joint, "_values")], ids=["exchange", "seen values"])
+def test_no_stage_prepares_questions_that_come_too_late(model, monkeypatch, module, stage):
+    """In a wide table this is what takes long, not the model."""
+    begun, own = [], getattr(module, stage)
+
+    def counted(*arguments):
+        begun.append(stage)
+        return own(*arguments)
+
+    monkeypatch.setattr(module, stage, counted)
+    explainer = ONBMACF().fit(TABLE, model)
+    stuck = {"rules": {"features": {"x": {"direction": "down"}, "r": {"direction": "down"}}}, "target": 1}
+    low = TABLE[(TABLE["x"] * TABLE["r"] < 6)][:3]
+    asked = {} if stage == "_trades" else stuck  # seen values are for rows that have no answer
+    explainer.explain(low, **asked)
+    assert begun
+    begun.clear()
+    model.calls_left = 2  # the rows' own labels are known then, and the time is up
+    explainer.explain(low, max_seconds=LIMIT, **asked)
+    assert begun == []

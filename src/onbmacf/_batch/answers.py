@@ -6,6 +6,8 @@ A counterfactual that does not hold when the model is asked again, about the ver
 reason says so.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 
@@ -14,6 +16,8 @@ from onbmacf._base.arrays import Mask, Matrix, Rows, objects, take
 from onbmacf._base.enums import Relaxation, Status
 from onbmacf._batch.factuals import NOT_REACHED, Asker
 from onbmacf._batch.front import on_the_front
+from onbmacf._rows.isolate import ENDLESS
+from onbmacf._rows.notes import Notes
 from onbmacf._search.pairs import places
 from onbmacf._search.problem import RAISED, UNASKED, Found
 from onbmacf._search.strategies import Effort
@@ -22,6 +26,7 @@ from onbmacf.explanations import Batch, Explanations
 
 def answered(asker: Asker, found: Found, effort: Effort, frame: pd.DataFrame) -> Explanations:
     """Decode what was found, ask the model again about the very rows returned, and keep what holds."""
+    asker = replace(asker, notes=Notes())  # of what the model does from here on
     call, factuals = asker.call, asker.factuals
     N = asker.numbers(found.counterfactual, found.factual)
     holds = _hold(asker, found, N)
@@ -30,6 +35,7 @@ def answered(asker: Asker, found: Found, effort: Effort, frame: pd.DataFrame) ->
     raised = set(found.factual[found.again == RAISED].tolist())
     found = _without_exposed(asker, found)
     batch, n = _batch(asker, take(found, holds), N[holds], effort), call.options.n_counterfactuals
+    unknown = asker.notes.raised(len(frame))
     if call.query.front:
         batch, n = take(batch, on_the_front(batch)), 0
     statuses, reasons = factuals.statuses.copy(), factuals.reasons.copy()
@@ -48,8 +54,10 @@ def answered(asker: Asker, found: Found, effort: Effort, frame: pd.DataFrame) ->
             str(call.committee) if call.needs_agreement else "",
         )
         statuses[row], reasons[row] = _verdict(*outcome)
+        if unknown[row]:
+            reasons[row] = f"{reasons[row]} Some probabilities are not known: {unknown[row]}.".strip()
     of_rows = (frame, factuals.labels, statuses, reasons, objects([()] * len(frame)))
-    return Explanations(*of_rows, batch, n_members=call.n_members)
+    return Explanations(*of_rows, batch, n_members=call.n_members, polars=call.fitted.space.form.polars)
 
 
 def _without_exposed(asker: Asker, found: Found) -> Found:
@@ -161,9 +169,16 @@ def _breaks(asker: Asker, factual: Rows, N: Matrix) -> Mask:
 
 
 def _probabilities(asker: Asker, found: Found, N: Matrix, effort: Effort) -> Matrix | None:
-    """Return the probability of each counterfactual's label, NaN where the budget does not allow to ask."""
+    """Return the probability of each counterfactual's label; NaN where the budget does not allow to ask or it raised.
+
+    No answer loses its probability to another one's error, and the asker notes the errors.
+    """
     own = places(found.factual, np.zeros(len(found.factual))) < effort.left[found.factual]
-    known = asker.box.probability(N[own], found.label[own])
+
+    def noted(lines: Rows, error: Exception) -> None:
+        asker.notes.raise_on(found.factual[own][lines], error)
+
+    known = asker.box.probability(N[own], found.label[own], noted, ENDLESS)
     if known is None:
         return None
     every = np.full(len(own), np.nan)

@@ -12,16 +12,19 @@ import numpy as np
 import pandas as pd
 
 from onbmacf._base.arrays import Rows, take
+from onbmacf._base.deadline import NEVER
 from onbmacf._base.executor import watched
 from onbmacf._batch.answers import answered
 from onbmacf._batch.call import PROBABILITIES, Call, Query, check_provable
 from onbmacf._batch.distributed import explain_on, explain_partitions, is_dask_frame
 from onbmacf._batch.factuals import Asker, Factuals
 from onbmacf._batch.fitted import Fitted
+from onbmacf._batch.forecast import Searched, explain_forecast
 from onbmacf._batch.infeasible import with_reasons
 from onbmacf._batch.question import Question, without_columns
 from onbmacf._batch.ranges import with_ranges
 from onbmacf._batch.searches import search_all
+from onbmacf._columns.polars_frames import pandas_frame
 from onbmacf._search.options import Options
 from onbmacf._search.problem import Found
 from onbmacf._search.strategies import STRATEGIES, Effort, checked
@@ -43,13 +46,15 @@ def explain_rows(
     if is_dask_frame(rows):
         call = _elsewhere(_call(fitted, options, question.for_partitions()))
         return fitted, explain_partitions(call, rows, form.frame(fitted.probes[:N_SAMPLE]), client)
+    rows = pandas_frame(rows)
     question, columns = question.of_rows(rows, known)
     frame, ignored = form.arrange(without_columns(rows, columns))
-    for message in ignored:
-        warnings.warn(message, OnbmacfWarning, stacklevel=3)
     parts = [(lines, _call(fitted, options, own)) for lines, own in question.for_index(frame.index).parts(len(frame))]
+    noticed = (*ignored, *explain_forecast(_sizes(parts)))
+    for message in noticed:
+        warnings.warn(message, OnbmacfWarning, stacklevel=3)
     grown, answers = _explain_parts(parts, frame, client)
-    return grown.under(fitted.space.schema), replace(answers, warnings=(*fitted.warnings, *ignored))
+    return grown.under(fitted.space.schema), replace(answers, warnings=(*fitted.warnings, *noticed))
 
 
 def _call(fitted: Fitted, options: Options, question: Question) -> Call:
@@ -60,6 +65,22 @@ def _call(fitted: Fitted, options: Options, question: Question) -> Call:
         raise ParameterError(f"front=True does nothing with strategy={options.strategy!r}: leave it out.")
     check_provable(query, options)
     return Call.of(fitted.under(question.schema(fitted.space.schema)), options, query)
+
+
+def _sizes(parts: list[tuple[Rows, Call]]) -> list[Searched]:
+    """Return the sizes of the searches that no limit ends."""
+    return [
+        Searched(
+            len(lines),
+            len(call.fitted.cover),
+            call.fitted.space.width,
+            int((~call.is_held).sum()),
+            call.strategy.is_readable,
+            call.options.n_jobs,
+        )
+        for lines, call in parts
+        if call.query.deadline == NEVER and not call.options.limits
+    ]
 
 
 def _explain_parts(

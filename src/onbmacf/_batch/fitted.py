@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
+from warnings import warn
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from onbmacf._balls.neighbours import Neighbours
 from onbmacf._base.arrays import Matrix, Rows
 from onbmacf._base.missing import known_ends
 from onbmacf._batch.fit_checks import fit_warnings, probe_rows
+from onbmacf._batch.forecast import fit_forecast
 from onbmacf._rows.committee import Committee, seated
 from onbmacf._rows.constraints import Constraints
 from onbmacf._rows.form import TableForm
@@ -31,7 +33,7 @@ from onbmacf._rows.space import FeatureSpace
 from onbmacf._search.options import OF_FIT, Options
 from onbmacf._search.problem import Map
 from onbmacf._search.strategies import checked
-from onbmacf.errors import ParameterError
+from onbmacf.errors import OnbmacfWarning, ParameterError
 from onbmacf.schema import Schema, as_frame
 
 NOTHING_SAID: Mapping[str, Any] = {}  # about the model's answers: arguments of `Reading.of`
@@ -165,6 +167,8 @@ def fit_table(
     space = FeatureSpace.of_numbers(form, N, one_hot_height(options.metric))
     Constraints(space, space.schema.rules)  # contradictions are reported before any work
     check_cover_memory(len(N), space.width)
+    for message in fit_forecast(len(N), len(space.blocks), not isinstance(options.metric, str)):
+        warn(message, OnbmacfWarning, stacklevel=3)
     box, labels = BlackBox(model, form, options.predict_chunk, output, reading=read).learn_classes(N)
     probes = probe_rows(len(N))
     box = box.learn_sizes(N[probes]).learn_probability(N[probes], probes)

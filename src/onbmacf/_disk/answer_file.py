@@ -51,7 +51,8 @@ def _answers(arrays: Any, manifest: Any, rows: pd.DataFrame, form: TableForm) ->
         return None
     counts: dict[str, Any] = {name: int(manifest[name]) for name in COUNTS}
     batch, warnings = _joined(arrays, manifest["words"], form), tuple(manifest["warnings"])
-    return Explanations(rows=form.arrange(rows)[0], batch=batch, warnings=warnings, **of_rows, **counts)
+    whole = {"rows": form.arrange(rows)[0], "warnings": warnings, "polars": form.polars}
+    return Explanations(batch=batch, **whole, **of_rows, **counts)
 
 
 def _split(batch: Batch, form: TableForm) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -23,6 +23,7 @@ from onbmacf._base.typed import Check, checked, count, flag, level, number, opti
 from onbmacf._batch.fit_checks import probe_rows
 from onbmacf._batch.fitted import groups_of
 from onbmacf._columns.converters import KINDS as CONVERTERS
+from onbmacf._columns.polars_frames import ARGUMENTS
 from onbmacf._rows.constraints import Constraints
 from onbmacf._rows.form import TableForm
 from onbmacf._rows.model import OUTPUTS
@@ -64,13 +65,14 @@ MANIFEST_KEYS: dict[str, Check] = {
     "lacking": sequence(word("NaN", "None", "NA", "NaT")),
     "reading": optional(lambda name, entry: checked(name, entry, READING_KEYS, READING_KEYS)),
     "converters": sequence(lambda name, entry: _converter(name, entry)),
+    "polars": optional(sequence(lambda name, entry: _polars_type(name, entry))),
 }
 READING_KEYS: dict[str, Check] = {
     "threshold": optional(number(finite=True)),
     "classes": optional(sequence(level)),
     "between": optional(sequence(optional(number()), length=2)),
 }
-LATER = ("reading", "lacking", "converters")  # keys that older maps lack
+LATER = ("reading", "lacking", "converters", "polars")  # keys that older maps lack
 DTYPE_KEYS: dict[str, Check] = {"categories": sequence(level), "of": word(), "ordered": flag}
 RULES_KEYS: dict[str, Check] = {
     "features": sequence(lambda name, entry: _named_rule(name, entry)),
@@ -84,6 +86,16 @@ def _converter(name: str, entry: Any) -> list[Any]:
     """Return a column's position, and the kind, dtype and unit of its converter."""
     at, kind, dtype, unit = sequence(level, length=4)(name, entry)
     return [count(0)(name, at), word(*CONVERTERS)(name, kind), word()(name, dtype), word()(name, unit)]
+
+
+def _polars_type(name: str, entry: Any) -> list[Any]:
+    """Return the name of a dtype of polars, its arguments, and whether missing values are NaN."""
+    dtype, arguments, is_nan = sequence(lambda _, value: value, length=3)(name, entry)
+    own = ARGUMENTS[word(*ARGUMENTS)(name, dtype)]
+    either = optional(
+        lambda where, value: sequence(word())(where, value) if own == ("categories",) else level(where, value)
+    )
+    return [dtype, list(sequence(either, length=len(own))(name, arguments)), flag(name, is_nan)]
 
 
 def check_manifest(manifest: Any) -> dict[str, Any]:
@@ -133,7 +145,7 @@ def check_arrays(arrays: Mapping[str, Any], manifest: Mapping[str, Any], width: 
     _is(bool((arrays["radii"] >= 0).all() and (arrays["reach"] >= 0).all()), "a radius is below 0")
     places = [entry[0] for entry in manifest.get("converters", ())]
     _is(all(at < n_features for at in places), f"a converter is for a column beyond the {n_features} features")
-    for name in ("features", "dtypes", "decimals", *(n for n in ("readable", "lacking") if manifest.get(n))):
+    for name in ("features", "dtypes", "decimals", *(n for n in ("readable", "lacking", "polars") if manifest.get(n))):
         _is(len(manifest[name]) == n_features, f"{name} has {len(manifest[name])} entries for {n_features} features")
 
 
@@ -148,7 +160,7 @@ def check_space(space: FeatureSpace, Z: Matrix, probes: Matrix, options: Options
     form = TableForm.fit(rows, space.schema)
     numbers = form.numbers(form.arrange(rows)[0])
     _is(np.array_equal(numbers, N, equal_nan=True), "the rows do not survive the dtypes of their columns")
-    for name in ("schema", "dtypes", "array_dtype", "converters"):
+    for name in ("schema", "dtypes", "array_dtype", "converters", "polars"):
         _is(getattr(form, name) == getattr(space.form, name), f"the rows have another {name}")
     again = FeatureSpace.of_numbers(form, N, one_hot_height(options.metric))
     Constraints(again, again.schema.rules)

@@ -15,6 +15,7 @@ from onbmacf._base.arrays import Matrix, Rows, objects
 from onbmacf._batch.fit_checks import probe_rows
 from onbmacf._batch.fitted import Fitted, options_of_fit
 from onbmacf._columns.converters import Converter
+from onbmacf._columns.polars_frames import ARGUMENTS, PolarsTypes
 from onbmacf._disk.map_check import check_arrays, check_cover, check_manifest, check_names, check_sizes, check_space
 from onbmacf._disk.store import UNREADABLE, read, write
 from onbmacf._rows.form import TableForm
@@ -77,6 +78,7 @@ def save_map(path: Any, fitted: Fitted, options: Options) -> None:
         "lacking": [_missing_out(value) for value in form.lacking],
         "converters": [[at, own.kind, str(own.dtype), own.unit] for at, own in form.converters],
         "array_dtype": None if form.array_dtype is None else np.dtype(form.array_dtype).str,
+        "polars": _polars_out(form.polars),
         "height": space.height,
         "decimals": space.decimals,
         "readable": space.readable,
@@ -147,7 +149,7 @@ def _space(arrays: dict[str, Any], manifest: dict[str, Any]) -> FeatureSpace:
     dtypes = tuple(_dtype_in(entry) for entry in manifest["dtypes"])
     lacking = tuple(MISSING[name] for name in manifest.get("lacking", ()))
     converters = tuple((at, _converter_in(*entry)) for at, *entry in manifest.get("converters", ()))
-    form = TableForm(schema, dtypes, array_dtype, lacking, converters)
+    form = TableForm(schema, dtypes, array_dtype, lacking, converters, _polars_in(manifest.get("polars")))
     known = {int(name[6:]): values for name, values in arrays.items() if name.startswith("known_")}
     scales = (arrays["low"], arrays["span"], tuple(manifest["decimals"]), known)
     return FeatureSpace(form, manifest["height"], *scales, _readable(manifest, schema, arrays["span"]))
@@ -211,6 +213,25 @@ def _converter_in(kind: str, dtype: str, unit: str) -> Converter:
         return Converter(kind, _dtype_in(dtype), unit)
     except (TypeError, NotImplementedError) as error:
         raise StoreError(f"a column of dtype {dtype} cannot be read from a map: {error}. Fit again.") from error
+
+
+def _polars_out(types: PolarsTypes | None) -> list[list[Any]] | None:
+    """Return the dtypes of polars; None, as in maps of before there were any, where the caller uses other rows."""
+    if types is None:
+        return None
+    entries = types.described()
+    other = [str(dtype) for dtype, (name, *_) in zip(types.dtypes, entries, strict=True) if name not in ARGUMENTS]
+    if other or PolarsTypes.from_description(entries) != types:
+        words = other[0] if other else "Categorical with categories of its own"
+        raise StoreError(f"a column of polars' dtype {words} cannot be saved. Cast it before fit.")
+    return entries
+
+
+def _polars_in(entries: list[Any] | None) -> PolarsTypes | None:
+    try:
+        return None if entries is None else PolarsTypes.from_description(entries)
+    except ImportError as error:
+        raise StoreError("this map is for a model that takes frames of polars: pip install polars.") from error
 
 
 def _reading_out(reading: Reading) -> dict[str, Any] | None:

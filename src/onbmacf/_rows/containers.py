@@ -2,8 +2,8 @@
 
     rows, names of the columns  ->  rows_frame  ->  DataFrame
 
-Positions count only where there are no names: arrays and plain lists. Tables of other libraries (polars, pyarrow and
-the like) make themselves a DataFrame.
+Positions count only where there are no names: arrays and plain lists. Frames of polars are turned column by column,
+tables of other libraries (pyarrow and the like) make themselves a DataFrame.
 """
 
 from collections.abc import Hashable, Mapping
@@ -16,11 +16,13 @@ from numpy.typing import NDArray
 
 from onbmacf._base.checks import listed
 from onbmacf._base.containers import is_foreign_table, kind_of, plain_array
+from onbmacf._columns.polars_frames import pandas_frame
 from onbmacf.errors import RowsError
 
 
 def rows_frame(rows: Any, names: tuple[Hashable, ...]) -> pd.DataFrame:
     """Return rows as a DataFrame with the columns that they have; what has no names must have as many as `names`."""
+    rows = pandas_frame(rows)
     if isinstance(rows, pd.DataFrame):
         return rows
     if isinstance(rows, pd.Series):

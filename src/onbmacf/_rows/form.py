@@ -17,6 +17,7 @@ import pandas as pd
 from onbmacf._base.arrays import Matrix, Rows
 from onbmacf._base.checks import did_you_mean, listed
 from onbmacf._columns.converters import Converter, converter_of
+from onbmacf._columns.polars_frames import PolarsTypes, is_polars, with_room
 from onbmacf._rows.blocks import BlockForm
 from onbmacf._rows.cells import exact_numbers, given_dtype, level_codes, shown
 from onbmacf._rows.containers import rows_frame
@@ -33,9 +34,10 @@ class TableForm:
 
     schema: Schema
     dtypes: tuple[Any, ...]
-    array_dtype: Any = None  # None: the caller uses DataFrames
+    array_dtype: Any = None  # None: the caller uses frames
     lacking: tuple[Any, ...] = ()  # per feature: what stands for a missing value where its dtype leaves that open
     converters: tuple[tuple[int, Converter], ...] = ()  # positions of dates, decimals and the like; float64 in `dtypes`
+    polars: PolarsTypes | None = None  # the dtypes of polars, where the caller uses its frames
 
     @classmethod
     def fit(cls, table: Any, schema: Schema | None) -> "TableForm":
@@ -45,11 +47,13 @@ class TableForm:
         schema = Schema.infer(frame) if schema is None else schema
         frame = _in_order(frame, schema.names, TableError)[0]
         _check_some_present(frame)
+        types = PolarsTypes.of(table, schema.names) if is_polars(table) else None
+        frame = frame if types is None else with_room(frame, [f.name for f in schema.features if f.missing])
         features = tuple(_with_levels(feature, frame[feature.name]) for feature in schema.features)
-        array_dtype = None if isinstance(table, pd.DataFrame) else np.asarray(table).dtype
+        array_dtype = None if isinstance(table, pd.DataFrame) or types is not None else np.asarray(table).dtype
         dtypes, own = tuple(frame[name].dtype for name in schema.names), frame if array_dtype is None else table
         form = cls(replace(schema, features=features), dtypes, array_dtype, missing_values(own, len(features)))
-        form = form.converting(frame)
+        form = replace(form.converting(frame), polars=types)
         _check_finite(form, form.numbers(frame))
         return form
 
@@ -161,9 +165,9 @@ class TableForm:
         }
 
     def rows_for_model(self, N: Matrix) -> Any:
-        """Return numbers in the form that the caller gave to fit: a frame or an array."""
+        """Return numbers in the form that the caller gave to fit: a frame of pandas or polars, or an array."""
         if self.array_dtype is None:
-            return self.frame(N)
+            return self.frame(N) if self.polars is None else self.polars.frame(self.frame(N))
         if self.array_dtype.kind not in "fiu":
             return self._with_missing(self.frame(N).to_numpy(dtype=self.array_dtype, copy=True), N)
         rows = N.astype(self.array_dtype)

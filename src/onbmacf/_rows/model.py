@@ -147,17 +147,17 @@ class BlackBox:
         known = [*self.classes, *self.unseen]
         return objects([known[code] for code in codes])
 
-    def probability(self, N: Matrix, codes: Codes, noted: Noted | None = None) -> Matrix | None:
+    def probability(self, N: Matrix, codes: Codes, noted: Noted | None = None, retries: int = SOME) -> Matrix | None:
         """Return the model's probability of one label per row; None if it has no probabilities.
 
-        NaN where it raised; `noted` is told of these rows and errors.
+        NaN where it raised; `noted` is told of these rows and errors. `retries` is that of `in_calls`.
         """
         if self.names is None or self.no_probability:
             return None
         check_classes(self.names, [self.classes[code] for code in np.unique(codes)])
         column = np.array([self.names.index(self.classes[code]) for code in codes], dtype=np.intp)
         known = np.full((len(N), len(self.names)), np.nan)
-        for lines, answer in in_calls(self._predict_proba, N, self.largest):
+        for lines, answer in in_calls(self._predict_proba, N, self.largest, retries):
             if not _is_raised(answer):
                 known[lines] = answer
             elif noted is not None:

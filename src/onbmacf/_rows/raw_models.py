@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from onbmacf._base.checks import did_you_mean, listed
+from onbmacf._columns.polars_frames import pandas_frame
 from onbmacf.errors import ModelError
 
 
@@ -95,6 +96,7 @@ RAW: dict[str, Callable[[Any], Raw]] = {
 
 def _matrix(rows: Any) -> Any:
     """Return rows as an array of numbers; text is an error that names the columns."""
+    rows = pandas_frame(rows)
     if isinstance(rows, pd.DataFrame):
         text = [name for name, dtype in rows.dtypes.items() if not pd.api.types.is_numeric_dtype(dtype)]
         if text:
@@ -108,6 +110,7 @@ def _matrix(rows: Any) -> Any:
 
 def _in_order(rows: Any, names: Any) -> Any:
     """Return rows with the columns a model was trained on, in its own order."""
+    rows = pandas_frame(rows)
     if not isinstance(rows, pd.DataFrame) or not names:
         return rows
     missing = [name for name in names if name not in rows.columns]

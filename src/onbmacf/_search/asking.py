@@ -19,7 +19,9 @@ def asking_about(problem: Problem, points: Points) -> Asking:
 
 def asking_for(problem: Problem, points: Points, holds: Holds) -> Asking:
     """Return the same with another condition on what is accepted."""
-    return Asking(holds, lambda trial, lines: problem.ahead(trial, points.factual[lines]), problem.places)
+    return Asking(
+        holds, lambda trial, lines: problem.ahead(trial, points.factual[lines]), problem.places, problem.is_late
+    )
 
 
 def has_label(problem: Problem, points: Points) -> Holds:

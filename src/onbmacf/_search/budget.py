@@ -85,6 +85,11 @@ class Meter:
         """Return the same function, counted, whatever the time: what was found in time is asked again after it."""
         return lambda points, factual: self._noted(label_of(points, factual), factual)
 
+    def is_late(self) -> bool:
+        """Say whether the time is up; if so, note that every search was cut short."""
+        self.ran_out |= is_over(self._budget.deadline)
+        return is_over(self._budget.deadline)
+
     @property
     def left(self) -> Rows:
         """How many more questions each factual may ask in one go."""

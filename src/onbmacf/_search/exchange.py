@@ -53,11 +53,13 @@ class Gains(NamedTuple):
 
 def exchanged(start: Matrix, point: Matrix, ends: Ends, features: Features, asking: Asking, snap: Snap) -> Matrix:
     """Return per line the nearest accepted point that one exchange leads to, or the point as it is."""
+    if asking.is_late():  # a wide table has millions of exchanges: they are not even made
+        return point
     trades, best = _trades(start, point, ends, features, snap), point.copy()
     every, none = np.arange(len(point)), np.zeros(len(point), dtype=np.intp)
     at, unit = Gains(none, none + PARTS, none + 1), _units(start, trades)
     asking.ahead(*_first_questions(start, trades, snap, asking.places))
-    while len(trades.line):
+    while len(trades.line) and not asking.is_late():
         _ask_rest(start, trades, at, unit, asking, snap)
         trial, due = _moved(start, trades, (at.part * unit)[trades.line], snap)
         hit = due[asking.holds(trial[due], trades.line[due])]

@@ -38,6 +38,8 @@ def seen_values(problem: Problem, factuals: Rows) -> list[Points]:
     """Try values that the table has, on each factual: one free feature alone, then, if none will do, two."""
     found = []
     for factual in factuals:
+        if problem.is_late():
+            break
         values = [_values(problem, int(factual), at) for at in range(len(problem.features.starts))]
         alone = [_with(problem.z[[factual]], problem.features, at, own) for at, own in enumerate(values)]
         points = _accepted(problem, [(int(factual), _placed(problem, int(factual), np.concatenate(alone)))])

@@ -57,7 +57,7 @@ def tightened(problem: Problem, points: Points, asking: Asking, way: Segment, fa
     start, features, snap = problem.z[points.factual], problem.features, problem.snap
     point = shrink_segment(start, way, asking, snap).at.best
     point = shrink_features(start, point, features, asking, snap)
-    if far is not None and asking.places:
+    if far is not None and asking.places and not asking.is_late():
         _ask_ahead(problem, points._replace(point=point), far, asking)
     return points._replace(point=undo_changes(start, point, features, asking))
 

@@ -90,11 +90,15 @@ class Asking(NamedTuple):
     holds: Callable[[Matrix, Rows], Mask]  # points, lines -> which are accepted
     ahead: Callable[[Matrix, Rows], None]  # the same points may be asked about soon
     places: int  # points that may be asked together at the price of one question
+    is_late: Callable[[], bool] = lambda: False  # whether the time of the call is up
 
     def among(self, lines: Rows) -> "Asking":
         """Return the same for some of the lines."""
         holds, ahead = self.holds, self.ahead
-        return Asking(lambda p, own: holds(p, lines[own]), lambda p, own: ahead(p, lines[own]), self.places)
+        return self._replace(
+            holds=lambda p, own: holds(p, lines[own]),
+            ahead=lambda p, own: ahead(p, lines[own]),
+        )
 
 
 class Asked(NamedTuple):
@@ -145,6 +149,7 @@ class Problem:
     ends: tuple[Matrix, Matrix]  # the lowest and the highest fitted value of each column
     seen: Callable[[int], Matrix]  # the fitted values of a feature, encoded
     reach: Reach
+    is_late: Callable[[], bool] = lambda: False  # whether the time of the call is up: nothing more is tried
     free: "Problem | None" = None  # the same problem without rules, where there are any
 
 

@@ -79,6 +79,7 @@ def search(fitted: Map, features: Features, options: Options, asked: Asked, n: i
         share=fitted.share,
         ends=fitted.ends,
         seen=fitted.seen,
+        is_late=meter.is_late,
         reach=_within(asked.reach, meter),
     )
     found, is_proven = strategy.find(_with_free(problem, asked, budget, meter))

@@ -40,6 +40,13 @@ def counterfactual_frame(answers: Any) -> pd.DataFrame:
     return frame
 
 
+def numbered(answers: Any) -> pd.DataFrame:
+    """Return one line per counterfactual, with the position of its row as a column in place of the index."""
+    frame = counterfactual_frame(answers).reset_index(drop=True)
+    frame.insert(0, _free("row", frame.columns), answers.batch.factual)
+    return frame
+
+
 def line_frame(answers: Any) -> pd.DataFrame:
     """Return one line per counterfactual, and one for each row without any: status, reason, then how it was found.
 

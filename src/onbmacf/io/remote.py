@@ -19,6 +19,7 @@ import numpy as np
 import pandas as pd
 
 from onbmacf._base.checks import check_choice, check_count
+from onbmacf._columns.polars_frames import pandas_frame
 from onbmacf.errors import ModelError, OnbmacfError, ParameterError
 
 BUSY = (408, 425, 429, 502, 503, 504)  # the same request may be answered later
@@ -100,6 +101,7 @@ class RemoteModel:
 
     def predict(self, rows: Any) -> Any:
         """Return what the server says of the rows, in their order."""
+        rows = pandas_frame(rows)
         frame = rows if isinstance(rows, pd.DataFrame) else pd.DataFrame(np.asarray(rows))
         found: list[Any] = []
         for start in range(0, len(frame), self.batch):

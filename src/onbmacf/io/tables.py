@@ -93,11 +93,12 @@ def read_table(
         raise ParameterError(f"sheet is for spreadsheets, {path} is none.")
     if encoding is not None:
         return _read_text(path, kind, encoding, header)
-    said = encoding_of(_start_of(path, kind))
+    start = _start_of(path, kind)
+    said = encoding_of(start)
     try:
         return _read_text(path, kind, said, header)
     except NotThisEncodingError as error:
-        if said != "utf-8":
+        if said != "utf-8" or b"\0" in start:  # no text of any one-byte encoding has a byte 0
             raise
         table = _read_text(path, kind, LATIN, header)
         where = str(error.__cause__)
