@@ -32,6 +32,11 @@ def may_lack(Z: Matrix) -> bool:
     return bool(Z.size) and not (Z.min() > -LEAST and Z.max() < LEAST)
 
 
+def has_missing(Z: Matrix) -> bool:
+    """Say whether any encoded value is a missing one."""
+    return may_lack(Z) and bool(is_missing(Z).any())
+
+
 def as_costs(differences: Matrix) -> Matrix:
     """Scale differences to missing values, without their signs, back to what they cost, in place."""
     is_far = (differences >= LEAST) & (differences <= MOST)

@@ -29,7 +29,7 @@ from onbmacf._balls.kernels.leaves import (
 from onbmacf._balls.kernels.sums import exact_sum, to_distances
 from onbmacf._base.executor import run_all, shares
 from onbmacf._base.jit import kernel, map_chunks, part
-from onbmacf._base.missing import may_lack
+from onbmacf._base.missing import has_missing
 
 CHUNK = 4  # leaves per task
 
@@ -121,7 +121,7 @@ def reach_of_fast(
     z: NDArray[np.float64], codes: NDArray[np.intp], Z: NDArray[np.float64], labels: NDArray[np.intp], metric: str
 ) -> NDArray[np.float64]:
     """Return, per new point, the distance to the nearest row with another label than its own."""
-    best, lacks = np.full(len(z), np.inf), True if may_lack(z) or may_lack(Z) else None
+    best, lacks = np.full(len(z), np.inf), True if has_missing(z) or has_missing(Z) else None
     _nearest_other(np.ascontiguousarray(z), codes, np.ascontiguousarray(Z), labels, code_of(metric), lacks, best)
     return to_distances(best, metric)
 

@@ -24,7 +24,7 @@ from onbmacf._balls.kernels.compact import LACKING, NUMBER, TOP, gaps_of
 from onbmacf._balls.metrics import CHEBYSHEV, EUCLIDEAN, MANHATTAN, METRICS
 from onbmacf._base.jit import inlined
 from onbmacf._base.missing import UNIT as MISSING_UNIT
-from onbmacf._base.missing import is_missing, known_ends, may_lack
+from onbmacf._base.missing import has_missing, is_missing, known_ends
 
 UNIT = 65536.0  # squared steps in one unit of a euclidean coarse sum
 SLACK = 0.01  # in steps: far above the rounding error of any arithmetic on sums of up to TOP steps
@@ -93,7 +93,7 @@ def _grid(Z: NDArray[np.float64], metric: str, window: Window | None = None) -> 
             tame &= misses <= 1.0
             worst[column] = misses.max(initial=0.0, where=misses <= 1.0)
     grid = Grid(Z, points, tame, Ruler(step, _length(2 * worst, code) + SLACK, Z.shape[1], code))
-    return _with_missing(grid) if may_lack(Z) else grid
+    return _with_missing(grid) if has_missing(Z) else grid
 
 
 def _with_missing(grid: Grid) -> Grid:
@@ -112,7 +112,7 @@ def _costs(Z: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _filled(Z: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the rows with the lowest value of the column in place of missing ones."""
-    return np.where(is_missing(Z), known_ends(Z)[0], Z) if may_lack(Z) else Z
+    return np.where(is_missing(Z), known_ends(Z)[0], Z) if has_missing(Z) else Z
 
 
 def grid_window(Z: NDArray[np.float64], metric: str, heights: NDArray[np.float64] | None = None) -> Window:
@@ -121,12 +121,12 @@ def grid_window(Z: NDArray[np.float64], metric: str, heights: NDArray[np.float64
     with np.errstate(over="ignore", invalid="ignore"):
         known = _filled(Z)
         low, high = _windows(known if heights is None else np.where(heights == 0, known, 0.0), code)
-        if may_lack(Z):
+        if has_missing(Z):
             high = np.maximum(high, low + _costs(Z))
         if heights is not None:
             high = high + gaps_of(heights, code)
         step = _step(high - low, code)
-        if may_lack(Z):  # the gaps of two values stay within TOP, too: one beyond it is to a missing value
+        if has_missing(Z):  # the gaps of two values stay within TOP, too: one beyond it is to a missing value
             step = max(step, _step(high - low, CHEBYSHEV))
         return Window(low, high, step)
 

@@ -17,7 +17,7 @@ from onbmacf._balls.kernels.leaves import LEAF, Leaves, box_sums, build_leaves, 
 from onbmacf._balls.kernels.sums import exact_sum
 from onbmacf._balls.neighbours import nearest_rows
 from onbmacf._base.jit import kernel, map_chunks, part
-from onbmacf._base.missing import is_missing, may_lack
+from onbmacf._base.missing import has_missing, is_missing
 
 CHUNK = 64  # points per task
 
@@ -56,7 +56,7 @@ class NearestRows:
 
     def _knows(self, points: NDArray[np.float64]) -> bool:
         """Say whether values are missing only in columns in which rows lack some, too."""
-        if not may_lack(points):
+        if not has_missing(points):
             return True
         return self._grid.costs is not None and not is_missing(points)[:, self._grid.costs == NUMBER].any()
 

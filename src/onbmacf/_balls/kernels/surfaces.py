@@ -21,7 +21,7 @@ from onbmacf._balls.kernels.leaves import LEAF, kd_order
 from onbmacf._balls.kernels.sums import with_gap
 from onbmacf._balls.metrics import EUCLIDEAN
 from onbmacf._base.jit import inlined, kernel, map_chunks, part
-from onbmacf._base.missing import may_lack
+from onbmacf._base.missing import has_missing
 
 CHUNK = 16  # points per task
 
@@ -58,7 +58,7 @@ class NearestBalls:
         filled = np.maximum.accumulate(np.where(order < 0, -1, np.arange(len(order))))
         points = np.ascontiguousarray(balls.points[order[filled]].reshape(count, LEAF, -1).transpose(0, 2, 1))
         radii = np.where(order < 0, -np.inf, balls.radii[order[filled]]).reshape(count, LEAF)
-        self._n_labels, self._lacks = int(balls.labels.max()) + 1, may_lack(balls.points)
+        self._n_labels, self._lacks = int(balls.labels.max()) + 1, has_missing(balls.points)
         self._leaves = BallLeaves(
             balls=order.reshape(count, LEAF),
             points=points,
@@ -95,7 +95,7 @@ class NearestBalls:
     def _query(
         self, z: NDArray[np.float64], wanted: NDArray[np.bool_], base: NDArray[np.float64], share: float
     ) -> Query:
-        lacks = True if self._lacks or may_lack(z) else None
+        lacks = True if self._lacks or has_missing(z) else None
         return Query(np.ascontiguousarray(z), wanted, base, share, lacks)
 
     def _smallest(self, query: Query, k: int, threads: int | None) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
