@@ -122,7 +122,7 @@ def _nothing(effort: Effort, limits: str, members: str) -> tuple[Status, str]:
     none = f"none was found on which {members} agree," if members else "none was found"
     if effort.failed:
         return Status.MODEL_ERROR, f"{effort.raised} (on {effort.failed:,} of {asked})."
-    if effort.ran_out and not effort.asked:
+    if effort.ran_out and not effort.asked and limits == "max_seconds":
         return Status.NONE_FOUND, NOT_REACHED
     if effort.ran_out:
         return Status.NONE_FOUND, _told(f"{none} with {asked} within {limits}: raise it.", effort)

@@ -106,7 +106,7 @@ def _checked_map(path: Any, arrays: dict[str, Any], content: dict[str, Any]) -> 
     manifest = check_manifest(content)
     check_names(path, manifest["parameters"])
     given = _options(manifest)
-    options = checked(Options(**given))
+    options = checked(Options(**{**given, "agreement": 0}))  # the committee that it is about is not in the file
     check_sizes(options, len(manifest["features"]), Path(path).stat().st_size)
     space = _space(arrays, manifest)
     check_arrays(arrays, manifest, space.width)
