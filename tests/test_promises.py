@@ -234,23 +234,27 @@ def test_a_front_needs_a_strategy_with_a_dial(heart):
 
 
 class Unsure:
-    """Says a label, and a probability that has holes."""
+    """Says a label, and a probability that has holes where no row was fitted: on those, `fit` refuses them."""
 
     classes_ = np.array([0, 1])
+
+    def __init__(self, known):
+        self.known = set(known)
 
     def predict(self, rows):
         return (rows["ldl"] > 5).astype(int).to_numpy()
 
     def predict_proba(self, rows):
         sure = 0.5 + np.minimum(np.abs(rows["ldl"].to_numpy() - 5), 5) / 10
-        sure = np.where(np.round(rows["ldl"].to_numpy() * 10) % 2 == 0, np.nan, sure)
+        is_hole = (np.round(rows["ldl"].to_numpy() * 10) % 2 == 0) & ~rows["ldl"].isin(self.known).to_numpy()
+        sure = np.where(is_hole, np.nan, sure)
         label = self.predict(rows)
         return np.column_stack([np.where(label == 0, sure, 1 - sure), np.where(label == 1, sure, 1 - sure)])
 
 
 @pytest.mark.parametrize("recover", ["overlay", "persist"])
 def test_no_answer_is_below_the_minimum_of_probability(heart, recover):
-    explainer = ONBMACF(2, recover=recover).fit(heart, Unsure())
+    explainer = ONBMACF(2, recover=recover).fit(heart, Unsure(heart["ldl"]))
     answers = explainer.explain(heart.head(30), min_probability=0.7)
     assert (answers.statuses == "found").sum() > 20
     assert (answers.batch.probability >= 0.7).all()
