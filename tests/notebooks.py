@@ -40,7 +40,8 @@ def run(path: Path, folder: Path) -> nbformat.NotebookNode:
 def _is_progress(output: nbformat.NotebookNode) -> bool:
     """Say whether an output is how far a long call has got, which a busy machine shows and a quiet one does not."""
     is_widget = "application/vnd.jupyter.widget-view+json" in output.get("data", {})
-    return is_widget or (output.get("name") == "stderr" and "%|" in output.get("text", ""))
+    text = output.get("text", "")
+    return is_widget or (output.get("name") == "stderr" and ("%|" in text or not text.strip()))  # blanks erase a bar
 
 
 def _cleaned(output: nbformat.NotebookNode) -> nbformat.NotebookNode:
