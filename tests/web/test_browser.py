@@ -224,7 +224,7 @@ def test_no_page_has_a_barrier(chromium, running, audited, scheme, size):
             if path == "/case/r0":
                 visit.page.locator("#save-0").click()
                 visit.page.locator("#wishes summary").click()
-                visit.page.wait_for_load_state("networkidle")
+                visit.page.locator("#n-saved", has_text="(0)").wait_for(state="detached")
             found = Axe().run(visit.page, options={"runOnly": TAGS}).response["violations"]
             assert [(one["id"], [node["html"][:150] for node in one["nodes"]]) for one in found] == [], path
             assert visit.page.evaluate("document.documentElement.scrollWidth") <= width, path
