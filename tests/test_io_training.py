@@ -51,8 +51,8 @@ def test_a_network_that_is_not_better_than_guessing_is_a_warning(recwarn):
     [seen] = [one for one in recwarn if one.category is OnbmacfWarning]
     assert str(seen.message) == worse.warning
     assert worse.warning == (
-        "the trained model, a network (32-16), is not better than always guessing the most frequent label: trained on 60 rows, "
-        f"{worse.comparison}. Explanations of it say little about the labels."
+        "the trained model, a network (32-16), is not better than always guessing the most frequent label: trained on "
+        f"60 rows, {worse.comparison}. Explanations of it say little about the labels."
     )
     assert seen.filename == __file__
     assert worse._replace(accuracy=worse.baseline).warning  # as good as guessing is not better

@@ -107,7 +107,7 @@ def test_nothing_is_held_where_nothing_else_could_change():
 
 
 def test_a_map_remembers(tmp_path):
-    explainer, said = fitted(people())
+    explainer, _ = fitted(people())
     explainer.save(tmp_path / "people.onb")
     loaded = ONBMACF.load(tmp_path / "people.onb", decision)
     assert loaded.schema_ == explainer.schema_

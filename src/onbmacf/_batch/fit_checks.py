@@ -46,8 +46,8 @@ def _held(schema: Schema) -> list[str]:
         return []
     first = schema.held[0]
     return [
-        f"nearly every row has a text of its own in column {listed(schema.held)}: taken for an identifier or free text, "
-        f"it is kept as it is. To let it change, name its kind, as in Schema.infer(table, kinds={{{first!r}: "
+        f"nearly every row has a text of its own in column {listed(schema.held)}: taken for an identifier or free "
+        f"text, it is kept as it is. To let it change, name its kind, as in Schema.infer(table, kinds={{{first!r}: "
         f"'categorical'}}) or --kinds {first}=categorical, or name it in explain(vary=...)."
     ]
 

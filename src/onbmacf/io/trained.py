@@ -1,6 +1,6 @@
 """A model for a table that comes with a target column but without one: a small network, or trees where values lack.
 
-table, y  ->  train_network, train_trees  ->  TrainedModel: the model, and how it compares with always guessing one label
+table, y  ->  train_network, train_trees  ->  TrainedModel: the model, and how it compares with a constant guess
 """
 
 import warnings
