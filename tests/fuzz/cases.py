@@ -134,7 +134,7 @@ class Case:
 def _rule(rng, column):
     """Return a rule that fits the column, most of the time."""
     is_number = column.dtype.kind in "biuf" and not pd.api.types.is_bool_dtype(column.dtype)
-    if is_number or isinstance(column.iloc[0], int) and not isinstance(column.iloc[0], bool):
+    if is_number or (isinstance(column.iloc[0], int) and not isinstance(column.iloc[0], bool)):
         values = np.sort(column.dropna().to_numpy(dtype=float))
         low, high = values[int(rng.integers(0, len(values)))], values[-1]
         return [
