@@ -194,7 +194,7 @@ class BlackBox:
     @property
     def all_names(self) -> list[Any] | None:
         """The labels that the model says it may give, its `classes_`; None where it says none that can be read."""
-        names = getattr(self.asked, "classes_", None)
+        names: Any = getattr(self.asked, "classes_", None)
         if not hasattr(names, "__iter__") or isinstance(names, str):
             return None
         own = names.tolist() if isinstance(names, np.ndarray) else [_plain(name) for name in names]
