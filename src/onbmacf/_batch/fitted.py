@@ -21,6 +21,7 @@ from onbmacf._base.arrays import Matrix, Rows
 from onbmacf._base.missing import known_ends
 from onbmacf._batch.fit_checks import fit_warnings, probe_rows
 from onbmacf._batch.forecast import fit_forecast
+from onbmacf._columns.frames import as_frame
 from onbmacf._rows.committee import Committee, seated
 from onbmacf._rows.constraints import Constraints
 from onbmacf._rows.form import TableForm
@@ -34,7 +35,7 @@ from onbmacf._search.options import OF_FIT, Options
 from onbmacf._search.problem import Map
 from onbmacf._search.strategies import checked
 from onbmacf.errors import OnbmacfWarning, ParameterError
-from onbmacf.schema import Schema, as_frame
+from onbmacf.schema import Schema
 
 NOTHING_SAID: Mapping[str, Any] = {}  # about the model's answers: arguments of `Reading.of`
 N_NEIGHBOURS = 5  # y of the field's yNN
@@ -53,11 +54,13 @@ class Fitted:
     options: dict[str, Any]  # the options that cannot change any more
     warnings: tuple[str, ...] = ()
     guard: Guard | None = None  # with private=k, and in memory only: the rows themselves
+    n_fitted: int | None = None  # rows seen in fit, where others were let into the map after them; None: all were
 
     @cached_property
     def neighbours(self) -> Neighbours:
         """The index of the fitted rows, made when it is first needed."""
-        return Neighbours(self.Z, self.labels, self.space.to_unit, N_NEIGHBOURS, groups_of(self.space))
+        own = slice(self.n_fitted)
+        return Neighbours(self.Z[own], self.labels[own], self.space.to_unit, N_NEIGHBOURS, groups_of(self.space))
 
     @cached_property
     def constraints(self) -> Constraints:
@@ -118,7 +121,7 @@ class Fitted:
 
     def grown(self, **changes: Any) -> "Fitted":
         """Return the map with rows let into it; neighbours stay those among the rows seen in fit."""
-        other = replace(self, **changes)
+        other = replace(self, n_fitted=len(self.Z) if self.n_fitted is None else self.n_fitted, **changes)
         other.__dict__["neighbours"] = self.neighbours
         return other
 
