@@ -17,11 +17,11 @@ from onbmacf import ONBMACF, Rule, Rules, Schema
 from onbmacf._rows.form import TableForm
 from onbmacf._rows.model import BlackBox
 from onbmacf._search.budget import Budget, Meter
+from onbmacf._search.cut import cut_changes
 from onbmacf._search.halving import NOT_ASKED, Bracket, halved
 from onbmacf._search.memo import Memo
 from onbmacf._search.problem import UNASKED, Asking, Features
-from onbmacf._search.reduce import cut_changes
-from onbmacf._search.tighten import Segment, shrink_features, shrink_segment
+from onbmacf._search.tighten import Segment, shrink_changes, shrink_segment
 from onbmacf._search.undo import undo_changes
 from onbmacf._search.walk import look_back
 from onbmacf.datasets import load_heart
@@ -103,8 +103,8 @@ def stages(start, goal, features, asking):
     cut = cut_changes(start, goal, features, asking, np.arange(len(goal)) % 2 == 0)
     less = undo_changes(start, cut, features, asking)
     way = shrink_segment(start, Segment.of(less, 8), asking, snap)
-    nearer = shrink_segment(start, way.gone_on(np.arange(len(less)), way.at.best, 32), asking, snap)
-    return cut, less, way.at.best, nearer.at.best, shrink_features(start, nearer.at.best, features, asking, snap)
+    on = way.gone_on(np.arange(len(less)), way.at.best, 32)
+    return cut, less, way.at.best, shrink_changes(start, on, features, asking, snap)
 
 
 @settings(max_examples=100, deadline=None)

@@ -11,7 +11,7 @@ from onbmacf._search.asking import asking_about, has_label
 from onbmacf._search.exchange import exchanged, first_questions
 from onbmacf._search.problem import Asking, Problem
 from onbmacf._search.ranking import Points, promising
-from onbmacf._search.tighten import FIRST_HALVINGS, HALVINGS, Segment, shrink_features, shrink_segment
+from onbmacf._search.tighten import FIRST_HALVINGS, HALVINGS, Segment, shrink_changes, shrink_segment
 from onbmacf._search.undo import undo_changes, undone_alone
 
 TIGHT = 5  # points that are tightened
@@ -47,15 +47,15 @@ def _exchanged(problem: Problem, points: Points) -> Points:
         lines = lines[is_nearer]
         point[lines] = new[is_nearer]
     moved = np.flatnonzero((point != points.point).any(axis=1))
-    point[moved] = shrink_features(start[moved], point[moved], features, asking.among(moved), snap)
+    way = Segment.of(point[moved], 2**HALVINGS)
+    point[moved] = shrink_changes(start[moved], way, features, asking.among(moved), snap)
     return points._replace(point=point)
 
 
 def tightened(problem: Problem, points: Points, asking: Asking, way: Segment, far: Points | None = None) -> Points:
     """Shrink every change, then undo whole ones again; with `far`, what lies between is asked about on the way."""
     start, features, snap = problem.z[points.factual], problem.features, problem.snap
-    point = shrink_segment(start, way, asking, snap).at.best
-    point = shrink_features(start, point, features, asking, snap)
+    point = shrink_changes(start, way, features, asking, snap)
     if far is not None and asking.places:
         _ask_ahead(problem, points._replace(point=point), far, asking)
     return points._replace(point=undo_changes(start, point, features, asking))

@@ -14,23 +14,15 @@ from onbmacf._balls.distance import paired
 from onbmacf._base.arrays import Mask, Matrix, Rows, stack, take
 from onbmacf._base.enums import Relaxation
 from onbmacf._search.asking import asking_about, has_label
+from onbmacf._search.cut import cut_changes, first_cuts
+from onbmacf._search.cut_plans import FEW, PASSES
 from onbmacf._search.joint import all_joint, seen_values
 from onbmacf._search.nearer import nearest
 from onbmacf._search.pairs import Opposing, places
 from onbmacf._search.plausible import most_plausible, plausible_rows
 from onbmacf._search.problem import Features, Found, Outcome, Pairs, Problem, Strategy
 from onbmacf._search.ranking import Points, choose, promising, unique
-from onbmacf._search.reduce import (
-    FEW,
-    PASSES,
-    Projected,
-    cut_changes,
-    few_enough,
-    first_cuts,
-    n_changed,
-    projected,
-    viable,
-)
+from onbmacf._search.reduce import Projected, few_enough, n_changed, projected, viable
 from onbmacf._search.tighten import FIRST_HALVINGS, ask_ahead
 from onbmacf._search.undo import undo_changes
 from onbmacf._search.walk import look_back
