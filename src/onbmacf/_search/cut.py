@@ -45,13 +45,13 @@ def _cut_ahead(start: Matrix, goal: Matrix, order: Rows, n_changes: Rows, featur
     while at:
         plans = plans_of(at, asking.places)
         answers = asking.holds(*_trials(start, goal, order, features, lines, plans)).tolist()
-        at, still = [], []
+        ends, stop = [], 0
         for line, plan in zip(lines.tolist(), plans, strict=True):
-            own, answers = answers[: len(plan.then)], answers[len(plan.then) :]
-            now, moved = walked(plan, own)
+            first, stop = stop, stop + len(plan.then)
+            now, moved = walked(plan, answers[first:stop])
             order[line, : len(moved)], n_kept[line] = order[line, list(moved)], now.high
-            at, still = (at + [now], still + [line]) if now.is_open else (at, still)
-        lines = np.array(still, dtype=np.intp)
+            ends.append(now)
+        lines, at = lines[[now.is_open for now in ends]], [now for now in ends if now.is_open]
     is_kept = np.arange(order.shape[1]) < n_kept[:, np.newaxis]
     return keeping(start, goal, order, features, np.arange(len(goal)), is_kept)
 

@@ -17,7 +17,8 @@ from onbmacf._base.arrays import Mask
 
 PASSES = 4  # changes that are found to be needed before a point with many is left alone
 FEW = 4  # changes of a point that are looked at one by one before the best points are known
-LEAST = (0.03, 0.05, 0.08, 0.12, 0.18, 0.27, 0.4, 1.0)  # chances to be reached of which a call has room for one
+CHANCES = ((0.6, 0.4, 0.15), (0.25, 0.1, 0.07))  # of a yes: nothing or less refused before; up to 4, 8, more to halve
+LEAST = (0.003, 0.006, 0.012, 0.02, 0.03, 0.05, 0.08, 0.12, 0.18, 0.27, 0.4, 1.0)  # chances of a question to be reached
 KEPT_PLANS = 2048  # plans that are kept in memory
 
 
@@ -41,9 +42,8 @@ class Cut(NamedTuple):
     @property
     def chance(self) -> float:
         """How likely these are enough, as it was seen on several tables and models."""
-        if self.low > max(0, self.n_needed - 1):
-            return 0.2  # fewer were refused already
-        return 0.6 if self.high - self.low <= 4 else 0.3
+        is_refused = self.low > max(0, self.n_needed - 1)  # fewer were not enough
+        return CHANCES[is_refused][(self.high - self.low > 4) + (self.high - self.low > 8)]
 
     def after(self, is_yes: bool) -> tuple["Cut", int]:
         """Return where the line stands then, and the change that has moved to the front: -1 if none has."""

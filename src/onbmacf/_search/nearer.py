@@ -13,6 +13,7 @@ from onbmacf._search.problem import Asking, Problem
 from onbmacf._search.ranking import Points, promising
 from onbmacf._search.tighten import FIRST_HALVINGS, HALVINGS, Segment, shrink_changes, shrink_segment
 from onbmacf._search.undo import undo_changes, undone_alone
+from onbmacf._search.walk import way_back
 
 TIGHT = 5  # points that are tightened
 SEEDS = 1  # of these, the best, whose changes are exchanged
@@ -62,13 +63,19 @@ def tightened(problem: Problem, points: Points, asking: Asking, way: Segment, fa
 
 
 def _ask_ahead(problem: Problem, points: Points, far: Points, asking: Asking) -> None:
-    """Ask about what comes next: single changes undone, places on the way to `far`, exchanges of the best points."""
+    """Ask about what comes next: single changes undone, places on the way to `far`, exchanges of the best points.
+
+    Where there is room, also once more about the points themselves and their way back: one of them is often returned.
+    """
     start, features = problem.z[points.factual], problem.features
     single, line = undone_alone(start, points.point, features, points.point.shape[1])
     stop, place = _stops(problem, points, far)
     best, room = promising(problem, points, SEEDS), asking.places - len(single) - len(place)
     trade, own = first_questions(start[best], points.point[best], problem.ends, features, problem.snap, room)
-    asking.ahead(np.concatenate([single, place, trade]), np.concatenate([line, stop, best[own]]))
+    back, behind = way_back(problem, points.factual, points.point)
+    back, behind = back[: max(0, room - len(trade))], behind[: max(0, room - len(trade))]
+    lines = np.concatenate([line, stop, best[own], behind])
+    problem.ahead(np.concatenate([single, place, trade, back]), points.factual[lines], len(back))
 
 
 def _between(problem: Problem, near: Points, far: Points) -> Points:

@@ -135,7 +135,7 @@ def ask_ahead(start: Matrix, point: Matrix, features: Features, asking: Asking, 
     part = np.tile(np.arange(1, 2**halvings), len(point))
     stops = _on_the_way(start[line], point[line], part / 2**halvings, snap)
     after, stop = undone_alone(start[line], stops, features, FEW)
-    before, own = undone_alone(start, point, features, FEW)
+    before, own = undone_alone(start, point, features, point.shape[1])
     asking.ahead(np.concatenate([stops, before, after]), np.concatenate([line, own, line[stop]]))
 
 
