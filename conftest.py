@@ -1,6 +1,7 @@
 """The names that examples in docstrings share: made by the examples at the top of `onbmacf.audit` and of a package."""
 
 import doctest
+import sys
 from functools import cache
 from importlib import import_module
 
@@ -27,3 +28,11 @@ def _what_examples_start_from(request):
         for library in NEEDS[package]:
             pytest.importorskip(library)
         request.node.dtest.globs.update(_made_at_the_top_of(package))
+
+
+@pytest.fixture(autouse=True)
+def _figures_are_closed():
+    """Close what a test or an example drew through pyplot, which keeps figures until it is told."""
+    yield
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")

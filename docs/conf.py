@@ -11,6 +11,7 @@ from sphinx.addnodes import desc, desc_annotation
 import onbmacf
 
 HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE))  # notebook_pages
 LONG = 100  # characters: a printed line beyond it is a sentence
 RETURNED = [f"onbmacf.{name}" for name in ("BallCover", "Counterfactual", "Explanation", "Explanations", "Semifactual")]
 RETURNED += ["onbmacf.Relaxation", "onbmacf.Status", "onbmacf.io.TrainedNetwork", "onbmacf.report.Report"]
@@ -19,6 +20,7 @@ project = html_title = "onbmacf"
 version = release = onbmacf.__version__
 extensions = [
     "myst_parser",
+    "notebook_pages",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.napoleon",

@@ -2,6 +2,7 @@
 
 import os
 import re
+import resource
 import signal
 import subprocess
 import sys
@@ -24,13 +25,21 @@ def hears_ctrl_c():
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-def command(*words, **how):
+def command(*words, limit=None, **how):
+    """Start a command; with a limit, the system refuses to let a file of its grow beyond so many bytes."""
     code = "from onbmacf.cli import main; main()"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "PYTHONUNBUFFERED": "1"}
+    how = {"stdout": subprocess.PIPE, **how}
     return subprocess.Popen(
-        [sys.executable, "-c", code, *map(str, words)], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-        env=environment, preexec_fn=hears_ctrl_c, **how,
+        [sys.executable, "-c", code, *map(str, words)], stderr=subprocess.PIPE, text=True,
+        env=environment, preexec_fn=lambda: _prepared(limit), **how,
     )  # fmt: skip
+
+
+def _prepared(limit):
+    hears_ctrl_c()
+    if limit is not None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
 
 
 def wait_for(event, process=None):

@@ -7,6 +7,7 @@ A page has blocks of Python, each followed by what it prints or by the picture t
 `ONBMACF_WRITE_DOCS=1` writes what came out into the page and beside it.
 """
 
+import base64
 import io
 import os
 import re
@@ -77,15 +78,27 @@ def write(page: Path, blocks: list[Ran]) -> None:
 
 def _save_small(png: bytes, path: Path) -> None:
     """Save a picture with few colours."""
+    path.write_bytes(_few_colours(png))
+
+
+def small(content: str) -> str:
+    """Return a picture with few colours, as base64."""
+    return base64.b64encode(_few_colours(base64.b64decode(content))).decode("ascii")
+
+
+def _few_colours(png: bytes) -> bytes:
     from PIL import Image
 
-    small = Image.open(io.BytesIO(png)).convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE)
-    small.save(path, optimize=True)
+    sink = io.BytesIO()
+    picture = Image.open(io.BytesIO(png)).convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE)
+    picture.save(sink, format="png", optimize=True)
+    return sink.getvalue()
 
 
-def difference(png: bytes, path: Path) -> float:
+def difference(png: bytes, other: Path | bytes) -> float:
     """Return how much two pictures differ, from 0 to 1: as coarse grey thumbnails, so that fonts do not matter."""
-    one, other = (_thumbnail(source) for source in (io.BytesIO(png), path))
+    sources = [io.BytesIO(png), io.BytesIO(other) if isinstance(other, bytes) else other]
+    one, other = (_thumbnail(source) for source in sources)
     return float(np.abs(one - other).mean())
 
 

@@ -166,11 +166,12 @@ def test_burden_is_the_mean_of_each_groups_first_counterfactuals(answers):
 
 def test_the_gap_is_the_difference_of_the_burdens_and_has_an_interval(answers):
     table = audit.burden(answers, "smokes").set_index(["measure", "group"])["estimate"]
-    gaps = audit.burden_gaps(answers, "smokes")
+    gaps = audit.burden_gaps(answers, "smokes", least=2)
     for line in gaps.itertuples():
         assert line.gap == table[line.measure, line.group] - table[line.measure, line.other]
         assert line.low <= line.gap <= line.high
-        assert line.excludes_zero == (line.low > 0 or line.high < 0)
+        assert line.excludes_zero == (line.low > 0 or line.high < 0) == (line.p <= 0.05)
+    assert audit.burden_gaps(answers, "smokes")["p"].isna().all()  # six rows are too few to test
 
 
 def test_intervals_are_the_same_for_the_same_seed_and_leave_global_state_alone(answers):
@@ -274,4 +275,4 @@ def test_the_gap_of_two_groups_is_a_finding_when_its_interval_excludes_0():
     )
     even = audit.burden_gaps(made_of([[1, 0, 0]] * 8), ["x", "y"] * 4)
     texts = audit.findings(answers, Schema.infer(answers.rows), {"k": even})
-    assert "By k: no two groups have 20 rows, so no gap in burden is reported as a finding." in texts
+    assert "By k: no two groups have 20 rows, so no gap between them is reported as a finding." in texts

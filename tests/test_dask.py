@@ -147,18 +147,36 @@ def test_a_worker_killed_in_the_middle_changes_nothing(client, table, tmp_path):
 def test_a_dask_frame_in_gives_a_dask_frame_out(client, explainer, table, given):
     rows = table.head(50).sort_index()
     answers = explainer.explain(dd.from_pandas(rows, npartitions=3), "low", client=client if given else None)
-    expected = explainer.explain(rows, "low").to_frame()
+    alone = explainer.explain(rows, "low")
     assert isinstance(answers, dd.DataFrame)
-    assert list(answers.columns) == list(expected.columns)
-    pd.testing.assert_frame_equal(answers.compute(), expected)
+    lines = answers.compute()
+    assert list(answers.columns) == list(lines.columns) == ["status", "reason", *alone.to_frame().columns]
+    found = lines[lines["status"] == "found"].drop(columns=["status", "reason"])
+    pd.testing.assert_frame_equal(found, alone.to_frame(), check_dtype=False)
+    assert [*lines[lines["rank"].fillna(1) == 1].index] == [*rows.index]
+
+
+def test_rows_of_a_dask_frame_without_an_answer_have_a_status_line(explainer, table):
+    rows = table.head(12).sort_index()
+    rows.iloc[3, 2] = "nowhere"
+    alone = explainer.explain(rows, "low")
+    lines = explainer.explain(dd.from_pandas(rows, npartitions=2), "low").compute()
+    without = lines[lines["status"] != "found"]
+    assert sorted(without["status"]) == sorted(str(s) for s in alone.statuses if s != "found")
+    assert set(without["status"]) == {"already", "invalid_row"}
+    assert without[["rank", "to", "a", "b", "c"]].isna().all(axis=None)
+    invalid = without[without["status"] == "invalid_row"]
+    assert [*invalid.index] == [rows.index[3]]
+    assert invalid["reason"].iloc[0] == alone[3].reason
+    assert without.loc[without["status"] == "already", "from"].eq("low").all()
 
 
 def test_a_partition_without_answers_has_the_same_columns_and_dtypes(client, explainer, table):
     labels = explainer.explain(table).labels
     lows = table[labels == "low"].head(6).sort_index()
     answers = explainer.explain(dd.from_pandas(lows, npartitions=2), "low").compute()
-    some = explainer.explain(table.head(3)).to_frame()
-    assert len(answers) == 0
+    some = explainer.explain(dd.from_pandas(table.head(3), npartitions=1, sort=False)).compute()
+    assert [*answers["status"]] == ["already"] * 6
     pd.testing.assert_series_equal(answers.dtypes, some.dtypes)
 
 

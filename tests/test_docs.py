@@ -110,7 +110,16 @@ def site(tmp_path_factory):
 
 @on_the_site
 def test_the_site_has_its_pages(site):
-    for page in ("index", "gallery/titanic", "api/index", "coming-from", "decisions/README", "titanic", "heart"):
+    for page in (
+        "index",
+        "gallery/titanic",
+        "api/index",
+        "coming-from",
+        "decisions/README",
+        "notebooks/first-steps",
+        "titanic",
+        "heart",
+    ):
         assert (site / f"{page}.html").exists(), page
 
 

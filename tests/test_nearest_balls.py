@@ -19,6 +19,7 @@ from onbmacf._balls.metrics import METRICS
 from onbmacf._balls.recover import reach_of
 from onbmacf._batch.call import Call, Query
 from onbmacf._batch.factuals import Asker, Factuals
+from onbmacf._batch.question import Question
 from onbmacf._search.pairs import opposing_pairs
 
 METRIC_NAMES = sorted(METRICS)
@@ -162,7 +163,7 @@ def test_later_rounds_go_on_beyond_the_first_balls(table, rows, monkeypatch):
 def opposing(explainer, rows):
     """Return the opposing balls of rows as a search sees them."""
     fitted, options = explainer.fitted_, explainer._options()
-    call = Call.of(fitted, options, Query.of(None, 0.0, False, fitted.black_box.classes))
+    call = Call.of(fitted, options, Query.of(Question(), fitted.black_box.classes))
     asked = Asker(call, fitted.black_box, Factuals.of(rows, call, fitted.black_box)).asked()
     return opposing_pairs(fitted.map, options, asked)[2]
 

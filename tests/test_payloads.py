@@ -190,8 +190,10 @@ def drawn_texts(ax):
     return ["".join(element.itertext()) for element in root.iter() if element.tag.endswith("}text")]
 
 
-def cut(text):
-    return visible(text) if len(visible(text)) <= 40 else visible(text)[:39] + "…"
+def cut(text, longest=40):
+    """Return the beginning and the end of a long text."""
+    shown, tail = visible(text), (longest - 1) // 2
+    return shown if len(shown) <= longest else f"{shown[: longest - 1 - tail]}…{shown[-tail:]}"
 
 
 def test_pictures_draw_them_as_text(explainer, answers):
@@ -200,11 +202,11 @@ def test_pictures_draw_them_as_text(explainer, answers):
     everything = counted.assign(count=range(1, 31), share=0.5, up=0.5, down=0.5)
     assert set(short) <= set(drawn_texts(plots.change_frequencies(everything, most=30)))
     matrix = pd.DataFrame(np.ones((30, 30)), index=TEXTS, columns=TEXTS)
-    assert set(short) <= set(drawn_texts(plots.pair_heatmap(matrix, most=30)))
+    assert {cut(text, 24) for text in TEXTS} <= set(drawn_texts(plots.pair_heatmap(matrix, most=30)))
     burden = pd.DataFrame(
         {"measure": "distance", "group": TEXTS, "n_rows": 5, "estimate": 1.0, "low": 0.5, "high": 2.0}
     )
-    assert {cut(f"{text} (n = 5)") for text in TEXTS} <= set(drawn_texts(plots.burden(burden)))
+    assert {f"{cut(text, 28)} (n = 5)" for text in TEXTS} <= set(drawn_texts(plots.burden(burden)))
     scores = pd.DataFrame({"method": TEXTS, "a": 1.0, "b": 0.5, "c": 0.2})
     assert set(short) <= set(drawn_texts(plots.radar(scores, ["a", "b", "c"], title=TEXTS[24])))
     ax = plots.cover(explainer, TEXTS[20], TEXTS[27])

@@ -6,6 +6,8 @@ import pytest
 
 pytest.importorskip("matplotlib", reason="pictures need the extra 'plot'")
 
+from matplotlib.figure import Figure
+
 from onbmacf import ONBMACF, Schema, audit, plots
 from onbmacf.errors import ParameterError
 
@@ -98,12 +100,14 @@ def test_before_and_after_show_each_changed_feature_with_its_values(answers):
     assert len({bar.get_hatch() for bar in ax.patches}) == 2
 
 
-def test_a_level_has_no_bar_but_is_written():
+def test_a_level_has_a_box_instead_of_a_bar():
     table = pd.DataFrame({"city": list("ABAB") * 5, "x": [0.0, 1, 2, 3] * 5})
     found = ONBMACF().fit(table, lambda rows: np.where(rows["city"] == "A", "no", "yes")).explain(table.head(1))[0]
     ax = plots.before_after(found.counterfactuals[0])
     assert [bar.get_width() for bar in ax.patches] == [0.0, 0.0]
     assert texts(ax) == ["A", "B"]
+    boxes = [text.get_bbox_patch() for text in ax.texts]
+    assert len({box.get_linestyle() for box in boxes}) == 2
 
 
 def test_change_frequencies_are_the_counts_split_by_direction(answers, explainer):
@@ -171,6 +175,11 @@ def test_the_radar_takes_any_metrics():
     [
         (lambda e, a: plots.cover(e, "tabacco", "ldl"), "'tabacco' is not a column. Did you mean 'tobacco'"),
         (lambda e, a: plots.walk(a[0], "famhist", "ldl"), "'famhist' is not a number"),
+        (lambda e, a: plots.before_after(a), "this plot is of one row, got answers for 60: pick one"),
+        (lambda e, a: plots.before_after(a.rows), "give an explanation or one of its counterfactuals, got DataFrame"),
+        (lambda e, a: plots.change_frequencies(e), "give what explain returned, .* got ONBMACF"),
+        (lambda e, a: plots.burden(a), "say which groups to draw: by= "),
+        (lambda e, a: plots.burden(a, by="famhis"), "by names 'famhis', which is not a column. Did you mean 'famhist'"),
         (lambda e, a: plots.walk(a[0], "nothing", "ldl"), "'nothing' is not a column"),
         (lambda e, a: plots.burden(audit.burden(a, "famhist"), "cost"), "measure must be one of 'share_found'"),
     ],
@@ -180,18 +189,152 @@ def test_bad_arguments_are_said(explainer, answers, draw, pattern):
         draw(explainer, answers)
 
 
-def test_pictures_neither_show_nor_touch_pyplot(answers, explainer):
-    import subprocess
-    import sys
+def test_a_plot_is_pyplots_unless_told_where_to_draw(answers, monkeypatch):
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    monkeypatch.setattr(pyplot, "show", lambda *_: pytest.fail("a plot was shown"))
+    ax = plots.change_frequencies(answers)
+    assert pyplot.fignum_exists(ax.figure.number)
+    assert plots.change_frequencies(answers, ax=ax) is ax
+    before = pyplot.get_fignums()
+    figure = Figure(figsize=(1, 1))
+    drawn = plots.change_frequencies(answers, ax=figure)
+    assert drawn.figure is figure
+    assert tuple(figure.get_size_inches()) == tuple(ax.figure.get_size_inches())
+    part = Figure().subfigures(1, 2)[1]
+    assert plots.change_frequencies(answers, ax=part).figure is part
+    assert pyplot.get_fignums() == before
 
-    code = (
-        "import sys, pandas as pd; from onbmacf import plots\n"
-        "plots.front(pd.DataFrame({'distance': [1], 'plausibility': [1], 'n_changes': [1]}))\n"
-        "assert 'matplotlib.pyplot' not in sys.modules"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True)
-    ax = plots.change_frequencies(audit.changes_by_feature(answers))
-    assert plots.change_frequencies(audit.changes_by_feature(answers), ax=ax) is ax
+
+def test_a_report_leaves_no_figure_open(answers, explainer):
+    pytest.importorskip("jinja2")
+    from matplotlib import pyplot
+
+    from onbmacf.report import audit_report
+
+    before = pyplot.get_fignums()
+    audit_report(explainer, answers, by=["famhist"]).html()
+    assert pyplot.get_fignums() == before
+
+
+DRAWN_FROM_ANSWERS = {
+    "change_frequencies": (lambda a: plots.change_frequencies(a), lambda a: audit.changes_by_feature(a)),
+    "pair_heatmap": (lambda a: plots.pair_heatmap(a), lambda a: audit.pair_matrix(a)),
+    "front": (lambda a: plots.front(a), lambda a: a.to_frame()),
+}
+
+
+@pytest.mark.parametrize("name", DRAWN_FROM_ANSWERS)
+def test_answers_and_their_frame_are_drawn_alike(answers, name):
+    draw, framed = DRAWN_FROM_ANSWERS[name]
+    assert drawn(draw(answers)) == drawn(draw(framed(answers)))
+
+
+@pytest.mark.parametrize("name", DRAWN_FROM_ANSWERS)
+def test_an_explanation_is_drawn_as_the_answers_for_its_row(answers, name):
+    draw, _ = DRAWN_FROM_ANSWERS[name]
+    place = next(place for place, answer in enumerate(answers) if answer.counterfactuals)
+    assert drawn(draw(answers[place])) == drawn(draw(answers[place : place + 1]))
+
+
+def drawn(ax):
+    bars = [tuple(np.round(bar.get_bbox().bounds, 9)) for bar in ax.patches]
+    return texts(ax), tick_names(ax.yaxis), bars, [line.get_xydata().tolist() for line in ax.lines]
+
+
+def test_burden_groups_the_answers_itself(answers):
+    ax = plots.burden(answers, "n_changes", by="famhist")
+    assert tick_names(ax.yaxis) == tick_names(plots.burden(audit.burden(answers, "famhist"), "n_changes").yaxis)
+    many = pd.Series([f"town {place % 30}" for place in range(len(answers))], index=answers.rows.index)
+    assert len(tick_names(plots.burden(answers, by=many).yaxis)) == 8
+    assert tick_names(plots.burden(answers, by="age").yaxis)[0].startswith("below")
+    assert len(tick_names(plots.burden(answers, by=["a", "b"] * 30).yaxis)) == 2
+
+
+def test_the_natural_plot_of_one_row_is_its_best_counterfactual_and_of_many_the_frequencies(answers):
+    one = next(answer for answer in answers if len(answer.counterfactuals) == 2)
+    assert drawn(one.plot()) == drawn(one.counterfactuals[0].plot()) == drawn(plots.before_after(one))
+    assert drawn(one.plot(place=1)) == drawn(one.counterfactuals[1].plot()) != drawn(one.plot())
+    assert drawn(answers.plot()) == drawn(plots.change_frequencies(answers))
+    place = list(answers.rows.index).index(one.factual.name)
+    assert drawn(answers[place : place + 1].plot()) == drawn(one.plot())
+    ax = plots.before_after(one)
+    assert answers.plot(ax=ax) is ax
+
+
+def test_a_row_without_a_counterfactual_is_drawn_as_its_reason(explainer, table):
+    answer = explainer.explain(table.head(1), target=str(model(table.head(1))[0]))[0]
+    assert not answer.counterfactuals
+    ax = answer.plot()
+    assert ax.get_title() == "No counterfactual for row 0"
+    assert " ".join(texts(ax)[0].split()) == f"already: {answer.reason}"
+
+
+def test_a_walk_needs_no_more_than_a_counterfactual(answers):
+    found = next(a for a in answers if a.counterfactuals).counterfactuals[0]
+    names = legend_names(plots.walk(found, "tobacco", "ldl"))
+    assert (names[0], names[-1]) == ("factual", f"counterfactual: '{found.label}'")
+
+
+def test_a_cover_of_many_balls_is_paler_and_says_what_is_left_out(explainer):
+    few, many = (plots.cover(explainer, "tobacco", "ldl", largest=largest) for largest in (7, None))
+    said, n_balls = few.get_title(loc="left"), len(explainer.cover_)
+    share = 100 * np.sort(np.bincount(explainer.cover_.owner))[-7:].sum() / len(explainer.labels_)
+    assert said == f"7 largest balls, with {share:.0f} % of the rows; {n_balls - 7} smaller ones are not drawn"
+    assert many.get_title(loc="left") == ""
+    one = plots.cover(explainer, "tobacco", "ldl", largest=1)
+    for place in (0, 1):  # the area and the outline of the largest
+        assert many.patches[place].get_alpha() < one.patches[place].get_alpha()
+
+
+def test_what_is_not_drawn_is_counted(wide):
+    assert texts(plots.change_frequencies(wide, most=4))[-1] == "and 26 other features"
+    assert plots.pair_heatmap(wide, most=4).get_title(loc="left") == "26 other features are not drawn"
+    assert len(tick_names(plots.before_after(wide).yaxis)) == 30
+
+
+@pytest.fixture(scope="module")
+def wide():
+    """Answers that change 30 features with long names, alike but for their ends."""
+    names = [f"the measurement of something in the course of year {place}" for place in range(30)]
+    rows = pd.DataFrame(np.repeat([[0.0], [1.0]] * 10, 30, axis=1), columns=names)
+    explainer = ONBMACF(plausibility=0).fit(rows, lambda given: np.where(given.min(axis=1) > 0.5, "in", "out"))
+    return explainer.explain(rows.head(1), target="in")
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [lambda a: plots.change_frequencies(a), lambda a: plots.pair_heatmap(a), lambda a: a.plot()],
+)
+def test_long_names_still_differ_and_nothing_is_cut_off(wide, draw):
+    ax = draw(wide)
+    names = tick_names(ax.yaxis)
+    assert len(set(names)) == len(names) > 1
+    assert max(map(len, names)) <= 40
+    ax.figure.canvas.draw()
+    page, drawn = ax.figure.bbox, ax.figure.get_tightbbox().transformed(ax.figure.dpi_scale_trans)
+    assert drawn.x0 >= page.x0 - 1
+    assert drawn.y0 >= page.y0 - 1
+    assert drawn.x1 <= page.x1 + 1
+    assert drawn.y1 <= page.y1 + 1
+
+
+def test_names_that_differ_in_the_middle_are_told_apart():
+    levels = [f"the level that is called number {place} of all the levels" for place in range(9)]
+    groups = pd.Series(levels * 2)
+    table = pd.DataFrame({"x": np.arange(18) % 7, "y": np.arange(18) % 5})
+    answers = ONBMACF().fit(table, lambda rows: rows["x"] > 3).explain(table)
+    names = tick_names(plots.burden(answers, by=groups).yaxis)
+    assert len(set(names)) == len(names) == 8
+    assert names[-1] == "2 others (n = 4)"
+
+
+def test_of_many_levels_along_an_axis_some_are_named():
+    levels = [f"level {place:02}" for place in range(40)]
+    table = pd.DataFrame({"grade": levels * 5, "x": np.arange(200.0)})
+    schema = Schema.infer(table, ordinal={"grade": levels})
+    ax = plots.cover(ONBMACF().fit(table, lambda rows: rows["x"] > 90, schema=schema), "grade", "x")
+    assert tick_names(ax.xaxis) == levels[::2]
+    assert ax.get_xticks().tolist() == list(range(0, 40, 2))
 
 
 def test_nothing_to_draw_gives_an_empty_picture(explainer, table):

@@ -25,7 +25,8 @@ KINDS = {
     "numbers as category": (pd.Categorical([1, 2, 3]), "categorical"),
     "ordered category": (pd.Categorical(["a", "b", "a"], ordered=True), "ordinal"),
     "numbers as objects": (np.array([1, 2, 3], dtype=object), "integer"),
-    "words, some of them digits": (["1", "2", "?"], "categorical"),
+    "words, some of them digits": (["1", "many", "few"], "categorical"),
+    "names of groups of numbers": (["0", "1", "2+"], "categorical"),
 }
 
 

@@ -1,6 +1,5 @@
 """Maps on disk: the same answers, only for the same model, and five different errors for five kinds of bad file."""
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -130,14 +129,27 @@ def test_a_failed_write_leaves_the_old_file(explainer, saved, monkeypatch):
     assert [path.name for path in saved.parent.iterdir()] == [saved.name]
 
 
-def test_a_second_writer_is_told_and_a_dead_ones_claim_is_taken_over(explainer, saved):
+HOLDER = """
+import sys, time
+from pathlib import Path
+from onbmacf._base.sole_writer import sole_writer
+with sole_writer(Path(sys.argv[1])):
+    print("held", flush=True)
+    time.sleep(600)
+"""
+
+
+def test_a_second_writer_is_told_and_a_killed_ones_lock_is_taken_over(explainer, saved):
     claim = saved.with_name(saved.name + ".writing")
-    claim.write_text(str(os.getpid()))
-    with pytest.raises(StoreError, match="another process"):
-        explainer.save(saved)
-    dead = subprocess.Popen([sys.executable, "-c", ""])
-    dead.wait()
-    claim.write_text(str(dead.pid))
+    holder = subprocess.Popen([sys.executable, "-c", HOLDER, str(saved)], stdout=subprocess.PIPE, text=True)
+    try:
+        assert holder.stdout.readline() == "held\n"
+        with pytest.raises(StoreError, match="another process"):
+            explainer.save(saved)
+    finally:
+        holder.kill()
+        holder.wait()
+    assert claim.exists()
     explainer.save(saved)
     assert not claim.exists()
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from onbmacf._balls.cover import BallCover
     from onbmacf._base.enums import Relaxation, Status
+    from onbmacf._rows.readings import Between
     from onbmacf._rows.retrain import committee
     from onbmacf._text.ranges import Range
     from onbmacf.certificate import Certificate, CertificateKind
@@ -19,11 +20,13 @@ if TYPE_CHECKING:
     from onbmacf.explanations import Explanations
     from onbmacf.rules import Rule, Rules
     from onbmacf.schema import Feature, Schema
+    from onbmacf.web import serve
 
 __version__ = "0.1.0"
 
 _HOME = {
     "BallCover": "onbmacf._balls.cover",
+    "Between": "onbmacf._rows.readings",
     "Certificate": "onbmacf.certificate",
     "CertificateKind": "onbmacf._base.enums",
     "Counterfactual": "onbmacf.explanation",
@@ -39,11 +42,13 @@ _HOME = {
     "Semifactual": "onbmacf.explanation",
     "Status": "onbmacf._base.enums",
     "committee": "onbmacf._rows.retrain",
+    "serve": "onbmacf.web",
 }
 
 __all__ = [
     "ONBMACF",
     "BallCover",
+    "Between",
     "Certificate",
     "CertificateKind",
     "Counterfactual",
@@ -58,6 +63,7 @@ __all__ = [
     "Semifactual",
     "Status",
     "committee",
+    "serve",
 ]
 
 

@@ -7,11 +7,14 @@ import warnings
 from copy import copy
 from typing import Any
 
+import pandas as pd
 from numpy.typing import NDArray
 
 from onbmacf._balls.cover import BallCover
+from onbmacf._batch.alone import responsiveness
 from onbmacf._batch.explain import explain_rows
 from onbmacf._batch.fitted import Fitted, fit_table
+from onbmacf._batch.question import Question
 from onbmacf._disk.map_file import load_map, save_map
 from onbmacf._search.options import DEFAULTS, NAMES, Options, check_names, written
 from onbmacf.errors import OnbmacfWarning, ParameterError
@@ -110,7 +113,16 @@ class ONBMACF(Options):
     __delattr__ = object.__delattr__
 
     def fit(
-        self, table: Any, model: Any, schema: Schema | None = None, *, output: str = "auto", client: Any = None
+        self,
+        table: Any,
+        model: Any,
+        schema: Schema | None = None,
+        *,
+        output: str = "auto",
+        threshold: float | None = None,
+        classes: Any = None,
+        target: Any = None,
+        client: Any = None,
     ) -> "ONBMACF":
         """Map the table as the model labels it.
 
@@ -120,11 +132,20 @@ class ONBMACF(Options):
             The rows, without the target column.
         model : object with ``predict``, or callable
             Gets rows in the form of `table` (frame or array, same columns and dtypes) and returns labels, class
-            probabilities or scores.
+            probabilities or scores. Also a ``Booster`` of xgboost or lightgbm, or a torch module.
         schema : Schema, optional
             What the columns are; inferred from the table by default.
         output : {"auto", "label", "probability"}
             What the model returns, where that is not plain.
+        threshold : float, optional
+            The score from which on the model says the second of two classes. Scores are what ``predict_proba`` gives
+            the second class where the model has it, otherwise the numbers that it returns.
+        classes : sequence of labels, optional
+            The names of the classes, in the order of the model's columns or numbers; of a threshold's two sides, the
+            lower first.
+        target : Between, optional
+            For a regressor: the range that its numbers should reach. The labels are then "below", "inside" and "above",
+            and `explain` looks for "inside" unless told otherwise.
         client : dask.distributed.Client, optional
             Lends its workers to the cover of a large table; the cover is the same with and without.
 
@@ -134,7 +155,8 @@ class ONBMACF(Options):
             This explainer, fitted.
 
         """
-        self.fitted_ = fit_table(table, model, schema, self._options(), output, client)
+        reading = {"threshold": threshold, "classes": classes, "between": target}
+        self.fitted_ = fit_table(table, model, schema, self._options(), output, client, reading)
         for message in self.fitted_.warnings:
             warnings.warn(message, OnbmacfWarning, stacklevel=2)
         return self
@@ -144,7 +166,12 @@ class ONBMACF(Options):
         rows: Any,
         target: Any = None,
         *,
-        min_probability: float = 0.0,
+        immutable: Any = None,
+        vary: Any = None,
+        rules: Any = None,
+        n: Any = None,
+        plausibility: Any = None,
+        min_probability: Any = 0.0,
         front: bool = False,
         ranges: bool = False,
         prove: Any = False,
@@ -153,14 +180,32 @@ class ONBMACF(Options):
     ) -> Explanations:
         """Explain rows.
 
+        What is asked may differ from call to call without fitting again: the answers are those of an explainer fitted
+        with it. The first seven arguments after `rows` may also differ from row to row: a Series has one value per row,
+        matched by its index; the name of a column of `rows` reads the values there; a list has one value per row, in
+        order, where a list is not one value already (for `target`, `immutable` and `vary`: a list of lists). A missing
+        entry asks as if the argument were not given.
+
         Parameters
         ----------
-        rows : DataFrame, Series, dict, array or Dask DataFrame
-            One or many rows with the columns of the fitted table.
+        rows : DataFrame, Series, dict, list of dicts, array or Dask DataFrame
+            One or many rows with the columns of the fitted table. Tables of polars and pyarrow are read by name, too.
         target : label or labels, optional
             What the model should say; by default any label but the row's own.
-        min_probability : float from 0 to 1, default 0
-            The least probability that the model must give the label; needs ``predict_proba``.
+        immutable : iterable of hashable, optional
+            The features that must keep their value, instead of those that the schema names; empty: all may change.
+        vary : iterable of hashable, optional
+            The only features that may change: the complement of `immutable`.
+        rules : Rules or dict, optional
+            The rules, instead of the schema's; a dict has the keys of `Rules.from_dict`. Costs (``weight``) stay those
+            of the schema: they shape the map.
+        n : int, optional
+            How many counterfactuals, instead of ``n_counterfactuals``.
+        plausibility : float from 0 to 1, optional
+            The dial, instead of the explainer's.
+        min_probability : float from 0 to 1, or "lasting", default 0
+            The least probability that the model must give the label; needs ``predict_proba``. ``"lasting"`` is 0.6:
+            such answers hold after retraining more often than the nearest ones, and mostly cost little more.
         front : bool, default False
             Return, instead of the n best, every counterfactual found that no other beats in distance, number of
             changes and plausibility at once.
@@ -181,13 +226,45 @@ class ONBMACF(Options):
         -------
         Explanations
             One answer per row, in order. For a Dask DataFrame: a Dask DataFrame of what `Explanations.to_frame` gives
-            for each partition.
+            for each partition, with a status and a reason, and one line for each row without a counterfactual.
 
         """
-        asked = {"target": target, "min_probability": min_probability, "front": front, "ranges": ranges}
-        asked |= {"prove": prove, "prove_seconds": prove_seconds}
-        self.fitted_, answers = explain_rows(self._map(), self._options(), rows, **asked, client=client)
+        more = {"front": front, "ranges": ranges, "prove": prove, "prove_seconds": prove_seconds}
+        question = Question(target, immutable, vary, rules, n, plausibility, min_probability, more)
+        self.fitted_, answers = explain_rows(self._map(), self._options(), rows, question, client)
         return answers
+
+    def responsiveness(self, rows: Any, target: Any = None) -> pd.DataFrame:
+        """Ask which features would change the label by themselves, everything else as it is.
+
+        Parameters
+        ----------
+        rows : DataFrame, Series, dict or array
+            One or many rows with the columns of the fitted table.
+        target : label or labels, optional
+            What the model should say; by default any label but the row's own.
+
+        Returns
+        -------
+        DataFrame
+            One line per row and feature that may change, with the caller's index: ``feature``; ``n_asked``, the
+            different values that the model was asked about (those of the fitted rows that the rules allow, evenly
+            spaced ones where there are more than 64); ``n_reached``, those of them that reach a wanted label;
+            ``share``, the responsiveness: the second over the first, NaN if none was asked; ``nearest``, the nearest
+            of those reached, None if there is none. Rows that cannot be asked, or have a wanted label already, have no
+            lines.
+
+        Examples
+        --------
+        >>> from onbmacf.datasets import load_heart
+        >>> table, y = load_heart()
+        >>> explainer = ONBMACF().fit(table, lambda rows: (rows["ldl"] > 5).astype(int))
+        >>> frame = explainer.responsiveness(table.iloc[[0]])
+        >>> frame[frame["share"] > 0]["feature"].tolist()
+        ['ldl']
+
+        """
+        return responsiveness(self._map(), self._options(), rows, target)
 
     def save(self, path: Any) -> None:
         """Write the map, without the model and its committee, to one file. It holds the fitted rows."""

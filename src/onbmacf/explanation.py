@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 
 from onbmacf._base.enums import Relaxation, Status
-from onbmacf._text import frames, records, wording
+from onbmacf._text import frames, records, short, wording
 from onbmacf._text.ranges import Ranges
 from onbmacf.certificate import Certificate
 
@@ -38,6 +38,9 @@ class Semifactual:
     factual: "pd.Series[Any]"
     distance: float
     changed: tuple[Hashable, ...]
+
+    def __repr__(self) -> str:
+        return short.semifactual(self)
 
     def changes(self) -> pd.DataFrame:
         """Return one line per changed feature, with the columns feature, before and after."""
@@ -107,6 +110,9 @@ class Counterfactual:
     stability: float | None = None
     n_members: int = 0
 
+    def __repr__(self) -> str:
+        return short.counterfactual(self)
+
     @property
     def n_changes(self) -> int:
         """Number of features that differ from the factual."""
@@ -115,6 +121,12 @@ class Counterfactual:
     def changes(self) -> pd.DataFrame:
         """Return one line per changed feature, with the columns feature, before and after, and range if asked for."""
         return frames.changes_of(self)
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the changed features before and after, as `plots.before_after` does; return the Axes."""
+        from onbmacf import plots  # upwards, when a picture is wanted (decision 0064)
+
+        return plots.before_after(self, ax)
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,6 +161,9 @@ class Explanation:
     counterfactuals: tuple[Counterfactual, ...]
     certificate: Certificate | None = None
 
+    def __repr__(self) -> str:
+        return short.explanation(self)
+
     @property
     def semifactuals(self) -> tuple[Semifactual | None, ...]:
         """One per counterfactual; None where there is none."""
@@ -162,6 +177,26 @@ class Explanation:
             said = [wording.sentence(self.label, found) for found in self.counterfactuals]
         proven = "" if self.certificate is None or self.status == Status.INFEASIBLE else self.certificate.sentence()
         return [f"{said[0]} {proven}", *said[1:]] if proven else said
+
+    def plot(self, ax: Any = None, *, place: int = 0) -> Any:
+        """Draw one of the row's counterfactuals, as `plots.before_after` does; return the Axes.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or Figure, optional
+            Where to draw; a new figure of pyplot by default, which a notebook shows.
+        place : int, default 0
+            Which counterfactual: 0 is the best. For a row without one, the reason is written.
+
+        Returns
+        -------
+        Axes
+            ``.figure.savefig("picture.png")`` saves it.
+
+        """
+        from onbmacf import plots  # upwards, when a picture is wanted (decision 0064)
+
+        return plots.before_after(self, ax, place=place)
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything about this row as plain Python values, ready for JSON.

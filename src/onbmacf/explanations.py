@@ -156,13 +156,47 @@ class Explanations(Sequence[Explanation]):
         listed = ", ".join(f"{count} {status}" for status, count in counts.items())
         return f"<Explanations of {len(self)} rows: {listed or 'none'}; {len(self.batch.factual)} counterfactuals>"
 
-    def to_frame(self) -> pd.DataFrame:
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the answers; return the Axes.
+
+        One row is drawn as `Explanation.plot` does: its best counterfactual, before and after. Of several rows, it is
+        drawn how often each feature changes: `plots.change_frequencies`.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or Figure, optional
+            Where to draw; a new figure of pyplot by default, which a notebook shows.
+
+        Returns
+        -------
+        Axes
+            ``.figure.savefig("picture.png")`` saves it.
+
+        """
+        from onbmacf import plots  # upwards, when a picture is wanted (decision 0064)
+
+        return self[0].plot(ax) if len(self) == 1 else plots.change_frequencies(self, ax=ax)
+
+    def to_frame(self, *, only_changes: bool = False) -> pd.DataFrame:
         """Return one line per counterfactual: how it was found, then its values in the caller's dtypes.
 
         The index is the caller's, repeated where a row has several. A name of ours that is also a column of the table
         gets a trailing underscore. Rows without a counterfactual are in `status_frame`.
+
+        Parameters
+        ----------
+        only_changes : bool, default False
+            For reading: after rank, from, to, distance and n_changes, only the features that some counterfactual
+            changes, with empty text where one keeps the row's own value. `changes` has the same as a long frame, with
+            the values before.
+
+        Returns
+        -------
+        DataFrame
+            In the order of the rows, the best counterfactual of each first.
+
         """
-        return frames.counterfactual_frame(self)
+        return frames.only_changes(self) if only_changes else frames.counterfactual_frame(self)
 
     def status_frame(self) -> pd.DataFrame:
         """Return one line per row: its label, status, reason, and number of counterfactuals (n_found)."""
@@ -209,8 +243,13 @@ class Explanations(Sequence[Explanation]):
         """
         return records.document(self.to_dicts(), self.warnings, indent)
 
+    def in_order(self, places: Rows) -> "Explanations":
+        """Return the answers, of which each is for the row at its place in `places`, in the order of the rows."""
+        return self._some(np.argsort(places))
+
     def _repr_html_(self) -> str:
-        return wording.html_table(self[:20], n_more=max(0, len(self) - 20))
+        table = wording.html_table(self[:20], n_more=max(0, len(self) - 20))
+        return f"<p>{wording.escaped(repr(self)[1:-1])}</p>{wording.scrolling(table)}"
 
     def _lines(self, place: int) -> range:
         """Return the lines of one row's counterfactuals; the batch is sorted by row."""

@@ -10,9 +10,9 @@ that name the rule, before any work. A kind of rule is a field of `Rule` and an 
 
 import tomllib
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from graphlib import CycleError, TopologicalSorter
-from math import inf, isfinite
+from math import inf, isfinite, isinf
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -20,11 +20,28 @@ import numpy as np
 
 from onbmacf._base.arrays import Mask, Matrix
 from onbmacf._base.checks import check_choice, check_count, did_you_mean, listed
+from onbmacf._base.typed import Check, checked, count, level, number, optional, sequence, shortened, table, word
+from onbmacf._text import short
+from onbmacf._text.wording import visible
 from onbmacf.errors import ParameterError
 
 DIRECTIONS = ("up", "down")
 EPSILON = 1e-9  # of a step: rounding error forgiven
 Codes = Callable[[Iterable[Any]], Matrix]  # levels -> the numbers that stand for them
+
+
+# What the fields of a rule may hold, wherever it comes from; what contradicts itself is found by the kinds below.
+PAIRS = sequence(sequence(level, length=2))
+RULE_KEYS: dict[str, Check] = {
+    "direction": optional(word()),
+    "low": number(),
+    "high": number(),
+    "allowed": optional(sequence(level)),
+    "step": optional(number()),
+    "weight": number(),
+    "forbidden": PAIRS,
+}
+RULES_KEYS: dict[str, Check] = {"features": table, "at_most": PAIRS, "max_changes": optional(count(1))}
 
 
 @dataclass(frozen=True)
@@ -49,7 +66,7 @@ class Rule:
     Examples
     --------
     >>> Rule(direction="up", high=65)
-    Rule(direction='up', low=-inf, high=65, allowed=None, step=None, weight=1.0, forbidden=())
+    Rule(direction='up', high=65)
 
     """
 
@@ -62,9 +79,11 @@ class Rule:
     forbidden: tuple[tuple[Any, Any], ...] = ()
 
     def __post_init__(self) -> None:
-        if self.allowed is not None:
-            object.__setattr__(self, "allowed", tuple(self.allowed))
-        object.__setattr__(self, "forbidden", tuple((a, b) for a, b in self.forbidden))
+        for name, value in checked("Rule", {name: getattr(self, name) for name in RULE_KEYS}, RULE_KEYS).items():
+            object.__setattr__(self, name, value)
+
+    def __repr__(self) -> str:
+        return short.only_set(self)
 
     @property
     def kinds(self) -> "tuple[RuleKind, ...]":
@@ -90,6 +109,7 @@ class RuleKind:
     """
 
     needs: ClassVar[str] = "numbers"  # "numbers", "levels" or "order"
+    is_exact: ClassVar[bool] = True  # whether no rounding error of the column's dtype is forgiven
 
     def is_set(self, rule: Rule) -> bool:
         """Say whether a rule holds this prohibition."""
@@ -138,6 +158,8 @@ class _Range(RuleKind):
     def check(self, rule: Rule, name: str) -> None:
         if not rule.low <= rule.high:
             raise ParameterError(f"{name}: the range {rule.low} to {rule.high} is reversed.")
+        if rule.low == inf or rule.high == -inf:
+            raise ParameterError(f"{name}: the range {rule.low} to {rule.high} holds no number.")
 
     def keeps(self, rule: Rule, value: Matrix, before: Matrix, codes: Codes) -> Mask:
         return (value >= rule.low) & (value <= rule.high)
@@ -146,7 +168,9 @@ class _Range(RuleKind):
         return np.clip(value, rule.low, rule.high)
 
     def words(self, rule: Rule) -> str:
-        return f"from {rule.low:g} to {rule.high:g}"
+        if isinf(rule.high):
+            return f"at least {rule.low:g}"
+        return f"at most {rule.high:g}" if isinf(rule.low) else f"from {rule.low:g} to {rule.high:g}"
 
 
 class _Allowed(RuleKind):
@@ -170,12 +194,16 @@ class _Allowed(RuleKind):
 
 
 class _Step(RuleKind):
+    is_exact = False
+
     def is_set(self, rule: Rule) -> bool:
         return rule.step is not None
 
     def check(self, rule: Rule, name: str) -> None:
         if not 0 < (rule.step or 0) < inf:
             raise ParameterError(f"{name}: step must be above 0, got {rule.step!r}.")
+        if 0 < rule.high - rule.low < (rule.step or 0):
+            raise ParameterError(f"{name}: a step of {rule.step} does not fit the range {rule.low} to {rule.high}.")
 
     def keeps(self, rule: Rule, value: Matrix, before: Matrix, codes: Codes) -> Mask:
         steps = (value - anchor(rule)) / (rule.step or 1.0)
@@ -236,7 +264,12 @@ class Rules:
     max_changes: int | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "at_most", tuple((a, b) for a, b in self.at_most))
+        if not isinstance(self.features, Mapping):
+            raise ParameterError(f"features must map names to rules, got {shortened(self.features)}.")
+        for name, rule in self.features.items():
+            if not isinstance(rule, Rule):
+                raise ParameterError(f"rule for {name!r} must be a Rule, got {shortened(rule)}.")
+        object.__setattr__(self, "at_most", PAIRS("at_most", self.at_most))
         if self.max_changes is not None:
             check_count("max_changes", self.max_changes)
 
@@ -253,22 +286,36 @@ class Rules:
         """
         try:
             content = tomllib.loads(Path(path).read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        except (OSError, ValueError, RecursionError) as error:  # also text that is not UTF-8, or is no TOML
             raise ParameterError(f"rules file {path}: {error}") from error
         return cls.from_dict(content, str(path))
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any], origin: str = "rules") -> "Rules":
         """Read rules from plain dicts and lists; `origin` names them in error messages."""
-        _check_keys(origin, content, ("features", "at_most", "max_changes"))
-        features = {}
-        for name, entry in content.get("features", {}).items():
-            _check_keys(f"{origin}: features.{name}", entry, tuple(known.name for known in fields(Rule)))
-            features[name] = Rule(**entry)
-        return cls(features, tuple(content.get("at_most", ())), content.get("max_changes"))
+        found = checked(origin, content, RULES_KEYS)
+        named = found.get("features", {}).items()
+        entries = {name: checked(f"{origin}: features.{name}", entry, RULE_KEYS) for name, entry in named}
+        features = {name: Rule(**entry) for name, entry in entries.items()}
+        return cls(features, found.get("at_most", ()), found.get("max_changes"))
+
+    def __repr__(self) -> str:
+        return "\n".join(["Rules", *(f"  {words}" for words in self.in_words())]) if self else "Rules()"
 
     def __bool__(self) -> bool:
         return bool(self.features or self.at_most or self.max_changes is not None)
+
+    def in_words(self) -> list[str]:
+        """Return every rule as a line of text.
+
+        >>> Rules({"age": Rule(direction="up")}, at_most=[("debt", "income")], max_changes=3).in_words()
+        ['age: only up', 'debt <= income', 'at most 3 changes']
+        """
+        lines = [f"{visible(name)}: {visible(summary(rule))}" for name, rule in self.features.items()]
+        lines += [f"{visible(low)} <= {visible(high)}" for low, high in self.at_most]
+        if self.max_changes is not None:
+            lines.append(f"at most {self.max_changes} change{'s' * (self.max_changes != 1)}")
+        return lines
 
     def check(self, names: Iterable[Hashable]) -> None:
         """Raise an error that names the rule where one contradicts itself, another, or the table's columns."""
@@ -309,16 +356,12 @@ def describe(rule: Rule) -> str:
     return ", ".join(kind.words(rule) for kind in rule.kinds)
 
 
+def summary(rule: Rule) -> str:
+    """Return a rule's prohibitions and its cost in words."""
+    cost = [] if rule.weight == 1 else [f"costs {rule.weight:g}"]
+    return ", ".join([kind.words(rule) for kind in rule.kinds] + cost) or "no limit"
+
+
 def anchor(rule: Rule) -> float:
     """Return the value from which steps are counted."""
     return rule.low if rule.low > -inf else 0.0
-
-
-def _check_keys(where: str, entry: Any, allowed: tuple[str, ...]) -> None:
-    if not isinstance(entry, Mapping):
-        raise ParameterError(f"{where} must be a table, got {entry!r}.")
-    for key in entry:
-        if key not in allowed:
-            raise ParameterError(
-                f"{where}: unknown key {key!r}.{did_you_mean(key, allowed)} Allowed: {listed(allowed)}."
-            )

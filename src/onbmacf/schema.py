@@ -14,12 +14,18 @@ import numpy as np
 import pandas as pd
 
 from onbmacf._base.checks import check_choice, check_count, did_you_mean, listed
+from onbmacf._base.containers import is_foreign_table, kind_of, plain_array
+from onbmacf._base.numeric_text import numbers_as_text
+from onbmacf._base.typed import flag, level, sequence
+from onbmacf._text import short
 from onbmacf.errors import ParameterError, TableError
-from onbmacf.rules import Rules
+from onbmacf.rules import Rules, summary
 
 Kind = Literal["continuous", "integer", "ordinal", "categorical", "binary"]
 KINDS: tuple[str, ...] = get_args(Kind)
 NUMERIC = ("continuous", "integer")
+LEVELS = sequence(level)
+HEAD = ("feature", "kind", "may change", "values")  # of the table that shows a schema
 LARGEST_EXACT = 2.0**53  # beyond this, float64 cannot represent every whole number
 
 
@@ -64,10 +70,16 @@ class Feature:
                 raise ParameterError(f"decimals of {self.name!r}: for continuous features only, it is {self.kind}.")
         if self.kind == "ordinal" and self.levels is None:
             raise ParameterError(f"{self.name!r} is ordinal: give its levels, from lowest to highest.")
+        level("the name of a feature", self.name)
+        flag(f"immutable of {self.name!r}", self.immutable)
         if self.levels is not None:
-            object.__setattr__(self, "levels", tuple(self.levels))
+            object.__setattr__(self, "levels", LEVELS(f"levels of {self.name!r}", self.levels))
+            assert self.levels is not None
             if len(set(self.levels)) != len(self.levels):
                 raise ParameterError(f"levels of {self.name!r} repeat: {listed(self.levels)}.")
+
+    def __repr__(self) -> str:
+        return short.only_set(self, "name", "kind")
 
     @property
     def is_numeric(self) -> bool:
@@ -93,6 +105,11 @@ class Schema:
     >>> schema = Schema((Feature("age", "integer", immutable=True), Feature("dose", "continuous")))
     >>> schema.names, schema.immutable
     (('age', 'dose'), ('age',))
+    >>> schema
+    Schema of 2 features, 1 immutable
+    feature  kind        may change
+    age      integer     no
+    dose     continuous  yes
 
     """
 
@@ -100,7 +117,9 @@ class Schema:
     rules: Rules = field(default_factory=Rules)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "features", tuple(self.features))
+        object.__setattr__(self, "features", sequence(_feature)("features", self.features))
+        if not isinstance(self.rules, Rules):
+            raise ParameterError(f"rules must be Rules, got {self.rules!r}.")
         names = self.names
         if len(set(names)) != len(names):
             raise ParameterError(f"schema names a feature twice: {listed(_repeated(names))}.")
@@ -154,8 +173,12 @@ class Schema:
 
         """
         frame = as_frame(table)
-        kinds, ordinal, decimals = dict(kinds or {}), dict(ordinal or {}), dict(decimals or {})
-        immutable = [immutable] if isinstance(immutable, str) else list(immutable)
+        kinds, ordinal, decimals = (
+            _by_name("kinds", kinds),
+            _by_name("ordinal", ordinal),
+            _by_name("decimals", decimals),
+        )
+        immutable = _names("immutable", immutable)
         for role, names in (("immutable", immutable), ("kinds", kinds), ("ordinal", ordinal), ("decimals", decimals)):
             _check_known(role, names, frame.columns)
         features = [
@@ -163,6 +186,12 @@ class Schema:
         ]
         features = [replace(f, decimals=decimals[f.name]) if f.name in decimals else f for f in features]
         return cls(tuple(features), rules or Rules())
+
+    def __repr__(self) -> str:
+        return f"{_heading(self)}\n{short.text_table(HEAD, _lines(self))}"
+
+    def _repr_html_(self) -> str:
+        return short.grid(_heading(self), HEAD, _lines(self))
 
     @property
     def names(self) -> tuple[Hashable, ...]:
@@ -199,7 +228,7 @@ class Schema:
         ('age',)
 
         """
-        names = list(names)
+        names = _names("immutable", names)
         _check_known("immutable", names, self.names)
         return replace(self, features=tuple(replace(f, immutable=f.name in names) for f in self.features))
 
@@ -226,6 +255,31 @@ class Schema:
         return replace(self, rules=rules)
 
 
+def _heading(schema: Schema) -> str:
+    between = "; ".join(replace(schema.rules, features={}).in_words())
+    said = f"Schema of {len(schema.features)} features, {len(schema.immutable)} immutable"
+    return f"{said}; {between}" if between else said
+
+
+def _lines(schema: Schema) -> list[tuple[str, str, str, str]]:
+    return [
+        (str(feature.name), feature.kind, _may_change(feature, schema.rules), _values(feature))
+        for feature in schema.features
+    ]
+
+
+def _may_change(feature: Feature, rules: Rules) -> str:
+    if feature.immutable:
+        return "no"
+    return summary(rules.features[feature.name]) if feature.name in rules.features else "yes"
+
+
+def _values(feature: Feature) -> str:
+    if feature.levels is not None:
+        return short.few(feature.levels, separator=" < " if feature.kind == "ordinal" else ", ")
+    return "" if feature.decimals is None else f"{feature.decimals} decimal{'s' * (feature.decimals != 1)}"
+
+
 def as_frame(table: Any) -> pd.DataFrame:
     """Return the table as a DataFrame with distinct columns; arrays get the names x0, x1, ..."""
     if hasattr(table, "toarray") or "sparse" in type(table).__module__:
@@ -234,7 +288,11 @@ def as_frame(table: Any) -> pd.DataFrame:
         if not table.columns.is_unique:
             raise TableError(f"column names repeat: {listed(_repeated(table.columns))}. Rename them.")
         return table
-    values = np.asarray(table)
+    if is_foreign_table(table):
+        raise TableError(
+            f"the table is a {kind_of(table)}: pass a pandas DataFrame or an array, in the form that the model takes."
+        )
+    values = plain_array(table, TableError, as_objects=False)
     if values.ndim != 2:
         raise TableError(f"the table must have rows and columns, got an array of shape {values.shape}.")
     return pd.DataFrame(values, columns=[f"x{column}" for column in range(values.shape[1])]).infer_objects()
@@ -255,7 +313,7 @@ def _infer_feature(
     column: "pd.Series[Any]", kind: Kind | None, order: Sequence[Any] | None, immutable: bool
 ) -> Feature:
     if order is not None:
-        return Feature(column.name, "ordinal", immutable, tuple(order))
+        return Feature(column.name, "ordinal", immutable, LEVELS(f"ordinal: levels of {column.name!r}", order))
     if kind == "ordinal" and isinstance(column.dtype, pd.CategoricalDtype):
         return Feature(column.name, "ordinal", immutable, tuple(column.cat.categories.tolist()))
     if kind is not None:
@@ -289,10 +347,10 @@ def _guess_objects(column: "pd.Series[Any]", immutable: bool) -> tuple[Kind, boo
     is_text = present.map(lambda value: isinstance(value, str)).to_numpy(dtype=bool)
     if not is_text.all():
         raise _mixed(column, present, is_text)
-    if len(present) and pd.to_numeric(present, errors="coerce").notna().all():
+    if found := numbers_as_text(present.tolist()):
         raise TableError(
-            f"column {column.name!r} holds numbers stored as text, e.g. {present.iloc[0]!r}. Convert it with "
-            f"pd.to_numeric, or pass kinds={{{column.name!r}: 'categorical'}} if they are names."
+            f"column {column.name!r} holds {found}. Convert it with pd.to_numeric, with a point for decimals and "
+            f"missing values in place of marks, or pass kinds={{{column.name!r}: 'categorical'}} if they are names."
         )
     return _levelled(column), immutable, None
 
@@ -322,6 +380,28 @@ def _no_distance(column: "pd.Series[Any]") -> TableError:
         f"column {column.name!r} has dtype {column.dtype}, for which no distance is defined. Allowed: "
         "numbers, bool, text and categories. Convert dates to numbers first."
     )
+
+
+def _feature(name: str, value: Any) -> Feature:
+    if not isinstance(value, Feature):
+        raise ParameterError(f"{name} must be a Feature, got {value!r}.")
+    return value
+
+
+def _names(role: str, names: Any) -> list[Hashable]:
+    """Return names of columns as a list; a text is one name."""
+    if isinstance(names, str) or names is None:
+        return [] if names is None else [names]
+    if not isinstance(names, Iterable) or isinstance(names, Mapping):
+        raise ParameterError(f"{role} must be names of columns in a list, got {names!r}.")
+    return list(names)
+
+
+def _by_name(role: str, values: Any) -> dict[Hashable, Any]:
+    """Return what is said of columns, by name."""
+    if values is not None and not isinstance(values, Mapping):
+        raise ParameterError(f"{role} must map names of columns to what holds for them, got {values!r}.")
+    return dict(values or {})
 
 
 def _check_known(role: str, names: Iterable[Hashable], columns: Iterable[Hashable]) -> None:

@@ -23,7 +23,10 @@ BAD = {
     "output": (["explain", "--output", "x"], "onbmacf: --output must be one of .*, got 'x'"),
     "empty": (["explain", "empty.csv", "--target-column", "x"], "empty.csv is empty"),
     "repeated names": (["explain", "twice.csv", "--target-column", "a"], "column names repeat: 'a'"),
-    "not utf-8": (["explain", "latin.csv", "--target-column", "a"], "not utf-8 text.*e.g. --encoding latin-1"),
+    "not utf-8": (
+        ["explain", "latin.csv", "--target-column", "a", "--encoding", "utf-8"],
+        "not utf-8 text.*e.g. --encoding latin-1",
+    ),
     "neither model nor target": (["explain", "people.csv"], "give a model .--model., or a column"),
     "unknown target column": (
         ["explain", "people.csv", "--target-column", "incom"],

@@ -88,6 +88,7 @@ def test_long_work_says_how_far_it_is(monkeypatch, capsys):
 
 
 def test_parts_come_back_as_they_were(people, tmp_path):
+    from onbmacf._disk.answer_file import read_answers, write_answers
     from onbmacf.cli import parts
 
     table = pd.read_csv(people).drop(columns="income")
@@ -96,12 +97,13 @@ def test_parts_come_back_as_they_were(people, tmp_path):
     rows = table.head(250).astype({"town": object})
     rows.loc[3, "town"] = "nowhere"
     place = parts.parts_beside(tmp_path / "x", explainer, None)
-    whole = explainer.explain(rows)
+    whole, form = explainer.explain(rows), explainer.fitted_.space.form
     for half in (rows.iloc[:70], rows.iloc[70:]):
         answers = explainer.explain(half)
         path = place.path(half, 0)
-        parts._write(path, answers, explainer)
-        back = parts._read(path, half, explainer)
+        path.parent.mkdir(exist_ok=True)
+        write_answers(path, answers, form)
+        back = read_answers(path, half, form)
         pd.testing.assert_frame_equal(back.to_frame(), answers.to_frame())
         pd.testing.assert_frame_equal(back.status_frame(), answers.status_frame())
         assert back.sentences() == answers.sentences()
@@ -109,7 +111,7 @@ def test_parts_come_back_as_they_were(people, tmp_path):
     pd.testing.assert_frame_equal(both.to_frame(), whole.to_frame())
     assert both.sentences() == whole.sentences()
     path.write_bytes(b"junk")
-    assert parts._read(path, half, explainer) is None
+    assert read_answers(path, half, form) is None
 
 
 def test_parts_of_another_question_are_not_taken(people):

@@ -48,6 +48,8 @@ class BallCover:
     >>> cover = ONBMACF().fit(table, lambda rows: rows["tobacco"] + rows["ldl"] > 10).cover_
     >>> len(cover), len(cover.owner), len(cover.members(0))
     (95, 462, 133)
+    >>> cover
+    <BallCover of 462 rows: 95 balls, radii from 0.338 to 1.64>
 
     """
 
@@ -59,6 +61,10 @@ class BallCover:
 
     def __len__(self) -> int:
         return len(self.centers)
+
+    def __repr__(self) -> str:
+        spread = f", radii from {self.radii.min():.3g} to {self.radii.max():.3g}" if len(self) else ""
+        return f"<BallCover of {len(self.owner):,} rows: {len(self):,} balls{spread}>"
 
     def members(self, ball: int) -> Rows:
         """Return G(l): the rows this ball was chosen to cover."""

@@ -4,6 +4,7 @@ function, pieces  ->  run_all  ->  results in the order of the pieces, wherever 
 """
 
 import pickle
+import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterable, Sequence
@@ -27,7 +28,7 @@ def run_all(
     describe: str = "",
     client: Any = None,
 ) -> list[Result]:
-    """Return function(piece) for every piece, in order; long work shows a progress bar on a terminal."""
+    """Return function(piece) for every piece, in order; long work shows a progress bar (`watched`)."""
     if client is not None:
         check_client(client)
         packed = _packed(function) if pieces else None
@@ -37,8 +38,8 @@ def run_all(
         from joblib import Parallel, delayed
 
         results = Parallel(n_jobs=n_jobs, return_as="generator")(delayed(function)(piece) for piece in pieces)
-        return list(_watched(results, len(pieces), describe))
-    return [function(piece) for piece in _watched(pieces, len(pieces), describe)]
+        return list(watched(results, describe, len(pieces)))
+    return [function(piece) for piece in watched(pieces, describe)]
 
 
 def shares(total: int, client: Any, least: int = 1, most: int | None = None) -> list[slice]:
@@ -96,7 +97,7 @@ def _run_on(client: Any, parcel: Parcel, pieces: Sequence[Any], describe: str) -
     sent = send(client, parcel)
     futures = [client.submit(call, sent, piece, pure=False) for piece in pieces]
     try:
-        return [future.result() for future in _watched(futures, len(futures), describe)]
+        return [future.result() for future in watched(futures, describe)]
     finally:
         if client.status == "running":
             client.cancel([future for future in futures if not future.done()])
@@ -123,12 +124,22 @@ def _present() -> bool:
     return True
 
 
-def _watched(items: Iterable[Any], total: int, describe: str) -> Iterable[Any]:
-    from tqdm import tqdm
+def watched(items: Iterable[Piece], describe: str, total: int | None = None) -> Iterable[Piece]:
+    """Return items with a progress bar where they take long: on a terminal or in a notebook, never in a log."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a notebook without widgets gets a bar of text
+        from tqdm.auto import tqdm
 
-    return tqdm(
-        items, total=total, desc=describe, disable=None, delay=PATIENCE, leave=False
-    )  # None: no bar without a terminal
+    off = False if _is_notebook() else None  # None: no bar where there is no terminal
+    bar: Iterable[Piece] = tqdm(items, total=total, desc=describe, disable=off, delay=PATIENCE, leave=False)
+    return bar
+
+
+def _is_notebook() -> bool:
+    """Say whether this runs in a Jupyter kernel, whose output is no terminal but shows a bar."""
+    ipython = sys.modules.get("IPython")
+    shell = None if ipython is None else ipython.get_ipython()
+    return shell is not None and "IPKernelApp" in shell.config
 
 
 def _packed(work: Any) -> Any:

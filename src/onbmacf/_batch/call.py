@@ -10,6 +10,7 @@ import numpy as np
 from onbmacf._base.arrays import Mask, Matrix, Rows
 from onbmacf._base.checks import check_within, listed
 from onbmacf._batch.fitted import Fitted
+from onbmacf._batch.question import Question
 from onbmacf._rows.committee import Committee
 from onbmacf._rows.constraints import Constraints
 from onbmacf._rows.reach import Reach
@@ -18,22 +19,25 @@ from onbmacf._search.problem import Features, Strategy
 from onbmacf._search.strategies import STRATEGIES
 from onbmacf.errors import ParameterError
 
+PROBABILITIES = {"lasting": 0.6}  # least probabilities by name: decision 0077
+
 
 class Query(NamedTuple):
-    """What is asked of every row."""
+    """What is asked of every row of one group, in codes."""
 
     targets: Rows | None  # codes of the labels to reach; None for any but the row's own
     min_probability: float
-    front: bool
+    front: bool = False
     ranges: bool = False
     prove: Any = False  # whether to prove what can be proven; or the model to read for it
     prove_seconds: float = 1.0  # on one row
 
     @classmethod
-    def of(cls, target: Any, min_probability: float, front: bool, classes: Any, **more: Any) -> "Query":
+    def of(cls, question: Question, classes: Any) -> "Query":
         """Check what the caller asks for, and turn labels into codes."""
-        check_within("min_probability", min_probability, 0, 1)
-        query = cls(_codes(target, classes.tolist()), min_probability, front, **more)
+        least = PROBABILITIES.get(question.min_probability, question.min_probability)
+        check_within("min_probability", least, 0, 1)
+        query = cls(_codes(question.target, classes.tolist()), least, **question.more)
         if not query.prove_seconds >= 0:
             raise ParameterError(f"prove_seconds must be at least 0, got {query.prove_seconds!r}.")
         return query

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from onbmacf._balls.distance import paired
 from onbmacf._base.arrays import Mask, Matrix, Rows, stack, take
 from onbmacf._base.enums import CertificateKind, Relaxation, Status
+from onbmacf._base.executor import watched
 from onbmacf._batch.factuals import Asker
 from onbmacf._prove.asking import ask_nearest_first
 from onbmacf._prove.prove import Proof, Prover
@@ -77,6 +78,8 @@ class _Proofs:
         """The model as read, or why it cannot be."""
         call, own = self.asker.call, self.asker.factuals
         asked = call.query.prove
+        if not self.asker.box.reading.is_plain:
+            return "a threshold, named classes or a range are not read by proofs"
         model = self.asker.box.model if asked is True else asked
         fitted, metric = call.fitted, call.options.metric
         try:
@@ -136,7 +139,7 @@ def certified(asker: Asker, found: Found) -> Certified:
         return Certified(found, certificates)
     proofs, new = _Proofs(asker, lines), [found]
     apart = _distances(asker, found)
-    for place, line in enumerate(lines):
+    for place, line in enumerate(watched(lines, "proving")):
         distance = float(apart[found.factual == line].min(initial=np.inf))
         proof, how = proofs.of_row(place, distance)
         if proof.point is not None:

@@ -16,6 +16,7 @@ from typing import Any
 import pandas as pd
 
 from onbmacf._base.executor import Parcel, call, check_client, run_all, send, shares
+from onbmacf._text.frames import line_frame
 from onbmacf.explanations import Explanations
 
 Explain = Callable[[pd.DataFrame], Explanations]
@@ -36,11 +37,11 @@ def explain_on(client: Any, explain: Explain, frame: pd.DataFrame) -> Explanatio
 
 
 def explain_partitions(explain: Explain, table: Any, sample: pd.DataFrame, client: Any = None) -> Any:
-    """Return the answers to a Dask DataFrame as one, lazily: each partition's `to_frame`.
+    """Return the answers to a Dask DataFrame as one, lazily: each partition's `to_frame`, with status and reason.
 
-    The columns and dtypes are those of the answers to a sample.
+    A row without a counterfactual has a line, too. The columns and dtypes are those of the answers to a sample.
     """
-    meta = explain(sample).to_frame().iloc[:0].set_axis(table._meta.index)
+    meta = line_frame(explain(sample)).iloc[:0].set_axis(table._meta.index)
     parcel: Any = Parcel(partial(_frame_of, explain, meta.dtypes))
     client = _current_client() if client is None else client
     if client is not None:
@@ -57,7 +58,7 @@ def _without_rows(explain: Explain, frame: pd.DataFrame) -> Explanations:
 
 def _frame_of(explain: Explain, dtypes: "pd.Series[Any]", frame: pd.DataFrame) -> pd.DataFrame:
     """Explain a partition; one without a counterfactual has the dtypes of the others."""
-    return explain(frame).to_frame().astype(dtypes.to_dict())
+    return line_frame(explain(frame)).astype(dtypes.to_dict())
 
 
 def _apply(frame: pd.DataFrame, parcel: Any) -> pd.DataFrame:

@@ -1,6 +1,6 @@
 """One explain: rows -> factuals -> search -> answers -> reasons, one way through, no stage twice.
 
-fitted map, Options, rows, what is asked  ->  explain_rows  ->  the map, Explanations
+fitted map, Options, rows, Question  ->  explain_rows  ->  the map, Explanations
 """
 
 import warnings
@@ -8,15 +8,18 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from onbmacf._base.arrays import Rows, take
+from onbmacf._base.executor import watched
 from onbmacf._batch.answers import answered
-from onbmacf._batch.call import Call, Query, check_provable
+from onbmacf._batch.call import PROBABILITIES, Call, Query, check_provable
 from onbmacf._batch.distributed import explain_on, explain_partitions, is_dask_frame
 from onbmacf._batch.factuals import Asker, Factuals
 from onbmacf._batch.fitted import Fitted
 from onbmacf._batch.infeasible import with_reasons
+from onbmacf._batch.question import Question, without_columns
 from onbmacf._batch.ranges import with_ranges
 from onbmacf._batch.searches import search_all
 from onbmacf._search.options import Options
@@ -29,37 +32,51 @@ N_SAMPLE = 2  # rows explained to know what the answers to a Dask DataFrame look
 
 
 def explain_rows(
-    fitted: Fitted,
-    options: Options,
-    rows: Any,
-    *,
-    target: Any = None,
-    min_probability: float = 0.0,
-    front: bool = False,
-    ranges: bool = False,
-    prove: Any = False,
-    prove_seconds: float = 1.0,
-    client: Any = None,
+    fitted: Fitted, options: Options, rows: Any, question: Question, client: Any = None
 ) -> tuple[Fitted, Explanations]:
     """Explain rows in any form; the map comes back as it is, or grown where `recover="persist"` lets rows into it."""
     fitted.check(checked(options))
-    if front and "plausibility" in STRATEGIES[options.strategy].ignores:
-        raise ParameterError(f"front=True does nothing with strategy={options.strategy!r}: leave it out.")
-    more = {"ranges": ranges, "prove": prove, "prove_seconds": prove_seconds}
-    query = Query.of(target, min_probability, front, fitted.black_box.classes, **more)
-    check_provable(query, options)
-    call, form = Call.of(fitted, options, query), fitted.space.form
+    form, labels = fitted.space.form, fitted.black_box.classes.tolist()
+    features = form.schema.names
+    known = {"target": labels, "immutable": features, "vary": features, "min_probability": PROBABILITIES}
     if is_dask_frame(rows):
-        sample = form.frame(fitted.probes[:N_SAMPLE])
-        return fitted, explain_partitions(_elsewhere(call), rows, sample, client)
-    frame, ignored = form.arrange(rows)
+        call = _elsewhere(_call(fitted, options, question.for_partitions()))
+        return fitted, explain_partitions(call, rows, form.frame(fitted.probes[:N_SAMPLE]), client)
+    question, columns = question.of_rows(rows, known)
+    frame, ignored = form.arrange(without_columns(rows, columns))
     for message in ignored:
         warnings.warn(message, OnbmacfWarning, stacklevel=3)
+    parts = [(lines, _call(fitted, options, own)) for lines, own in question.for_index(frame.index).parts(len(frame))]
+    grown, answers = _explain_parts(parts, frame, client)
+    return grown.under(fitted.space.schema), replace(answers, warnings=(*fitted.warnings, *ignored))
+
+
+def _call(fitted: Fitted, options: Options, question: Question) -> Call:
+    """Return the call that asks a question of rows, checked before any work."""
+    options = checked(question.options(options))
+    query = Query.of(question.wanting(fitted.black_box.reading), fitted.black_box.classes)
+    if query.front and "plausibility" in STRATEGIES[options.strategy].ignores:
+        raise ParameterError(f"front=True does nothing with strategy={options.strategy!r}: leave it out.")
+    check_provable(query, options)
+    return Call.of(fitted.under(question.schema(fitted.space.schema)), options, query)
+
+
+def _explain_parts(
+    parts: list[tuple[Rows, Call]], frame: pd.DataFrame, client: Any = None
+) -> tuple[Fitted, Explanations]:
+    """Explain groups of rows that are asked differently; the answers come back in the order of the rows."""
+    if len(parts) == 1:
+        return _explain_part(parts[0][1], frame, client)
+    if any(call.options.recover == "persist" for _, call in parts):
+        raise ParameterError('recover="persist" answers row after row: give one value for all rows.')
+    found = [_explain_part(call, frame.iloc[lines], client)[1] for lines, call in watched(parts, "explaining")]
+    return parts[0][1].fitted, Explanations.concat(found).in_order(np.concatenate([lines for lines, _ in parts]))
+
+
+def _explain_part(call: Call, frame: pd.DataFrame, client: Any) -> tuple[Fitted, Explanations]:
     if client is not None and len(frame):
-        answers = explain_on(client, _elsewhere(call), frame)
-    else:
-        fitted, answers = explain_frame(call, frame)
-    return fitted, replace(answers, warnings=(*fitted.warnings, *ignored))
+        return call.fitted, explain_on(client, _elsewhere(call), frame)
+    return explain_frame(call, frame)
 
 
 def explain_frame(call: Call, frame: pd.DataFrame) -> tuple[Fitted, Explanations]:

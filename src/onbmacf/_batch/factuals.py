@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from onbmacf._base.arrays import Mask, Matrix, Rows
 from onbmacf._base.enums import Status
 from onbmacf._batch.call import Call
+from onbmacf._rows.gate import admit, as_given
 from onbmacf._rows.model import FAILED, BlackBox
 from onbmacf._search.problem import UNASKED, Asked
 from onbmacf.errors import ParameterError
@@ -37,11 +38,8 @@ class Factuals(NamedTuple):
     def of(cls, frame: pd.DataFrame, call: Call, box: BlackBox) -> "Factuals":
         """Turn rows into points, ask the model for their labels, and settle what cannot be searched."""
         space, targets = call.fitted.space, call.query.targets
-        N = space.form.numbers(frame)
-        faults = space.form.faults(frame, N)
+        N, z, faults = admit(space, frame)
         good = np.array([row not in faults for row in range(len(frame))], dtype=bool)
-        z = np.zeros((len(frame), space.width))
-        z[good] = space.encode_numbers(N[good])
         labels, codes = _labelled(box, N, good)
         wanted = _wanted(codes, targets, len(box.classes))
         statuses, reasons = _settled(faults, labels, codes, targets)
@@ -119,20 +117,20 @@ class Asker:
         return self.call.place(self.call.fitted.space.snap(points, z, goal), z)
 
     def numbers(self, points: Matrix, factual: Rows) -> Matrix:
-        """Return encoded points as numbers, near their factuals."""
-        near = (self.factuals.z[factual], self.factuals.N[factual])
-        return self.call.fitted.space.decode_numbers(points, near=near)
+        """Return encoded points as the numbers that the model gets, near their factuals."""
+        space, near = self.call.fitted.space, (self.factuals.z[factual], self.factuals.N[factual])
+        return as_given(space.form, space.decode_numbers(points, near=near))
 
     def _forbid(self, N: Matrix, codes: Rows, factual: Rows) -> None:
         """Forbid points whose label is one to be reached but not probable enough, or on which too few members agree."""
         if self.call.query.min_probability > 0:
-            self._forbid_unsure(N, codes, self._reached(codes, factual))
+            self._forbid_unsure(N, codes, self.reached(codes, factual))
         if self.call.committee is not None and self.call.needs_agreement:
-            reached = self._reached(codes, factual)
+            reached = self.reached(codes, factual)
             agree = self.call.committee.agree(N[reached], codes[reached], self.box.counts)
             codes[reached[~agree]] = FORBIDDEN
 
-    def _reached(self, codes: Rows, factual: Rows) -> Rows:
+    def reached(self, codes: Rows, factual: Rows) -> Rows:
         """Return the points whose label is one to be reached."""
         wanted = self.factuals.wanted
         is_known = (codes >= 0) & (codes < wanted.shape[1])

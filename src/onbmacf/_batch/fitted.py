@@ -3,6 +3,7 @@
 table, model, schema, Options  ->  fit_table  ->  Fitted
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -22,6 +23,7 @@ from onbmacf._rows.constraints import Constraints
 from onbmacf._rows.form import TableForm
 from onbmacf._rows.model import BlackBox
 from onbmacf._rows.reach import Reach
+from onbmacf._rows.readings import Reading
 from onbmacf._rows.space import FeatureSpace
 from onbmacf._search.options import OF_FIT, Options
 from onbmacf._search.problem import Map
@@ -29,6 +31,7 @@ from onbmacf._search.strategies import checked
 from onbmacf.errors import ParameterError
 from onbmacf.schema import Schema
 
+NOTHING_SAID: Mapping[str, Any] = {}  # about the model's answers: arguments of `Reading.of`
 N_NEIGHBOURS = 5  # y of the field's yNN
 
 
@@ -65,10 +68,12 @@ class Fitted:
         """The smallest and largest fitted value of each numeric feature."""
         return self.space.ranges(self.Z)
 
-    @cached_property
+    @property
     def seen_values(self) -> tuple[Matrix, ...]:
         """Per feature: its fitted values as numbers, sorted, each once."""
-        return tuple(np.unique(column) for column in self.space.decode_numbers(self.Z).T)
+        if "values" not in self._seen:
+            self._seen["values"] = tuple(np.unique(column) for column in self.space.decode_numbers(self.Z).T)
+        return self._seen["values"]
 
     @cached_property
     def map(self) -> Map:
@@ -82,20 +87,21 @@ class Fitted:
         models = options.committee
         if models is None:
             return None
-        known, boxes = self.__dict__.get("_seated", ((), ()))
+        known, boxes = self._seen.get("committee", ((), ()))
         if len(known) != len(models) or any(one is not other for one, other in zip(known, models, strict=True)):
             boxes = seated(models, self.black_box, self.probes)
-            self.__dict__["_seated"] = (tuple(models), boxes)
+            self._seen["committee"] = (tuple(models), boxes)
         return Committee(boxes, options.agreement)
 
     def seen(self, at: int) -> Matrix:
         """Return the different values of a feature in the fitted rows, encoded, in order; each is looked for once."""
         if at not in self._seen:
             self._seen[at] = np.unique(self.Z[:, self.space.blocks[at]], axis=0)
-        return self._seen[at]
+        found: Matrix = self._seen[at]
+        return found
 
     @cached_property
-    def _seen(self) -> dict[int, Matrix]:
+    def _seen(self) -> dict[Any, Any]:
         return {}
 
     @property
@@ -107,6 +113,15 @@ class Fitted:
         """Return the map with rows let into it; neighbours stay those among the rows seen in fit."""
         other = replace(self, **changes)
         other.__dict__["neighbours"] = self.neighbours
+        return other
+
+    def under(self, schema: Schema) -> "Fitted":
+        """Return the same map with other immutable features and rules; all that does not depend on them is shared."""
+        if schema == self.space.schema:
+            return self
+        other = replace(self, space=self.space.under(schema))
+        for name in ("neighbours", "ranges", "map", "_seen"):
+            other.__dict__[name] = getattr(self, name)
         return other
 
     def check(self, options: Options) -> None:
@@ -128,16 +143,25 @@ def options_of_fit(options: Options) -> dict[str, Any]:
 
 
 def fit_table(
-    table: Any, model: Any, schema: Schema | None, options: Options, output: str = "auto", client: Any = None
+    table: Any,
+    model: Any,
+    schema: Schema | None,
+    options: Options,
+    output: str = "auto",
+    client: Any = None,
+    reading: Mapping[str, Any] = NOTHING_SAID,
 ) -> Fitted:
     """Cover a table as a model labels it."""
     checked(options)
+    if schema is not None and not isinstance(schema, Schema):
+        raise ParameterError(f"schema must be a Schema, got {schema!r}.")
+    read = Reading.of(**reading)
     form = TableForm.fit(table, schema)
     N = form.numbers(form.arrange(table)[0])
     space = FeatureSpace.of_numbers(form, N, one_hot_height(options.metric))
     Constraints(space, space.schema.rules)  # contradictions are reported before any work
     check_cover_memory(len(N), space.width)
-    box, labels = BlackBox(model, form, options.predict_chunk, output).learn_classes(N)
+    box, labels = BlackBox(model, form, options.predict_chunk, output, reading=read).learn_classes(N)
     box = box.learn_sizes(N[probe_rows(len(N))])
     Z = space.encode_numbers(N)
     cover = build_cover(Z, labels, options.metric, options.competitors, client=client, groups=groups_of(space))

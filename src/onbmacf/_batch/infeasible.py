@@ -103,5 +103,7 @@ def _listed(words: list[str]) -> str:
 def _with_broken_rules(call: Call, factuals: Factuals, answers: Explanations) -> Explanations:
     reasons = answers.reasons.copy()
     for row, broken in call.constraints.broken_by(factuals.N).items():
+        if answers.statuses[row] == Status.INVALID_ROW:
+            continue
         reasons[row] = f"{reasons[row]} The row itself breaks the rule for {', '.join(broken)}.".strip()
     return replace(answers, reasons=reasons)

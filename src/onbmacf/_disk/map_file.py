@@ -18,6 +18,7 @@ from onbmacf._disk.store import read, write
 from onbmacf._rows.form import TableForm
 from onbmacf._rows.model import BlackBox
 from onbmacf._rows.precision import of_range
+from onbmacf._rows.readings import Between, Reading
 from onbmacf._rows.space import FeatureSpace
 from onbmacf._search.options import NAMES, SAVED, Options
 from onbmacf._search.strategies import checked
@@ -34,6 +35,7 @@ class SavedMap:
 
     options: dict[str, Any]
     output: str
+    reading: Reading
     classes: list[Any]
     warnings: list[str]
     space: FeatureSpace
@@ -54,6 +56,7 @@ def save_map(path: Any, fitted: Fitted, options: Options) -> None:
     manifest = {
         "parameters": {name: _plain(getattr(options, name), f"parameter {name}") for name in SAVED},
         "output": fitted.black_box.output,
+        "reading": _reading_out(fitted.black_box.reading),
         "classes": [_plain(label, "label") for label in fitted.black_box.classes],
         "warnings": list(fitted.warnings),
         "features": [_feature_out(feature) for feature in form.schema.features],
@@ -76,6 +79,7 @@ def read_map(path: Any) -> SavedMap:
     return SavedMap(
         options=_options(manifest),
         output=manifest["output"],
+        reading=_reading_in(manifest.get("reading")),
         classes=manifest["classes"],
         warnings=manifest["warnings"],
         space=_space(arrays, manifest),
@@ -90,7 +94,8 @@ def load_map(path: Any, model: Any) -> tuple[Fitted, dict[str, Any]]:
     """Return a saved map with its model, which is asked the probe rows first, and the options it was saved with."""
     saved = read_map(path)
     options = Options(**saved.options)
-    box = BlackBox(model, saved.space.form, options.predict_chunk, saved.output, objects(saved.classes))
+    how = (saved.space.form, options.predict_chunk, saved.output, objects(saved.classes))
+    box = BlackBox(model, *how, reading=saved.reading)
     differ = int((box.ask(saved.probes) != saved.labels[probe_rows(len(saved.Z))]).sum())
     if differ:
         raise ModelError(
@@ -154,6 +159,27 @@ def _feature_out(feature: Feature) -> dict[str, Any]:
 def _feature_in(entry: dict[str, Any]) -> Feature:
     levels = None if entry["levels"] is None else tuple(entry["levels"])
     return Feature(entry["name"], entry["kind"], entry["immutable"], levels, entry.get("decimals"))
+
+
+def _reading_out(reading: Reading) -> dict[str, Any] | None:
+    """Return how answers are read; None, as in maps of before it could be said, where they are taken as they are."""
+    if reading.is_plain:
+        return None
+    names = None if reading.classes is None else [_plain(label, "label") for label in reading.classes]
+    ends = None if reading.between is None else [_end_out(end) for end in (reading.between.low, reading.between.high)]
+    return {"threshold": reading.threshold, "classes": names, "between": ends}
+
+
+def _end_out(end: float) -> float | None:
+    return float(end) if np.isfinite(end) else None
+
+
+def _reading_in(entry: dict[str, Any] | None) -> Reading:
+    if entry is None:
+        return Reading()
+    low, high = entry["between"] or (None, None)
+    ends = {name: end for name, end in (("low", low), ("high", high)) if end is not None}
+    return Reading.of(entry["threshold"], entry["classes"], Between(**ends) if ends else None)
 
 
 def _rules_out(rules: Rules) -> dict[str, Any]:

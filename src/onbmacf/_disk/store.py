@@ -8,8 +8,8 @@ it too; the manifest is in its metadata. Reading checks the digests first.
 
 import json
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from onbmacf._base.files import check_replaceable, check_space
+from onbmacf._base.sole_writer import sole_writer
 from onbmacf.errors import (
     CorruptFileError,
     EmptyFileError,
@@ -41,14 +43,23 @@ def write(path: Any, arrays: Mapping[str, NDArray[Any]], manifest: Mapping[str, 
     text = json.dumps({**manifest, "digests": {name: _digest(block) for name, block in blocks.items()}})
     label = {"version": VERSION, "sha256": _text_digest(text), "manifest": text}
     metadata = {MARK: json.dumps(label)}  # a single entry, because safetensors does not keep the order of several
-    with _sole_writer(path) as draft:
+    check_replaceable(path)
+    with sole_writer(path):
+        draft = path.with_name(path.name + ".draft")  # one name: what a killed writer left is removed by the next
         try:
+            draft.unlink(missing_ok=True)
+            check_space(path, sum(block.nbytes for block in blocks.values()) + len(text))
             save_file(blocks, draft, metadata=metadata)
             with draft.open("rb+") as file:
                 os.fsync(file.fileno())
             os.replace(draft, path)
+        except StoreError:
+            raise
         except Exception as error:
             raise StoreError(f"could not write {path}: {error}. An existing file there is unchanged.") from error
+        finally:
+            with suppress(OSError):
+                draft.unlink(missing_ok=True)
 
 
 def read(path: Any) -> tuple[Arrays, dict[str, Any]]:
@@ -118,33 +129,3 @@ def _digest(block: NDArray[Any]) -> str:
 
 def _text_digest(text: str) -> str:
     return sha256(text.encode()).hexdigest()
-
-
-@contextmanager
-def _sole_writer(path: Path) -> Iterator[Path]:
-    """Lock the draft beside the file; a second writer gets an error, and the lock of a dead process is taken over."""
-    draft, lock = path.with_name(path.name + ".draft"), path.with_name(path.name + ".writing")
-    try:
-        if lock.exists() and not _is_alive(lock.read_text()):
-            lock.unlink(missing_ok=True)
-        with lock.open("x") as file:
-            file.write(str(os.getpid()))
-    except FileExistsError as error:
-        raise StoreError(f"{path} is being written by another process; try again when it is done.") from error
-    except OSError as error:
-        raise StoreError(f"could not write {path}: {error.strerror}.") from error
-    try:
-        yield draft
-    finally:
-        draft.unlink(missing_ok=True)
-        lock.unlink(missing_ok=True)
-
-
-def _is_alive(pid: str) -> bool:
-    try:
-        os.kill(int(pid), 0)
-    except (ValueError, ProcessLookupError):
-        return False
-    except OSError:
-        return True
-    return True

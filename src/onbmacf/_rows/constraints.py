@@ -10,17 +10,20 @@ the model is, so that no answer can break a rule. The number of changes is count
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from onbmacf._base.arrays import Mask, Matrix
 from onbmacf._base.checks import listed
+from onbmacf._rows.cells import cast_within, widened
+from onbmacf._rows.gate import as_given
 from onbmacf._rows.space import FeatureSpace
 from onbmacf.errors import ParameterError
-from onbmacf.rules import Rule, Rules
+from onbmacf.rules import EPSILON, Rule, Rules
 from onbmacf.schema import Feature
 
+MOST_STEPS = 10_000  # looked at for one that is a whole number
 NEEDS = {"numbers": "a range or step needs numbers", "levels": "levels need a feature with levels"}
 
 
@@ -45,10 +48,10 @@ class Constraints:
 
     def allowed(self, N: Matrix, factual: Matrix) -> Mask:
         """Return per line whether every changed value keeps every rule."""
-        good = np.ones(len(N), dtype=bool)
-        for position, feature, rule in self._each:
-            changed = N[:, position] != factual[:, position]
-            good &= ~changed | _keeps(rule, feature, N[:, position], factual[:, position])
+        good, N = np.ones(len(N), dtype=bool), as_given(self.space.form, N)
+        for own in self._each:
+            changed = N[:, own.position] != factual[:, own.position]
+            good &= ~changed | own.keeps(N[:, own.position], factual[:, own.position])
         for low, high in self._pairs:
             changed = (N[:, [low, high]] != factual[:, [low, high]]).any(axis=1)
             good &= ~changed | (N[:, low] <= N[:, high])
@@ -56,27 +59,27 @@ class Constraints:
 
     def kept(self, N: Matrix, factual: Matrix) -> Mask:
         """Return per line and feature whether its value keeps the feature's own rule."""
-        good = np.ones(N.shape, dtype=bool)
-        for position, feature, rule in self._each:
-            good[:, position] = _keeps(rule, feature, N[:, position], factual[:, position])
+        good, N = np.ones(N.shape, dtype=bool), as_given(self.space.form, N)
+        for own in self._each:
+            good[:, own.position] = own.keeps(N[:, own.position], factual[:, own.position])
         return good
 
     def keeps(self, position: int, N: Matrix, own: Matrix) -> Mask:
         """Return per line whether the value of one feature keeps that feature's rule, changed from a row's own."""
         rule = self.rules.features.get(self.space.schema.names[position], Rule())
         before = np.full(len(N), own[position])
-        return _keeps(rule, self.space.schema.features[position], N[:, position], before)
+        return self._bound(position, rule).keeps(as_given(self.space.form, N)[:, position], before)
 
     def constrain(self, points: Matrix, z: Matrix) -> Matrix:
         """Move changed values to where the rules allow them, or back to the factual's."""
         if not self:
             return points
         factual = self._decoded(z)
-        N = self.space.decode_numbers(points, near=(z, factual))
+        N = as_given(self.space.form, self.space.decode_numbers(points, near=(z, factual)))
         wanted = N.copy()
-        for position, feature, rule in self._each:
-            value = _moved(rule, feature, N[:, position], factual[:, position])
-            wanted[:, position] = np.where(N[:, position] == factual[:, position], N[:, position], value)
+        for own in self._each:
+            value, before = N[:, own.position], factual[:, own.position]
+            wanted[:, own.position] = np.where(value == before, value, own.moved(value, before))
         for low, high in self._pairs:
             broken = wanted[:, low] > wanted[:, high]
             for place in (low, high):
@@ -86,10 +89,10 @@ class Constraints:
     def broken_by(self, N: Matrix) -> dict[int, list[str]]:
         """Return per row which rules its own values break."""
         found: dict[int, list[str]] = {}
-        for position, feature, rule in self._each:
-            alone = Rule(low=rule.low, high=rule.high, allowed=rule.allowed)
-            for row in np.flatnonzero(~_keeps(alone, feature, N[:, position], N[:, position])):
-                found.setdefault(int(row), []).append(repr(feature.name))
+        for own in self._each:
+            alone = own._replace(rule=Rule(low=own.rule.low, high=own.rule.high, allowed=own.rule.allowed))
+            for row in np.flatnonzero(~alone.keeps(N[:, own.position], N[:, own.position])):
+                found.setdefault(int(row), []).append(repr(own.feature.name))
         for low, high in self._pairs:
             names = [self.space.schema.names[place] for place in (low, high)]
             for row in np.flatnonzero(N[:, low] > N[:, high]):
@@ -112,10 +115,13 @@ class Constraints:
         return result
 
     @cached_property
-    def _each(self) -> list[tuple[int, Feature, Rule]]:
-        """Position, feature and rule of each feature that has a prohibition."""
+    def _each(self) -> list["Bound"]:
+        """The rule of each feature that has a prohibition."""
         places = [(self._position(name), rule) for name, rule in self.rules.features.items() if rule.kinds]
-        return [(place, self.space.schema.features[place], rule) for place, rule in sorted(places, key=lambda p: p[0])]
+        return [self._bound(place, rule) for place, rule in sorted(places, key=lambda p: p[0])]
+
+    def _bound(self, place: int, rule: Rule) -> "Bound":
+        return Bound(place, self.space.schema.features[place], rule, self.space.form.given_dtypes[place])
 
     @cached_property
     def _pairs(self) -> list[tuple[int, int]]:
@@ -125,21 +131,31 @@ class Constraints:
         return self.space.schema.names.index(name)
 
 
-def _keeps(rule: Rule, feature: Feature, value: Matrix, before: Matrix) -> Mask:
-    good = np.ones(len(value), dtype=bool)
-    for kind in rule.kinds:
-        good &= kind.keeps(rule, value, before, partial(_codes, feature))
-    return good
+class Bound(NamedTuple):
+    """One feature's rule, and the dtype in which the model gets its numbers; values are numbers as given."""
 
+    position: int
+    feature: Feature
+    rule: Rule
+    dtype: Any  # None with levels
 
-def _moved(rule: Rule, feature: Feature, value: Matrix, before: Matrix) -> Matrix:
-    """Return the nearest allowed value, the one before where there is none on the way."""
-    if feature.is_numeric:
-        for kind in rule.kinds:
-            value = kind.move(rule, value)
-        if feature.kind == "integer":
-            value = np.where(np.floor(value) >= rule.low, np.floor(value), np.ceil(value))
-    return np.where(_keeps(rule, feature, value, before), value, before)
+    def keeps(self, value: Matrix, before: Matrix) -> Mask:
+        """Say which values, changed from those before, the rule allows."""
+        good = np.ones(len(value), dtype=bool)
+        for kind in self.rule.kinds:
+            exact = value if kind.is_exact or self.dtype is None else widened(value, self.dtype)
+            good &= kind.keeps(self.rule, exact, before, partial(_codes, self.feature))
+        return good
+
+    def moved(self, value: Matrix, before: Matrix) -> Matrix:
+        """Return the nearest allowed values that the dtype holds, the one before where there is none on the way."""
+        if self.feature.is_numeric:
+            for kind in self.rule.kinds:
+                value = kind.move(self.rule, value)
+            if self.feature.kind == "integer":
+                value = np.where(np.floor(value) >= self.rule.low, np.floor(value), np.ceil(value))
+            value = cast_within(value, self.dtype, self.rule.low, self.rule.high)
+        return np.where(self.keeps(value, before), value, before)
 
 
 def _codes(feature: Feature, levels: Iterable[Any]) -> Matrix:
@@ -154,8 +170,20 @@ def _check_kind(feature: Feature, rule: Rule) -> None:
             raise ParameterError(f"rule for {feature.name!r}: {NEEDS[needs]}, it is {feature.kind}.")
         if needs == "order" and feature.kind == "categorical":
             raise ParameterError(f"rule for {feature.name!r}: a direction needs an order, it is categorical.")
+    if feature.kind == "integer" and not _has_whole(rule):
+        on = f" in steps of {rule.step}" if rule.step else ""
+        raise ParameterError(f"rule for {feature.name!r}: no whole number lies in {rule.low} to {rule.high}{on}.")
     named = [level for kind in rule.kinds for level in kind.levels(rule)]
     unknown = [level for level in named if level not in (feature.levels or ())]
     if unknown:
         known = listed(feature.levels or ())
         raise ParameterError(f"rule for {feature.name!r}: unknown level {unknown[0]!r}. Known: {known}.")
+
+
+def _has_whole(rule: Rule) -> bool:
+    """Say whether a whole number is in a rule's range, on one of its first steps where it has any."""
+    if rule.step is None or not np.isfinite(rule.low):
+        return bool(rule.high == np.inf or np.floor(rule.high) >= rule.low)
+    last = min(MOST_STEPS, np.floor((rule.high - rule.low) / rule.step + EPSILON))
+    steps = rule.low + np.arange(last + 1) * rule.step
+    return bool((np.abs(steps - np.round(steps)) <= EPSILON * np.maximum(1.0, np.abs(steps))).any())

@@ -16,10 +16,11 @@ import pandas as pd
 from onbmacf._base.arrays import Matrix, Rows
 from onbmacf._base.checks import did_you_mean, listed
 from onbmacf._rows.blocks import BlockForm
+from onbmacf._rows.cells import exact_numbers, given_dtype, level_codes, shown
+from onbmacf._rows.containers import rows_frame
 from onbmacf.errors import RowsError, TableError
 from onbmacf.schema import LARGEST_EXACT, Feature, Schema, as_frame, observed_levels
 
-FEW_ROWS = 64  # so many values are looked up one by one, sooner than different ones are told apart
 IDENTIFIER_ROWS = 20  # with fewer rows, all values being different means little
 
 
@@ -45,12 +46,20 @@ class TableForm:
         _check_finite(form, form.numbers(frame))
         return form
 
+    def under(self, schema: Schema) -> "TableForm":
+        """Return the same form with other immutable features and rules."""
+        other = replace(self, schema=schema)
+        other.__dict__.update({name: value for name, value in self.__dict__.items() if name not in other.__dict__})
+        return other
+
     def numbers(self, frame: pd.DataFrame) -> Matrix:
         """Return the rows as numbers: NaN where a value is missing or not a number, -1 for an unseen level."""
         N = np.empty((len(frame), len(self.schema.features)))
         for position, feature in enumerate(self.schema.features):
             column = frame[feature.name]
-            N[:, position] = _numeric(column) if feature.is_numeric else _codes(column, self._code_of[position])
+            N[:, position] = (
+                exact_numbers(column) if feature.is_numeric else level_codes(column, self._code_of[position])
+            )
         return N
 
     @cached_property
@@ -116,16 +125,10 @@ class TableForm:
 
     def arrange(self, rows: Any) -> tuple[pd.DataFrame, tuple[str, ...]]:
         """Return the rows given to explain as a frame in the fitted column order, and any warnings."""
-        names = self.schema.names
-        if isinstance(rows, pd.Series):
-            rows = pd.DataFrame([rows.to_numpy(dtype=object)], columns=rows.index, index=[rows.name])
-        elif isinstance(rows, dict):
-            rows = pd.DataFrame([rows])
-        elif not isinstance(rows, pd.DataFrame):
-            rows = _positional(rows, names)
+        rows = rows_frame(rows, self.schema.names)
         if not rows.columns.is_unique:
             raise RowsError("column names repeat in the rows to explain. Rename them.")
-        return _in_order(rows, names, RowsError)
+        return _in_order(rows, self.schema.names, RowsError)
 
     def faults(self, frame: pd.DataFrame, N: Matrix) -> dict[int, str]:
         """Return the reason for each row that cannot be encoded, by position."""
@@ -136,6 +139,14 @@ class TableForm:
                 reasons.setdefault(int(row), _fault(feature, frame[feature.name].iloc[row]))
         return reasons
 
+    @cached_property
+    def given_dtypes(self) -> tuple[Any, ...]:
+        """Per feature: the numpy dtype to which its numbers are cast on their way to the model; None with levels."""
+        return tuple(
+            given_dtype(dtype, feature.kind, self.array_dtype) if feature.is_numeric else None
+            for feature, dtype in zip(self.schema.features, self.dtypes, strict=True)
+        )
+
     def identifier_like(self, N: Matrix) -> list[Hashable]:
         """Return the features, other than continuous ones, in which every row has a different value."""
         if len(N) < IDENTIFIER_ROWS:
@@ -145,26 +156,6 @@ class TableForm:
             for position, feature in enumerate(self.schema.features)
             if feature.kind != "continuous" and len(np.unique(N[:, position])) == len(N)
         ]
-
-
-def _numeric(column: "pd.Series[Any]") -> Matrix:
-    if isinstance(column.dtype, np.dtype) and column.dtype.kind in "fiu":
-        return column.to_numpy(dtype=np.float64)
-    if pd.api.types.is_object_dtype(column.dtype) or pd.api.types.is_string_dtype(column.dtype):
-        column = column.map(lambda value: np.nan if isinstance(value, str) else value)
-        column = pd.to_numeric(column, errors="coerce")
-    return column.to_numpy(dtype=np.float64, na_value=np.nan)
-
-
-def _codes(column: "pd.Series[Any]", code_of: dict[Any, int]) -> Rows:
-    try:
-        if len(column) <= FEW_ROWS:
-            return np.array([code_of.get(value, -1) for value in column.tolist()], dtype=np.intp)
-        found, values = pd.factorize(column)
-    except TypeError:  # values that cannot be levels, such as lists
-        return np.full(len(column), -1, dtype=np.intp)
-    known = np.array([code_of.get(value, -1) for value in values] + [-1], dtype=np.intp)
-    return known[found]  # factorize gives -1 for a missing value: the last entry
 
 
 def _as_dtype(numbers: Matrix, kind: str, dtype: Any) -> Any:
@@ -241,23 +232,10 @@ def _in_order(
     return (frame if list(frame.columns) == list(names) else frame[list(names)]), warnings
 
 
-def _positional(rows: Any, names: tuple[Hashable, ...]) -> pd.DataFrame:
-    values = np.asarray(rows)
-    if values.ndim == 1 and len(values) and isinstance(values[0], dict):
-        return pd.DataFrame(list(rows))
-    if values.ndim == 1:
-        values = values[np.newaxis, :] if values.size else np.empty((0, len(names)))
-    if values.ndim != 2 or values.shape[1] != len(names):
-        width = values.shape[1] if values.ndim == 2 else f"shape {values.shape}"
-        raise RowsError(f"the rows have width {width}; fit saw {len(names)} columns: {listed(names)}.")
-    return pd.DataFrame(values, columns=pd.Index(names, dtype=object)).infer_objects()
-
-
 def _fault(feature: Feature, value: Any) -> str:
-    value = value.item() if isinstance(value, np.generic) else value
     if pd.api.types.is_scalar(value) and pd.isna(value):
         return f"column {feature.name!r}: the value is missing."
     if feature.is_numeric:
-        return f"column {feature.name!r}: {value!r} is not a finite number."
-    levels = feature.levels or ()
-    return f"column {feature.name!r}: unseen level {value!r}.{did_you_mean(value, levels)} Known: {listed(levels)}."
+        return f"column {feature.name!r}: {shown(value)} is not a finite number."
+    levels, close = feature.levels or (), did_you_mean(value, feature.levels or ()) if isinstance(value, str) else ""
+    return f"column {feature.name!r}: unseen level {shown(value)}.{close} Known: {listed(levels)}."

@@ -20,6 +20,7 @@ from onbmacf._base.arrays import Matrix, objects
 from onbmacf._base.arrays import Rows as Codes
 from onbmacf._base.checks import check_choice
 from onbmacf._rows.form import TableForm
+from onbmacf._rows.readings import PLAIN, Reading, adapted
 from onbmacf.errors import ModelError
 
 FAILED = -1  # the code of a row on which the model raised an error
@@ -59,6 +60,7 @@ class BlackBox:
     counts: Counts = field(default_factory=Counts)
     unseen: list[Any] = field(default_factory=list)  # labels seen after fit that no fitted row has
     sizes: tuple[int, ...] = ()  # rows that a call may have, smaller ones first; none: `chunk` alone
+    reading: Reading = PLAIN  # what the caller says about the model's answers
 
     def __post_init__(self) -> None:
         check_choice("output", self.output, OUTPUTS)
@@ -68,9 +70,16 @@ class BlackBox:
                 "Wrap it: model=lambda rows: ..."
             )
 
+    @cached_property
+    def asked(self) -> Any:
+        """What is called: the model itself, or what reads its answers as the caller says."""
+        return adapted(self.model, self.reading)
+
     def counting(self) -> "BlackBox":
         """Return the same black box with counts of its own, from 0; the labels seen so far keep their codes."""
-        return replace(self, counts=Counts(), unseen=list(self.unseen))
+        other = replace(self, counts=Counts(), unseen=list(self.unseen))
+        other.__dict__["asked"] = self.asked
+        return other
 
     def learn_classes(self, N: Matrix) -> "tuple[BlackBox, Codes]":
         """Label the fitted rows; return the black box with their labels in sorted order, and the rows' codes."""
@@ -155,8 +164,8 @@ class BlackBox:
 
     def probability(self, N: Matrix, codes: Codes) -> Matrix | None:
         """Return the model's probability of one label per row; None if the model has no probabilities."""
-        predict = getattr(self.model, "predict_proba", None)
-        names = getattr(self.model, "classes_", None)
+        predict = getattr(self.asked, "predict_proba", None)
+        names = getattr(self.asked, "classes_", None)
         if predict is None or names is None:
             return None
         known = list(np.asarray(names).tolist())
@@ -218,7 +227,7 @@ class BlackBox:
 
     def _predict(self, rows: Any, n_real: int) -> NDArray[Any]:
         """Call the model with one chunk of the fixed size and return one label per real row."""
-        predict: Callable[[Any], Any] = getattr(self.model, "predict", self.model)
+        predict: Callable[[Any], Any] = getattr(self.asked, "predict", self.asked)
         self._count(1, n_real, len(rows))
         return self._labels(predict(rows), len(rows))[:n_real]
 
@@ -242,7 +251,7 @@ class BlackBox:
         return answer
 
     def _named(self, positions: Codes, n_classes: int) -> NDArray[Any]:
-        names = getattr(self.model, "classes_", None)
+        names = getattr(self.asked, "classes_", None)
         if names is None or len(names) != n_classes:
             names = np.arange(n_classes)
         return np.asarray(np.asarray(names)[positions])
@@ -250,7 +259,7 @@ class BlackBox:
 
 def _at_once(box: BlackBox, N: Matrix, turn: int) -> tuple[NDArray[Any], ...]:
     """Return labels and, where there are any, probabilities of rows, turned back into their order."""
-    labels, predict = box.ask_labels(N), getattr(box.model, "predict_proba", None)
+    labels, predict = box.ask_labels(N), getattr(box.asked, "predict_proba", None)
     if predict is None:
         return (np.roll(labels, turn),)
     parts = [np.asarray(predict(box._rows(N[part])))[: len(N[part])] for part in box._parts(len(N))]
@@ -296,5 +305,6 @@ def _check_labels_not_scores(answer: NDArray[Any]) -> None:
         inside = "could be a score or a label" if 0 <= odd[0] <= 1 else "looks like a score, not a label"
         raise ModelError(
             f"predict returned {odd[0]:.6g}, which {inside}. Pass output='probability' (labels 0 and 1, "
-            "threshold 0.5) or output='label' to fit, or return labels."
+            "threshold 0.5), threshold=... with classes=..., target=Between(low, high) for a regressor, or "
+            "output='label' to fit, or return labels."
         )

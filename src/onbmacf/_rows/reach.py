@@ -3,19 +3,22 @@
     numbers of a row  ->  Reach.rows  ->  all allowed combinations as numbers, or None if there are too many
 
 The values of a feature are its levels, the whole numbers of its fitted range, or the readable values of its fitted
-range; a rule's range takes the place of the fitted one.
+range; a rule's range takes the place of the fitted one, and its ends are values, too.
 """
 
 from dataclasses import dataclass
 from functools import cached_property
 from math import isfinite, prod
+from typing import Any
 
 import numpy as np
 
 from onbmacf._base.arrays import Mask, Matrix
+from onbmacf._rows.cells import cast, cast_within
 from onbmacf._rows.constraints import Constraints
 from onbmacf._rows.space import FeatureSpace
 from onbmacf.rules import Rule
+from onbmacf.schema import Feature
 
 LARGEST = 1 << 16  # values of one feature beyond which nothing is combined
 
@@ -63,7 +66,7 @@ class Reach:
         feature = self.space.schema.features[at]
         if not feature.is_numeric:
             return np.arange(len(feature.levels or ()), dtype=np.float64)
-        rule = self.constraints.rules.features.get(feature.name, Rule())
+        rule, dtype = self.constraints.rules.features.get(feature.name, Rule()), self.space.form.given_dtypes[at]
         low, high = self.ranges[at]
         low, high = (rule.low if isfinite(rule.low) else low), (rule.high if isfinite(rule.high) else high)
         step = rule.step or 10.0 ** -(self.space.readable[at] or 0)
@@ -72,7 +75,15 @@ class Reach:
         start = rule.low if rule.step and isfinite(rule.low) else np.ceil(low / step - 1e-9) * step
         values = start + step * np.arange(int((high - start) / step + 1e-9) + 1)
         values = values if rule.step else np.round(values, self.space.readable[at] or 0)
-        return values[(values >= low) & (values <= high) & ((feature.kind != "integer") | (values == np.round(values)))]
+        values = values[
+            (values >= low) & (values <= high) & ((feature.kind != "integer") | (values == np.round(values)))
+        ]
+        return np.union1d(cast(values, dtype), self._ends(rule, feature, dtype))
+
+    def _ends(self, rule: Rule, feature: Feature, dtype: Any) -> Matrix:
+        """Return the ends of a rule's range as the model gets them: values that a point may be moved to."""
+        ends = [end for end in (rule.low, rule.high) if isfinite(end) and feature.kind != "integer" and not rule.step]
+        return cast_within(np.array(ends), dtype, rule.low, rule.high)
 
     def _allowed(self, at: int, own: Matrix) -> Matrix:
         """Return the values of a feature that this row may change to, and its own."""

@@ -8,7 +8,7 @@ changed category costs 1 (docs/decisions/0015-one-hot-weight.md). Symbols: docs/
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -63,6 +63,13 @@ class FeatureSpace:
     def schema(self) -> Schema:
         """The features, with their levels."""
         return self.form.schema
+
+    def under(self, schema: Schema) -> "FeatureSpace":
+        """Return the same encoding with other immutable features and rules; costs must be the same."""
+        other = replace(self, form=self.form.under(schema))
+        other.__dict__.update({name: value for name, value in self.__dict__.items() if name not in other.__dict__})
+        other.__dict__.pop("is_immutable", None)
+        return other
 
     @cached_property
     def blocks(self) -> tuple[slice, ...]:

@@ -16,6 +16,8 @@ import numpy as np
 from onbmacf._base.arrays import Mask, Matrix, Rows, take
 from onbmacf._search.problem import Asking, Features
 
+LARGEST = float(np.finfo(np.float64).max)  # a change is never sorted among those that are none, however far it is
+
 
 class Undoing(NamedTuple):
     """Where each line stands. Columns are its changed features, in the order in which they are tried."""
@@ -181,7 +183,7 @@ def changed_in_order(
     is_changed = np.logical_or.reduceat(point != start, features.starts, axis=1)
     key = difference if largest_first is None else np.where(largest_first[:, np.newaxis], -difference, difference)
     n_changed = is_changed.sum(axis=1)
-    order = np.argsort(np.where(is_changed, key, np.inf), axis=1, kind="stable")
+    order = np.argsort(np.where(is_changed, np.minimum(key, LARGEST), np.inf), axis=1, kind="stable")
     return order[:, : n_changed.max(initial=0)], n_changed
 
 

@@ -40,6 +40,43 @@ def counterfactual_frame(answers: Any) -> pd.DataFrame:
     return frame
 
 
+def line_frame(answers: Any) -> pd.DataFrame:
+    """Return one line per counterfactual, and one for each row without any: status, reason, then how it was found.
+
+    Whole numbers and bools get pandas' nullable dtypes, since a line without a counterfactual has no values.
+    """
+    found, factual = with_room(counterfactual_frame(answers)), answers.batch.factual
+    without = np.setdiff1d(np.arange(len(answers.rows)), factual)
+    place = np.concatenate([factual, without])
+    order = np.argsort(place, kind="stable")
+    frame = found.reset_index(drop=True).reindex(range(len(place)))
+    frame[_free("from", answers.rows.columns)] = objects(answers.labels[place].tolist())
+    for name, values in (("reason", answers.reasons), ("status", answers.statuses)):
+        frame.insert(0, _free(name, frame.columns), objects([str(value) for value in values[place]]))
+    return frame.iloc[order].set_axis(answers.rows.index[place[order]])
+
+
+def with_room(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a frame whose columns can all hold a missing value: int64 becomes Int64, bool becomes boolean."""
+    room = {
+        place: "boolean" if dtype.kind == "b" else {"i": "Int", "u": "UInt"}[dtype.kind] + str(8 * dtype.itemsize)
+        for place, dtype in enumerate(frame.dtypes)
+        if isinstance(dtype, np.dtype) and dtype.kind in "iub"
+    }
+    return frame.astype({frame.columns[place]: dtype for place, dtype in room.items()})
+
+
+def only_changes(answers: Any) -> pd.DataFrame:
+    """Return one line per counterfactual with its changed values, and empty text where a value is kept (0065)."""
+    batch, columns = answers.batch, answers.rows.columns
+    meta = counterfactual_frame(answers)
+    frame = meta[[_free(name, columns) for name in ("rank", "from", "to", "distance", "n_changes")]].copy()
+    for feature in np.flatnonzero(batch.changed.any(axis=0)):
+        values = objects(batch.values.iloc[:, feature].tolist())
+        frame[columns[feature]] = np.where(batch.changed[:, feature], values, "")
+    return frame
+
+
 def status_frame(answers: Any) -> pd.DataFrame:
     """Return one line per row: its label, status, reason, and number of counterfactuals."""
     n_rows = len(answers.rows)

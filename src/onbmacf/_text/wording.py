@@ -137,13 +137,26 @@ def _values(found: _Changed) -> list[tuple[Any, str, str]]:
     return [(name, shown(found.factual[name]), shown(found.values[name])) for name in found.changed]
 
 
+LEFT = 'style="text-align:left;vertical-align:top"'  # text, where notebooks align to the right
+
+
 def html_table(explanations: Sequence[Any], n_more: int = 0) -> str:
     """Return an HTML table of the answers, every cell escaped."""
     rows = [_html_row(cells) for explanation in explanations for cells in lines(explanation)]
-    head = "".join(f"<th>{name}</th>" for name in COLUMNS)
+    head = "".join(f"<th {LEFT}>{name}</th>" for name in COLUMNS)
     more = f"<p>... and {n_more} more rows.</p>" if n_more else ""
     return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>{more}"
 
 
+def escaped(text: str) -> str:
+    """Return text for HTML, with nothing hidden."""
+    return html.escape(visible(text))
+
+
+def scrolling(content: str) -> str:
+    """Return HTML in a box of limited height, so that a long table does not fill the page."""
+    return f'<div style="max-height:28em;overflow:auto">{content}</div>'
+
+
 def _html_row(cells: list[str]) -> str:
-    return "<tr>" + "".join(f"<td>{html.escape(visible(cell))}</td>" for cell in cells) + "</tr>"
+    return f"<tr>{''.join(f'<td {LEFT}>{escaped(cell)}</td>' for cell in cells)}</tr>"

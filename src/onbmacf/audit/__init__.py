@@ -28,31 +28,85 @@ from onbmacf.audit.changes import (
     semifactual_summary,
     single_changes,
 )
+from onbmacf.audit.comparison import GroupedBy, group_gaps, grouped
+from onbmacf.audit.decisions import Decisions, decision_gaps, error_rates, selection_rates
+from onbmacf.audit.effectiveness import (
+    cheapest,
+    choices,
+    cost_of_effectiveness,
+    effectiveness,
+    individual,
+    mean_costs,
+    mean_recourse,
+    recourse_fairness,
+    trade_off,
+    within_budget,
+)
 from onbmacf.audit.figures import compare, compare_changes, overview, released, status_counts
-from onbmacf.audit.groups import as_groups, bands, burden, burden_gaps
+from onbmacf.audit.grouping import as_groups, bands, crossed
+from onbmacf.audit.groups import burden, burden_gaps
+from onbmacf.audit.importance import importance, local_importance
+from onbmacf.audit.pairwise import corrected, pairwise_gaps
+from onbmacf.audit.recourse import (
+    accuracy_weighted_burden,
+    mean_burden,
+    recourse_costs,
+    social_burden,
+    without_recourse,
+)
 from onbmacf.audit.sentences import findings
+from onbmacf.audit.verdicts import Verdict, verdicts
 from onbmacf.explanations import Explanations
 from onbmacf.schema import Schema
 
 __all__ = [
     "TABLES",
     "AuditTable",
+    "Decisions",
+    "GroupedBy",
+    "Verdict",
+    "accuracy_weighted_burden",
     "as_groups",
     "bands",
     "burden",
     "burden_gaps",
     "changes_by_feature",
+    "cheapest",
+    "choices",
     "compare",
     "compare_changes",
+    "corrected",
+    "cost_of_effectiveness",
+    "crossed",
+    "decision_gaps",
+    "effectiveness",
+    "error_rates",
     "findings",
+    "group_gaps",
+    "grouped",
+    "importance",
+    "individual",
+    "local_importance",
+    "mean_burden",
+    "mean_costs",
+    "mean_recourse",
     "overview",
     "pair_matrix",
     "pairs",
+    "pairwise_gaps",
+    "recourse_costs",
+    "recourse_fairness",
     "released",
+    "selection_rates",
     "semifactual_distances",
     "semifactual_summary",
     "single_changes",
+    "social_burden",
     "status_counts",
+    "trade_off",
+    "verdicts",
+    "within_budget",
+    "without_recourse",
 ]
 
 MOST = 10  # lines of a table of the most frequent

@@ -11,18 +11,12 @@ import pandas as pd
 from onbmacf._text.wording import quoted, rounded
 from onbmacf.audit.changes import changes_by_feature, pairs, semifactual_distances, single_changes
 from onbmacf.audit.figures import first_lines, keeps_immutables, overview, released
+from onbmacf.audit.verdicts import claim_sentences
 from onbmacf.explanations import Explanations
 from onbmacf.schema import Schema
 
 MOST_NAMED = 3
-FEW = 20  # with fewer counterfactuals or rows, shares and gaps are not reported as findings
-MEASURE_NAMES = {
-    "share_found": "the share of rows with a counterfactual",
-    "share_released": "the share of rows with immutable features released",
-    "distance": "the mean distance to the first counterfactual",
-    "n_changes": "the mean number of changed features",
-    "cost": "the mean cost",
-}
+FEW = 20  # with fewer counterfactuals, shares are not reported as findings
 
 
 def findings(
@@ -37,7 +31,8 @@ def findings(
     schema : Schema
         The table's features; `explainer.schema_`.
     gaps : mapping of str to DataFrame, optional
-        What `burden_gaps` returned, by the name of what grouped the rows.
+        What `burden_gaps` or `decision_gaps` returned, by the name of what grouped the rows. A gap is a finding where
+        it is clear once all comparisons of all columns are taken together.
     target : label or list of labels, optional
         What was asked of `explain`, for the wording.
 
@@ -53,8 +48,7 @@ def findings(
 
     """
     sentences = [_answered(answers, target), *_released(answers, schema)]
-    for name, frame in (gaps or {}).items():
-        sentences += _gaps(name, frame)
+    sentences += claim_sentences(gaps or {})
     sentences += [*_features(answers, schema), *_pairs(answers), *_semifactuals(answers)]
     return [*sentences, *_after_retraining(answers)]
 
@@ -85,29 +79,6 @@ def _released(answers: Explanations, schema: Schema) -> list[str]:
         f"For {n_released:,} of {n_asked:,} rows ({_percent(n_released / n_asked)}), a counterfactual is found only if "
         f"an immutable feature changes: {_listed(counts)}."
     ]
-
-
-def _gaps(name: str, frame: pd.DataFrame) -> list[str]:
-    """Return, per measure, the widest gap whose interval excludes 0, among groups of at least FEW rows."""
-    enough = frame[(frame["n_rows"] >= FEW) & (frame["n_other"] >= FEW)]
-    if not len(enough):
-        return [f"By {name}: no two groups have {FEW} rows, so no gap in burden is reported as a finding."]
-    clear = enough[enough["excludes_zero"]]
-    if not len(clear):
-        return [f"By {name}: no gap in burden between groups of at least {FEW} rows has an interval that excludes 0."]
-    widest = clear.assign(size=clear["gap"].abs()).sort_values("size", ascending=False, kind="stable")
-    return [_gap(name, line) for line in widest.drop_duplicates("measure").sort_index().itertuples()]
-
-
-def _gap(name: str, line: Any) -> str:
-    direction = "higher" if line.gap > 0 else "lower"
-    times, unit = (100, " percentage points") if str(line.measure).startswith("share_") else (1, "")
-    sizes = (abs(line.gap), *sorted((abs(line.low), abs(line.high))))
-    gap, low, high = (f"{times * size:.3g}" for size in sizes)
-    return (
-        f"By {name}: {MEASURE_NAMES[line.measure]} is {gap}{unit} {direction} for {quoted(line.group)} than for "
-        f"{quoted(line.other)} (interval {low} to {high})."
-    )
 
 
 def _features(answers: Explanations, schema: Schema) -> list[str]:

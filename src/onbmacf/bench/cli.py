@@ -92,14 +92,15 @@ def _cells(datasets: list[str], methods: list[str], **settings: Any) -> "list[Ce
 
 
 def _run(cells: "list[Cell]", folder: Path, **settings: Any) -> None:
-    """Run cells, with progress on stderr; Ctrl-C is one line and exit code 130."""
+    """Run cells, with progress on stderr; Ctrl-C is one line and exit code 130, SIGTERM the same and 143."""
+    from onbmacf._base.stopped import exit_code
     from onbmacf.bench.run import run as run_cells
 
     try:
         run_cells(cells, folder, say=lambda line: typer.echo(line, err=True), **settings)
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as error:
         typer.echo("Stopped. Finished cells are kept; the same command continues from there.", err=True)
-        raise typer.Exit(130) from None
+        raise typer.Exit(exit_code(error)) from None
 
 
 def _conclude(folder: Path) -> bool:

@@ -94,9 +94,11 @@ def _draw(raw: pd.DataFrame, out: Path) -> list[Path]:
     scores = tables.scaled(raw)
     plots = {str(name): part for name, part in scores.groupby("dataset", sort=False)}
     plots["average"] = tables.average_results(raw)
+    from matplotlib.figure import Figure
+
     drawn = []
     for name, part in plots.items():
-        figure = radar(part, name).figure
+        figure = radar(part, name, ax=Figure()).figure
         for suffix in ("svg", "png"):
             path = out / f"radar_{name}.{suffix}"
             figure.savefig(path, dpi=120, metadata={"Date": None} if suffix == "svg" else None)

@@ -19,9 +19,11 @@ from pathlib import Path
 from typing import Any
 
 from onbmacf._base.checks import check_count
-from onbmacf._base.files import write_atomically
+from onbmacf._base.files import forget_dead_drafts, write_atomically
+from onbmacf._base.sole_writer import sole_writer
 from onbmacf.bench import cells as cells_module
 from onbmacf.bench.cells import MANIFEST, Cell
+from onbmacf.errors import StoreError
 
 TIME_LIMIT = 1800.0
 POLL = 0.5
@@ -66,9 +68,25 @@ def run(
     retry: bool = False,
     say: Callable[[str], None] = lambda line: None,
 ) -> Plan:
-    """Compute the cells that have no file yet, `jobs` at a time."""
+    """Compute the cells that have no file yet, `jobs` at a time; a second run in the same folder is told so."""
     check_count("jobs", jobs)
-    plan = Plan.of(cells, folder, data_dir)
+    check_folder(folder)
+    with sole_writer(folder / MANIFEST, ".lock"):
+        return _run(Plan.of(cells, folder, data_dir), jobs, time_limit, retry, say)
+
+
+def check_folder(folder: Path) -> None:
+    """Make the folder of a run, without the drafts that a killed run has left."""
+    try:
+        for place in (folder / "cells", folder / "models"):
+            place.mkdir(parents=True, exist_ok=True)
+            for draft in place.glob(".*.*"):
+                forget_dead_drafts(draft.with_name(draft.name[1:].rpartition(".")[0]))
+    except OSError as error:
+        raise StoreError(f"could not write to {folder}: {error.strerror}.") from error
+
+
+def _run(plan: Plan, jobs: int, time_limit: float, retry: bool, say: Callable[[str], None]) -> Plan:
     waiting = plan.open_cells(retry)
     say(f"{len(plan.files)} cells, {len(plan.files) - len(waiting)} already computed, {jobs} at a time.")
     progress = Progress(len(waiting), say)

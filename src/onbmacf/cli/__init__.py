@@ -1,6 +1,8 @@
 """The command line: words and files in, one library call, text and files out. No heavy import until a command runs.
 
-main  ->  explain | audit | map | bench | demo  ->  exit code: 0, 2 (an error in one line), 130 (Ctrl-C), 1 (a bug)
+main  ->  explain | audit | notice | serve | map | bench | demo  ->  exit code
+
+Exit codes: 0, 2 (an error in one line), 130 (Ctrl-C), 143 (SIGTERM), 1 (a bug).
 """
 
 import os
@@ -13,8 +15,9 @@ except ImportError as error:  # pragma: no cover - depends on the installation
     raise ImportError("the command line needs the extra 'cli': pip install 'onbmacf[cli]'") from error
 
 from onbmacf import __version__
+from onbmacf._base.stopped import exit_code, termination_is_an_interrupt
 from onbmacf.bench.cli import app as bench_app
-from onbmacf.cli import audit, explain, maps
+from onbmacf.cli import audit, explain, maps, notice, serve
 from onbmacf.cli.options import in_options
 from onbmacf.cli.terminal import plain_warnings, say, show, survive_any_text
 from onbmacf.errors import OnbmacfError
@@ -22,6 +25,8 @@ from onbmacf.errors import OnbmacfError
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
 app.command("explain")(explain.explain)
 app.command("audit")(audit.audit)
+app.command("notice")(notice.notice)
+app.command("serve")(serve.serve)
 app.add_typer(maps.app, name="map")
 app.add_typer(bench_app, name="bench")
 
@@ -40,6 +45,8 @@ def about(
     onbmacf explain                                                  the embedded heart data
     onbmacf explain people.csv --target-column income --rows 3,17    trains a network and says so
     onbmacf audit people.csv --target-column income --out report.html
+    onbmacf notice people.csv --target-column income --rows 17 --out notice.html
+    onbmacf serve                                                    a page for people, a service for programs
     onbmacf COMMAND --help                                           options and more examples
     """
     if version_:
@@ -68,7 +75,8 @@ def main() -> None:
     debug = "--debug" in sys.argv
     arguments = [word for word in sys.argv[1:] if word != "--debug"]
     try:
-        sys.exit(app(args=arguments, prog_name="onbmacf", standalone_mode=False) or 0)
+        with termination_is_an_interrupt():
+            sys.exit(app(args=arguments, prog_name="onbmacf", standalone_mode=False) or 0)
     except BrokenPipeError:  # the reader of our output has closed it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
@@ -81,7 +89,7 @@ def main() -> None:
 def _told(error: Exception) -> int:
     """Print an error as one line and return the exit code."""
     if type(error).__name__ == "Abort":
-        return 130
+        return exit_code(error)
     if isinstance(error, _UsageError):
         words = error.format_message() or "a command is missing: see --help."
     elif isinstance(error, OnbmacfError | ImportError | OSError):

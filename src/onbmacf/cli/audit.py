@@ -11,6 +11,7 @@ from onbmacf.cli.terminal import say, show
 
 if TYPE_CHECKING:
     from onbmacf.cli.job import Job
+    from onbmacf.cli.parts import Parts
     from onbmacf.explanations import Explanations
     from onbmacf.report import About
 
@@ -26,7 +27,22 @@ ROWS = ("rows", "rows_file", "predicted")
 REPORT = ("most", "seed", "n", "cases", "title")
 
 
-@offers(*SOURCE, "out", "by", "target", "immutable", "rules", *ROWS, *REPORT, *READING, *SEARCH, "map", *ASKING, "jobs")
+@offers(
+    *SOURCE,
+    "out",
+    "by",
+    "target",
+    "min_probability",
+    "immutable",
+    "rules",
+    *ROWS,
+    *REPORT,
+    *READING,
+    *SEARCH,
+    "map",
+    *ASKING,
+    "jobs",
+)
 def audit(
     request: Request,
     out: OutOption = Path("report.html"),
@@ -46,33 +62,49 @@ def audit(
     Without --rows, the rows that the model does not give the target label are explained: all, or --most of them drawn
     at random.
     """
-    _check_out(out)
+    from onbmacf.cli.output_file import check_installed, output_file
+
+    _check_suffix(out)
+    check_installed("a report", ["jinja2", "matplotlib"], "report")
+    with output_file(out, request):
+        _audit(request, out, by, most, seed, cases, title)
+
+
+def _audit(request: Request, out: Path, by: tuple[str, ...], most: int, seed: int, n_cases: int, title: str) -> None:
+    """Explain, write the report, and delete the parts, in this order."""
     from onbmacf.cli.job import prepare
+    from onbmacf.cli.output_file import kept_parts
     from onbmacf.cli.outputs import summary
+    from onbmacf.cli.parts import parts_beside
+    from onbmacf.cli.rows import chosen_rows
     from onbmacf.cli.words import columns_of
     from onbmacf.report import audit_report
 
     job = prepare(request)
     groups: list[Any] = columns_of(by, list(job.table.columns), "--by") or [*job.explainer.schema_.immutable]
-    answers = _answers(job, request, out, most, seed)
-    about = _about(job, title)
-    report = audit_report(job.explainer, answers, target=job.target, by=groups, n_cases=cases, seed=seed, about=about)
-    report.save(out)
+    rows = chosen_rows(job, request, most, seed)
+    parts = parts_beside(out, job.explainer, job.target, job.asked)
+    answers = _answers(job, request, out, rows, parts)
+    asked = {"target": job.target, "by": groups, "n_cases": n_cases, "seed": seed, "about": _about(job, title)}
+    with kept_parts(parts.folder):
+        report = audit_report(job.explainer, answers, **asked)
+        report.save(out)
+    parts.clear(rows)
     for sentence in report.content["findings"]:
         show(_line(sentence))
     say(summary(answers) + f" Report: {out}")
 
 
-def _answers(job: "Job", request: Request, out: Path, most: int, seed: int) -> "Explanations":
-    from onbmacf.cli.parts import StoppedError, explain_in_parts, parts_beside
-    from onbmacf.cli.rows import chosen_rows
+def _answers(job: "Job", request: Request, out: Path, rows: Any, parts: "Parts") -> "Explanations":
+    from onbmacf.cli.output_file import check_room
+    from onbmacf.cli.parts import StoppedError, explain_in_parts
 
-    rows = chosen_rows(job, request, most, seed)
+    check_room(out, rows.shape, request.n)
     try:
-        return explain_in_parts(job.explainer, rows, job.target, parts_beside(out, job.explainer, job.target))
+        return explain_in_parts(job.explainer, rows, job.target, parts, job.asked)
     except StoppedError as stopped:
         say(f"{str(stopped).capitalize()}. To go on: {command_line()}")
-        raise typer.Exit(130) from None
+        raise typer.Exit(stopped.code) from None
 
 
 def _about(job: "Job", title: str) -> "About":
@@ -88,13 +120,11 @@ def _line(sentence: str) -> str:
     return f"- {visible(sentence)}"
 
 
-def _check_out(out: Path) -> None:
-    """Raise before any work where the report could not be written."""
+def _check_suffix(out: Path) -> None:
+    """Raise before any work where the name does not say which kind of report."""
     from onbmacf._base.checks import listed
     from onbmacf.errors import ParameterError
     from onbmacf.report.render import SUFFIXES
 
     if out.suffix.lower() not in SUFFIXES:
         raise ParameterError(f"--out must end in {listed(SUFFIXES)}, got {out.name!r}.")
-    if not out.parent.is_dir():
-        raise ParameterError(f"--out: there is no folder {out.parent}.")

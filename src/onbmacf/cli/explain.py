@@ -10,6 +10,7 @@ from onbmacf.cli.request import Request, command_line
 from onbmacf.cli.terminal import say, show
 
 if TYPE_CHECKING:
+    from onbmacf.cli.parts import StoppedError
     from onbmacf.explanations import Explanations
 
 FormatOption = Annotated[
@@ -17,7 +18,7 @@ FormatOption = Annotated[
 ]
 OutOption = Annotated[Path | None, typer.Option(help="File to write; a stopped command continues from there.")]
 ROWS = ("rows", "ids", "rows_file", "predicted")
-WANTED = ("target", "n", "immutable", "rules")
+WANTED = ("target", "n", "min_probability", "immutable", "rules")
 
 
 @offers(*SOURCE, *ROWS, *WANTED, "format", "out", *READING, *SEARCH, *LIMITS, "map", *ASKING, "jobs")
@@ -34,25 +35,48 @@ def explain(request: Request, format: FormatOption = "", out: OutOption = None) 
     target label are explained. Ctrl-C prints the answers so far; with --out it keeps them, and the same command
     continues from there.
     """
-    from onbmacf.cli.job import prepare
-    from onbmacf.cli.outputs import kind_of, summary
-    from onbmacf.cli.parts import StoppedError, explain_in_parts, parts_beside
-    from onbmacf.cli.rows import FIRST, chosen_rows
-    from onbmacf.explanations import Explanations
+    from onbmacf.cli.output_file import check_installed, output_file
+    from onbmacf.cli.outputs import kind_of
 
     kind = kind_of(format, out)
+    if kind == "table":
+        check_installed("a table", ["rich"], "cli")
+    with output_file(out, request):
+        _explain(request, kind, out)
+
+
+def _explain(request: Request, kind: str, out: Path | None) -> None:
+    """Explain, write, and delete the parts, in this order."""
+    from onbmacf.cli.job import prepare
+    from onbmacf.cli.output_file import check_names, check_room, kept_parts
+    from onbmacf.cli.outputs import summary
+    from onbmacf.cli.parts import StoppedError, explain_in_parts, parts_beside
+    from onbmacf.cli.rows import FIRST, chosen_rows
+
     job = prepare(request)
     rows = chosen_rows(job, request, None if request.predicted else FIRST)
+    check_names(kind, rows.columns)
+    check_room(out, rows.shape, request.n)
+    parts = parts_beside(out, job.explainer, job.target, job.asked)
     try:
-        answers = explain_in_parts(job.explainer, rows, job.target, parts_beside(out, job.explainer, job.target))
+        answers = explain_in_parts(job.explainer, rows, job.target, parts, job.asked)
     except StoppedError as stopped:
-        if out is None and stopped.answers:
-            _deliver(Explanations.concat(stopped.answers), kind, None)
-        more = f"To go on: {command_line()}" if out else "With --out FILE, the same command could go on."
-        say(f"{str(stopped).capitalize()}. {more}")
-        raise typer.Exit(130) from None
-    _deliver(answers, kind, out)
+        raise _stopped(stopped, kind, out) from None
+    with kept_parts(parts.folder):
+        _deliver(answers, kind, out)
+    parts.clear(rows)
     say(summary(answers) + (f" Written to {out}." if out else ""))
+
+
+def _stopped(stopped: "StoppedError", kind: str, out: Path | None) -> typer.Exit:
+    """Show what there is, say how to go on, and return the way out."""
+    from onbmacf.explanations import Explanations
+
+    if out is None and stopped.answers:
+        _deliver(Explanations.concat(stopped.answers), kind, None)
+    more = f"To go on: {command_line()}" if out else "With --out FILE, the same command could go on."
+    say(f"{str(stopped).capitalize()}. {more}")
+    return typer.Exit(stopped.code)
 
 
 def _deliver(answers: "Explanations", kind: str, out: Path | None) -> None:
@@ -61,6 +85,6 @@ def _deliver(answers: "Explanations", kind: str, out: Path | None) -> None:
 
     text = written(answers, kind, width=None if out is None else 120)
     if out is None:
-        show(text)
+        show(text, is_drawn=kind == "table")
     else:
         write_atomically(out, text.encode("utf-8", "backslashreplace"))

@@ -4,16 +4,17 @@ Request  ->  prepare  ->  Job  ->  rows.chosen_rows, parts.explain_in_parts
 """
 
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
+from onbmacf._rows.readings import Between
 from onbmacf.cli.demo import labelled_heart
 from onbmacf.cli.request import Request
 from onbmacf.cli.terminal import say
-from onbmacf.cli.words import columns_of, labels_of
+from onbmacf.cli.words import columns_of, ends_of, kinds_of, labels_of, split
 from onbmacf.datasets import heart_network
 from onbmacf.errors import ParameterError, TableError
 from onbmacf.explainer import ONBMACF
@@ -37,6 +38,7 @@ class Job:
     files: dict[str, str]  # SHA-256 by name
     notes: tuple[str, ...] = ()
     numbers: "pd.Index[Any] | None" = None  # the rows' numbers in the file, where some were left out
+    asked: dict[str, Any] = field(default_factory=dict)  # further arguments of explain
 
 
 def prepare(request: Request) -> Job:
@@ -45,12 +47,36 @@ def prepare(request: Request) -> Job:
         return _heart(request)
     if not request.model and not request.target_column:
         raise ParameterError("give a model (--model), or a column to train one on (--target-column).")
-    whole = read_table(request.table, encoding=request.encoding, header=request.header)
+    whole = read_file(request.table, request)
     table, y, numbers = _features(whole, request)
     model, notes = _model(table, y, request)
     explainer, target = _fitted(table, model, request)
-    name = Path(request.model).name if request.model else "a 32-16 network trained here"
-    return Job(table, explainer, target, str(request.table), name, _digests(request), notes, numbers)
+    asked = _asked(request, table)
+    return Job(table, explainer, target, str(request.table), _name(request), _digests(request), notes, numbers, asked)
+
+
+def read_file(path: Path, request: Request) -> pd.DataFrame:
+    """Read a table as the request says."""
+    sheet = int(request.sheet) if request.sheet.isdecimal() else request.sheet or None
+    return read_table(path, encoding=request.encoding or None, header=request.header, sheet=sheet)
+
+
+def _name(request: Request) -> str:
+    if "://" in request.model:
+        return request.model
+    return Path(request.model).name if request.model else "a 32-16 network trained here"
+
+
+def _asked(request: Request, table: pd.DataFrame) -> dict[str, Any]:
+    """Return what explain is asked beside the target; a map is asked with the immutable features and rules given."""
+    asked: dict[str, Any] = {}
+    if request.min_probability is not None:
+        asked["min_probability"] = request.min_probability
+    if request.map is not None and request.immutable:
+        asked["immutable"] = columns_of(request.immutable, list(table.columns), "--immutable")
+    if request.map is not None and request.rules is not None:
+        asked["rules"] = Rules.from_toml(request.rules)
+    return asked
 
 
 def _heart(request: Request) -> Job:
@@ -64,25 +90,30 @@ def _heart(request: Request) -> Job:
     age = " Age must stay as it is." if age_stays else ""
     say(f"Using the embedded heart data: {len(table)} men; {name} predicts who is at risk.{age}")
     explainer, target = _fitted(table, model, request)
-    return Job(table, explainer, target, "the embedded heart data", name, _digests(request), notes)
+    asked = _asked(request, table)
+    return Job(table, explainer, target, "the embedded heart data", name, _digests(request), notes, asked=asked)
 
 
 def _fitted(table: pd.DataFrame, model: Any, request: Request) -> tuple[ONBMACF, Any]:
     """Return the explainer, and the label or labels to reach."""
     explainer = _loaded(request.map, model, request) if request.map else _fresh(table, model, request)
-    labels = labels_of(request.target, explainer.classes_, "--target")
+    words = request.target or (("inside",) if request.between else ())
+    labels = labels_of(words, explainer.classes_, "--target")
     return explainer, None if not labels else labels[0] if len(labels) == 1 else labels
 
 
 def _loaded(path: Path, model: Any, request: Request) -> ONBMACF:
-    if request.immutable or request.rules:
-        say("note: --immutable and --rules are ignored: a map keeps those it was built with.")
+    if request.kinds or request.threshold is not None or request.classes or request.between:
+        say("note: --kinds, --threshold, --classes and --between are ignored: a map keeps those it was built with.")
     return ONBMACF.load(path, model).set_params(**_options(request))
 
 
 def _fresh(table: pd.DataFrame, model: Any, request: Request) -> ONBMACF:
     explainer = ONBMACF(**_options(request))
-    return explainer.fit(table, model, schema=_schema(table, request), output=request.output)
+    names = split(",".join(request.classes)) or None
+    target = Between(**ends_of(request.between)) if request.between else None
+    reading: dict[str, Any] = {"threshold": request.threshold, "classes": names, "target": target}
+    return explainer.fit(table, model, schema=_schema(table, request), output=request.output, **reading)
 
 
 def _options(request: Request) -> dict[str, Any]:
@@ -90,6 +121,7 @@ def _options(request: Request) -> dict[str, Any]:
     given = {
         "strategy": request.strategy or None,
         "plausibility": request.plausibility,
+        "release": request.release or None,
         "max_model_rows": request.max_model_rows,
         "max_model_calls": request.max_model_calls,
     }
@@ -99,7 +131,8 @@ def _options(request: Request) -> dict[str, Any]:
 
 def _schema(table: pd.DataFrame, request: Request) -> Schema:
     immutable = columns_of(request.immutable, list(table.columns), "--immutable")
-    schema = Schema.infer(table, immutable=immutable)
+    kinds, ordinal = kinds_of(request.kinds, list(table.columns))
+    schema = Schema.infer(table, immutable=immutable, kinds=kinds, ordinal=ordinal)
     return schema if request.rules is None else schema.with_rules(Rules.from_toml(request.rules))
 
 

@@ -26,9 +26,11 @@ def build(request: Request, out: OutOption = Path("map.onb")) -> None:
     onbmacf explain people.csv --target-column income --map people.onb --rows 3,17
     """
     from onbmacf.cli.job import prepare
+    from onbmacf.cli.output_file import output_file
 
-    job = prepare(request)
-    job.explainer.save(out)
+    with output_file(out, request):
+        job = prepare(request)
+        job.explainer.save(out)
     say(f"{len(job.explainer.cover_):,} balls over {len(job.table):,} rows. Map: {out}")
 
 

@@ -18,22 +18,27 @@ from onbmacf.cli.request import Request
 
 # Groups that several commands offer, in the order of the help.
 SOURCE = ("table", "model", "target_column")
-READING = ("id_column", "drop", "drop_missing", "header", "encoding")
-SEARCH = ("strategy", "plausibility")
+READING = ("id_column", "drop", "drop_missing", "header", "encoding", "sheet", "kinds")
+SEARCH = ("strategy", "plausibility", "release")
 LIMITS = ("max_model_rows", "max_model_calls")
-ASKING = ("output", "trust_pickle")
+ASKING = ("output", "threshold", "classes", "between", "trust_pickle")
 
 # Options whose value is handed to an argument of the library that has the same name.
 ARGUMENTS = (
+    "classes",
     "encoding",
     "header",
     "immutable",
     "max_model_calls",
     "max_model_rows",
+    "min_probability",
     "output",
     "plausibility",
+    "release",
+    "sheet",
     "strategy",
     "target",
+    "threshold",
     "trust_pickle",
 )
 _PASSED = re.compile(rf"\b({'|'.join(ARGUMENTS)})=(True|False|'[^']*'|\"[^\"]*\")")

@@ -13,11 +13,13 @@ import typer
 
 from onbmacf.io.models import LOADERS, described
 
-TABLE_HELP = "A CSV file with a header (also .tsv, .csv.gz, .parquet); without it, the embedded heart data."
+TABLE_HELP = (
+    "A CSV file with a header (also .tsv, .csv.gz, .parquet, .xlsx, .ods); without it, the embedded heart data."
+)
 MODEL_HELP = (
-    f"module:name, or a file: {described(loader for loader in LOADERS if not loader.is_pickle)}; with --trust-pickle "
-    f"also {described(loader for loader in LOADERS if loader.is_pickle)}. Without it, a network is trained on the "
-    "target column."
+    f"module:name, http://..., or a file: {described(loader for loader in LOADERS if not loader.is_pickle)}; with "
+    f"--trust-pickle also {described(loader for loader in LOADERS if loader.is_pickle)}. Without it, a network is "
+    "trained on the target column."
 )
 
 
@@ -31,21 +33,47 @@ class Request:
     output: Annotated[
         str, typer.Option(help="What the model returns, where it is not clear: label or probability.")
     ] = "auto"
+    threshold: Annotated[
+        float | None, typer.Option(help="Score or probability from which on the model says the second class.")
+    ] = None
+    classes: Annotated[
+        tuple[str, ...], typer.Option(help="Names of the model's classes, in its order, the lower side first: a,b.")
+    ] = ()
+    between: Annotated[
+        str,
+        typer.Option(
+            help="Range that a regressor should reach: 200,300 or 200, or ,300. Labels: below, inside, above."
+        ),
+    ] = ""
     trust_pickle: Annotated[bool, typer.Option("--trust-pickle", help="Load pickles too: they can run any code.")] = (
         False
     )
     target: Annotated[tuple[str, ...], typer.Option(help="Label to reach; any other label by default.")] = ()
+    min_probability: Annotated[
+        float | None, typer.Option(help="The least probability that the model must give the label.")
+    ] = None
     immutable: Annotated[
         tuple[str, ...], typer.Option(help="Columns that must keep their value: a,b or the option given twice.")
     ] = ()
-    rules: Annotated[Path | None, typer.Option(help="TOML file of rules: directions, ranges, costs and more.")] = None
+    rules: Annotated[
+        Path | None, typer.Option(help="TOML file of rules: immutable, directions, ranges, costs and more.")
+    ] = None
     drop: Annotated[tuple[str, ...], typer.Option(help="Columns to leave out.")] = ()
     id_column: Annotated[str, typer.Option(help="Column that names the rows; not a feature.")] = ""
     drop_missing: Annotated[bool, typer.Option("--drop-missing", help="Leave out rows with missing values.")] = False
     header: Annotated[
         bool | None, typer.Option(help="Whether the first line names the columns; guessed by default.")
     ] = None
-    encoding: Annotated[str, typer.Option(help="Encoding of the CSV files.")] = "utf-8"
+    encoding: Annotated[
+        str, typer.Option(help="Encoding of the CSV files; by default as their first bytes say, or UTF-8.")
+    ] = ""
+    sheet: Annotated[str, typer.Option(help="Sheet of a spreadsheet; the first by default.")] = ""
+    kinds: Annotated[
+        tuple[str, ...],
+        typer.Option(
+            help="Kinds of columns: zip=categorical,pay=continuous or size=S<M<L; read off the table by default."
+        ),
+    ] = ()
     rows: Annotated[str, typer.Option(help="Row numbers from 0: 3,17 or 20-29, or 'all'.")] = ""
     rows_file: Annotated[Path | None, typer.Option(help="CSV file of rows to explain.")] = None
     ids: Annotated[tuple[str, ...], typer.Option(help="Rows by their value in --id-column.")] = ()
@@ -56,6 +84,9 @@ class Request:
     )
     jobs: Annotated[int, typer.Option(min=1, help="Number of processes; the answers do not depend on it.")] = 1
     strategy: Annotated[str, typer.Option(help="refined (default), or paper: Algorithm 3 as printed.")] = ""
+    release: Annotated[
+        str, typer.Option(help="What may be given up where nothing else is found: nothing, immutable or rules.")
+    ] = ""
     max_model_rows: Annotated[
         int | None, typer.Option(help="The most points that the model may be asked about for one row.")
     ] = None

@@ -1,13 +1,14 @@
 """Which rows are explained: by number, by name, from a file, or by what the model says of them."""
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 
-from onbmacf.cli.job import Job
+from onbmacf.cli.job import Job, read_file
 from onbmacf.cli.request import Request
 from onbmacf.cli.terminal import say
 from onbmacf.cli.words import label_of, named, numbered
-from onbmacf.io.tables import read_table
 
 FIRST = 10  # rows to explain where the request does not say which
 
@@ -39,7 +40,7 @@ def sampled(places: list[int], most: int, seed: int) -> list[int]:
 
 
 def _from_file(job: Job, request: Request) -> pd.DataFrame:
-    rows = read_table(request.rows_file or "", encoding=request.encoding, header=request.header)
+    rows = read_file(request.rows_file or Path(), request)
     known = [name for name in rows.columns if name in job.table.columns]
     return (rows.set_index(request.id_column) if request.id_column in rows.columns else rows)[known]
 

@@ -16,8 +16,14 @@ def say(text: str) -> None:
     print(visible(text), file=sys.stderr, flush=True)
 
 
-def show(text: str) -> None:
-    """Write a result to stdout, in the terminal's own encoding."""
+def show(text: str, is_drawn: bool = False) -> None:
+    """Write a result to stdout, in the terminal's own encoding.
+
+    A terminal gets control characters written out, unless we have drawn the text ourselves; a file or a pipe gets
+    what the format says, to the byte.
+    """
+    if sys.stdout.isatty() and not is_drawn:
+        text = "\n".join(visible(line) for line in text.split("\n"))
     sys.stdout.write(text if text.endswith("\n") else text + "\n")
     sys.stdout.flush()
 

@@ -23,6 +23,42 @@ def columns_of(words: Iterable[str], columns: Sequence[Any], option: str) -> lis
     return names
 
 
+def kinds_of(words: Iterable[str], columns: Sequence[Any]) -> tuple[dict[Any, Any], dict[Any, list[str]]]:
+    """Return the kinds of columns, and the levels of ordinal ones from the lowest, from words such as a=binary.
+
+    >>> kinds_of(["zip=categorical,size=S<M<L"], ["zip", "size"])
+    ({'zip': 'categorical'}, {'size': ['S', 'M', 'L']})
+    """
+    kinds: dict[Any, Any] = {}
+    ordinal: dict[Any, list[str]] = {}
+    for word in split(",".join(words)):
+        name, equals, kind = word.rpartition("=")
+        if not equals:
+            raise ParameterError(f"--kinds takes column=kind, or column=low<middle<high, got {word!r}.")
+        columns_of([name], columns, "--kinds")
+        if "<" in kind:
+            ordinal[name] = [level.strip() for level in kind.split("<")]
+        else:
+            kinds[name] = kind.strip()
+    return kinds, ordinal
+
+
+def ends_of(word: str) -> dict[str, float]:
+    """Return the ends of a range from words such as 200,300 or 200, or ,300.
+
+    >>> ends_of("200,"), ends_of("-1,2.5")
+    ({'low': 200.0}, {'low': -1.0, 'high': 2.5})
+    """
+    low, comma, high = word.partition(",")
+    try:
+        ends = {name: float(end) for name, end in (("low", low), ("high", high)) if end.strip()}
+    except ValueError:
+        ends = {}
+    if not comma or not ends:
+        raise ParameterError(f"--between takes two numbers such as 200,300 or one of them, 200, or ,300, got {word!r}.")
+    return ends
+
+
 def label_of(word: str, classes: Iterable[Any], option: str) -> Any:
     """Return the model's own label that is written like this."""
     written = {str(label): label for label in classes}

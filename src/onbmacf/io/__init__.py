@@ -2,6 +2,7 @@
 
     read_table(path)           ->  a DataFrame
     load_model(source, table)  ->  a model for ONBMACF.fit
+    RemoteModel(url)           ->  a model that a server runs
     train_network(table, y)    ->  a small network, where there is no model yet
 
 Every name is loaded on first use, so importing this package imports nothing heavy.
@@ -12,17 +13,20 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from onbmacf.io.models import load_model
+    from onbmacf.io.remote import RemoteModel, RemoteRowsError
     from onbmacf.io.tables import read_table
     from onbmacf.io.trained import TrainedNetwork, train_network
 
 _HOME = {
+    "RemoteModel": "onbmacf.io.remote",
+    "RemoteRowsError": "onbmacf.io.remote",
     "TrainedNetwork": "onbmacf.io.trained",
     "load_model": "onbmacf.io.models",
     "read_table": "onbmacf.io.tables",
     "train_network": "onbmacf.io.trained",
 }
 
-__all__ = ["TrainedNetwork", "load_model", "read_table", "train_network"]
+__all__ = ["RemoteModel", "RemoteRowsError", "TrainedNetwork", "load_model", "read_table", "train_network"]
 
 
 def __getattr__(name: str) -> Any:

@@ -33,8 +33,8 @@ def load_model(
     ----------
     source : str or path-like
         A file (ONNX ``.onnx``, skops ``.skops``, xgboost ``.ubj`` or ``.json``, lightgbm ``.txt``, catboost ``.cbm``,
-        joblib ``.joblib``, pickle ``.pkl`` or ``.pickle``), or ``"module:name"`` for a model or a function that can
-        be imported.
+        joblib ``.joblib``, pickle ``.pkl`` or ``.pickle``), ``"module:name"`` for a model or a function that can be
+        imported, or the address of a server, ``"http://..."``, which becomes a `RemoteModel`.
     table : DataFrame, optional
         The table that the model will be asked about, features only. With it, a model that was trained on other
         columns is refused at once, and the text columns of xgboost and lightgbm get their categories from it.
@@ -69,6 +69,10 @@ def load_model(
     [1, 0, 0]
 
     """
+    if str(source).startswith(("http://", "https://")):
+        from onbmacf.io.remote import RemoteModel
+
+        return RemoteModel(str(source))
     path = Path(source)
     if not path.exists() and ":" in str(source):
         return _imported(str(source))
@@ -140,14 +144,25 @@ def _skops(path: Path, table: "pd.DataFrame | None", trusted: bool) -> Any:
 
 
 def _xgboost(path: Path, table: "pd.DataFrame | None", trusted: bool) -> Any:
-    model = _need("xgboost", "xgboost").XGBClassifier(enable_categorical=True)
+    xgboost = _need("xgboost", "xgboost")
+    raw = _raw_of(xgboost.Booster(model_file=str(path)))
+    kind = xgboost.XGBRegressor if raw.n_classes is None else xgboost.XGBClassifier
+    model = kind(enable_categorical=True)
     model.load_model(path)
     return Arranged(model, _matched(path, model.get_booster().feature_names, table), _levels(table))
 
 
 def _lightgbm(path: Path, table: "pd.DataFrame | None", trusted: bool) -> Any:
     booster = _need("lightgbm", "lightgbm").Booster(model_file=str(path))
-    return Arranged(Scores(booster), _matched(path, booster.feature_name(), table), _levels(table))
+    model = booster if _raw_of(booster).n_classes is None else Scores(booster)
+    return Arranged(model, _matched(path, booster.feature_name(), table), _levels(table))
+
+
+def _raw_of(booster: Any) -> Any:
+    """Return what a booster's numbers are; of a regressor's they are no classes."""
+    from onbmacf._rows.raw_models import raw_of
+
+    return raw_of(booster)
 
 
 def _catboost(path: Path, table: "pd.DataFrame | None", trusted: bool) -> Any:
@@ -191,15 +206,24 @@ class Arranged:
         """The model's labels, where it has them."""
         return getattr(self.model, "classes_", None)
 
+    @property
+    def predict_proba(self) -> "Callable[[pd.DataFrame], Any]":
+        """The function from rows to the probability of each class, where the model has one."""
+        ask: Callable[[Any], Any] = self.model.predict_proba
+        return lambda rows: ask(self._arranged(rows))
+
     def predict(self, rows: "pd.DataFrame") -> Any:
         """Return what the model says of the rows."""
+        return self.model.predict(self._arranged(rows))
+
+    def _arranged(self, rows: "pd.DataFrame") -> "pd.DataFrame":
         import pandas as pd
 
         rows = rows if self.columns is None else rows[self.columns]
         if self.levels:
             kinds = {name: pd.CategoricalDtype(levels) for name, levels in self.levels.items() if name in rows.columns}
             rows = rows.astype(kinds)
-        return self.model.predict(rows)
+        return rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,7 +232,16 @@ class Scores:
 
     booster: Any
 
+    @property
+    def classes_(self) -> list[int]:
+        """The numbers of the classes."""
+        return list(range(max(2, self.booster.num_model_per_iteration())))
+
     def predict(self, rows: "pd.DataFrame") -> Any:
+        """Return class probabilities."""
+        return self.predict_proba(rows)
+
+    def predict_proba(self, rows: "pd.DataFrame") -> Any:
         """Return class probabilities."""
         import numpy as np
 

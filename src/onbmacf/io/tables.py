@@ -1,11 +1,12 @@
 """A file to a DataFrame. Every fault is one sentence that says what was found and what to do.
 
-path  ->  separator and first line  ->  header or not  ->  pandas
+path  ->  what it is  ->  encoding, separator and first line  ->  header or not  ->  pandas
 """
 
+import codecs
 import csv
-import gzip
 import os
+import warnings
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -13,32 +14,44 @@ from typing import Any
 import pandas as pd
 
 from onbmacf._base.checks import listed
-from onbmacf.errors import ParameterError, TableError
+from onbmacf.errors import OnbmacfWarning, ParameterError, TableError
+from onbmacf.io.kinds_of_files import HEAD, OPENERS, encoding_of, kind_of
 
-PARQUET = (".parquet", ".pq")
 SEPARATORS = (",", ";", "\t", "|")
 FIRST_PART = 1 << 20  # characters read to find the separator and the first line
+LATIN = "latin-1"  # of text that is not UTF-8 and says nothing else
 # Numbers exactly as they are written: before pandas 3.1 the default may differ in the last digit.
 EXACT: dict[str, Any] = {"low_memory": False}
 if tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1):  # pragma: no cover - depends on the installation
     EXACT["float_precision"] = "round_trip"
 
 
-def read_table(path: str | os.PathLike[str], *, encoding: str = "utf-8", header: bool | None = None) -> pd.DataFrame:
+def read_table(
+    path: str | os.PathLike[str],
+    *,
+    encoding: str | None = None,
+    header: bool | None = None,
+    sheet: str | int | None = None,
+) -> pd.DataFrame:
     """Read a table from a file.
 
-    The separator of a CSV file may be a comma, a semicolon, a tab or a vertical bar; it is found in the first line.
-    Numbers are read exactly as they are written.
+    What a file is, its content says, not its name. The separator of a CSV file may be a comma, a semicolon, a tab or a
+    vertical bar; it is found in the first line. Numbers are read exactly as they are written.
 
     Parameters
     ----------
     path : str or path-like
-        A CSV file, also compressed (``.csv``, ``.tsv``, ``.csv.gz``), or a Parquet file (``.parquet``, ``.pq``).
-    encoding : str, default "utf-8"
-        Encoding of a CSV file.
+        A CSV file (``.csv``, ``.tsv``), also compressed (``.csv.gz``, bz2, xz, or zip with one file), a Parquet file
+        (``.parquet``, ``.pq``), or a spreadsheet (``.xlsx``, ``.xls``, ``.ods``).
+    encoding : str, optional
+        Encoding of a CSV file. By default what its first bytes say (UTF-8, UTF-16 or UTF-32 with a mark, UTF-16
+        without), otherwise UTF-8; a file that is not is read as latin-1, with an `OnbmacfWarning` that says so.
     header : bool, optional
         Whether the first line of a CSV file names the columns. By default it does, and a first line with a number in
         it is an error. With False the columns are named x0, x1, ...
+    sheet : str or int, optional
+        The sheet of a spreadsheet, by name or by its number from 0. By default the first; where there are others, an
+        `OnbmacfWarning` says so.
 
     Returns
     -------
@@ -48,12 +61,12 @@ def read_table(path: str | os.PathLike[str], *, encoding: str = "utf-8", header:
     Raises
     ------
     TableError
-        The file does not exist, is empty, is not text in this encoding, is no table, has no header, or has two
-        columns of the same name.
+        The file does not exist, is empty, is not text in this encoding, is something else than a table, has no header,
+        or has two columns of the same name.
     ParameterError
-        Python does not know the encoding.
+        Python does not know the encoding, or there is no such sheet.
     ImportError
-        A Parquet file needs pyarrow, which is not installed.
+        A Parquet file needs pyarrow, a spreadsheet openpyxl, and it is not installed.
 
     Examples
     --------
@@ -68,14 +81,78 @@ def read_table(path: str | os.PathLike[str], *, encoding: str = "utf-8", header:
     if not path.is_file():
         found = "is a folder" if path.is_dir() else "does not exist"
         raise TableError(f"{path} {found}: give a CSV file with a header line.")
-    if path.suffix.lower() in PARQUET:
+    try:
+        kind = kind_of(path)
+    except OSError as error:
+        raise TableError(f"{path} cannot be read: {error}") from error
+    if kind == "parquet":
         return _read_parquet(path)
-    separator, names = _first_record(path, encoding)
+    if kind == "excel":
+        return _read_sheet(path, sheet, header)
+    if sheet is not None:
+        raise ParameterError(f"sheet is for spreadsheets, {path} is none.")
+    if encoding is not None:
+        return _read_text(path, kind, encoding, header)
+    said = encoding_of(_start_of(path, kind))
+    try:
+        return _read_text(path, kind, said, header)
+    except NotThisEncodingError as error:
+        if said != "utf-8":
+            raise
+        table = _read_text(path, kind, LATIN, header)
+        where = str(error.__cause__)
+    message = f"{path} is not UTF-8 ({where}): read as {LATIN}. If letters look wrong, pass its encoding."
+    warnings.warn(message, OnbmacfWarning, stacklevel=2)
+    return table
+
+
+class NotThisEncodingError(TableError):
+    """The text is in another encoding."""
+
+
+def _read_text(path: Path, kind: str, encoding: str, header: bool | None) -> pd.DataFrame:
+    separator, names = _first_record(path, kind, encoding)
     has_header = _looks_like_header(path, names) if header is None else header
     if has_header:
         _check_distinct(path, names)
-    frame = _read_csv(path, separator, encoding, has_header)
+    frame = _read_csv(path, kind, separator, encoding, has_header)
     return frame if has_header else frame.set_axis([f"x{place}" for place in range(frame.shape[1])], axis=1)
+
+
+def _read_sheet(path: Path, sheet: str | int | None, header: bool | None) -> pd.DataFrame:
+    """Read a sheet of a workbook; its first line is the header as that of a CSV file is."""
+    try:
+        with pd.ExcelFile(path) as book:
+            names = book.sheet_names
+            if sheet is None and len(names) > 1:
+                message = f"{path} has {len(names)} sheets: read the first, {names[0]!r}. Pass sheet=... for another."
+                warnings.warn(message, OnbmacfWarning, stacklevel=3)
+            chosen = 0 if sheet is None else sheet
+            if chosen not in names and not (isinstance(chosen, int) and 0 <= chosen < len(names)):
+                raise ParameterError(f"{path} has no sheet {chosen!r}. Sheets: {listed(names)}.")
+            cells = pd.read_excel(book, sheet_name=chosen, header=None)
+    except ImportError as error:
+        engine = "odfpy" if path.suffix.lower() == ".ods" else "xlrd" if path.suffix.lower() == ".xls" else "openpyxl"
+        raise ImportError(f"such spreadsheets need {engine}: pip install {engine}") from error
+    except (ParameterError, TableError):
+        raise
+    except Exception as error:  # whatever the engine makes of a broken file
+        raise TableError(f"{path} cannot be read as a spreadsheet: {error}") from error
+    return _with_header(path, cells.dropna(how="all"), header)
+
+
+def _with_header(path: Path, cells: pd.DataFrame, header: bool | None) -> pd.DataFrame:
+    """Return the cells of a sheet below its first line, each column in the dtype of its values."""
+    if not len(cells):
+        raise TableError(f"{path} is empty: give a sheet with a header line.")
+    names = [str(name) for name in cells.iloc[0]]
+    has_header = _looks_like_header(path, names) if header is None else header
+    if has_header:
+        _check_distinct(path, names)
+    else:
+        names = [f"x{place}" for place in range(cells.shape[1])]
+    below = cells.iloc[int(has_header) :].reset_index(drop=True).set_axis(names, axis=1)
+    return below.infer_objects()
 
 
 def _read_parquet(path: Path) -> pd.DataFrame:
@@ -87,18 +164,20 @@ def _read_parquet(path: Path) -> pd.DataFrame:
         raise TableError(f"{path} cannot be read as a Parquet file: {error}") from error
 
 
-def _read_csv(path: Path, separator: str, encoding: str, has_header: bool) -> pd.DataFrame:
+def _read_csv(path: Path, kind: str, separator: str, encoding: str, has_header: bool) -> pd.DataFrame:
+    compression: Any = kind if kind in (*OPENERS, "zip") else None
+    how: dict[str, Any] = {"sep": separator, "encoding": encoding, "compression": compression}
     try:
-        return pd.read_csv(path, sep=separator, encoding=encoding, header=0 if has_header else None, **EXACT)
+        return pd.read_csv(path, header=0 if has_header else None, **how, **EXACT)
     except UnicodeDecodeError as error:
         raise _other_encoding(path, encoding, error) from error
     except (ValueError, OSError, EOFError) as error:
         raise TableError(f"{path} cannot be read as a table: {error}") from error
 
 
-def _first_record(path: Path, encoding: str) -> tuple[str, list[str]]:
+def _first_record(path: Path, kind: str, encoding: str) -> tuple[str, list[str]]:
     """Return the separator and the first record, which may hold line breaks in quotes."""
-    start = _start_of(path, encoding).lstrip("\ufeff")
+    start = _first_part(path, kind, encoding).lstrip("\ufeff")
     line = start.splitlines()[0] if start else ""
     if not line.strip():
         raise TableError(f"{path} is empty or starts with an empty line: give a CSV file with a header line.")
@@ -106,11 +185,30 @@ def _first_record(path: Path, encoding: str) -> tuple[str, list[str]]:
     return separator, next(csv.reader(StringIO(start), delimiter=separator), [])
 
 
-def _start_of(path: Path, encoding: str) -> str:
-    opened: Any = gzip.open if path.suffix.lower() == ".gz" else open
+def _opened(path: Path, kind: str) -> Any:
+    """Open the bytes of a file, unpacked."""
+    if kind == "zip":
+        import zipfile
+
+        archive = zipfile.ZipFile(path)
+        return archive.open(archive.namelist()[0])
+    return OPENERS.get(kind, open)(path, "rb")
+
+
+def _start_of(path: Path, kind: str) -> bytes:
     try:
-        with opened(path, "rt", encoding=encoding, newline="") as file:
-            return str(file.read(FIRST_PART))
+        with _opened(path, kind) as file:
+            return bytes(file.read(HEAD))
+    except (OSError, EOFError) as error:
+        raise TableError(f"{path} cannot be read: {error}") from error
+
+
+def _first_part(path: Path, kind: str, encoding: str) -> str:
+    """Return the first characters of a text; one that a limit cuts in two does not count."""
+    try:
+        decode = codecs.getincrementaldecoder(encoding)().decode
+        with _opened(path, kind) as file:
+            return decode(file.read(FIRST_PART))
     except UnicodeDecodeError as error:
         raise _other_encoding(path, encoding, error) from error
     except LookupError as error:
@@ -120,7 +218,7 @@ def _start_of(path: Path, encoding: str) -> str:
 
 
 def _other_encoding(path: Path, encoding: str, error: UnicodeDecodeError) -> TableError:
-    return TableError(f'{path} is not {encoding} text: {error}. Pass its encoding, e.g. encoding="latin-1".')
+    return NotThisEncodingError(f'{path} is not {encoding} text: {error}. Pass its encoding, e.g. encoding="latin-1".')
 
 
 def _looks_like_header(path: Path, names: list[str]) -> bool:

@@ -1,13 +1,33 @@
 """Plots of the audit's frames."""
 
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from onbmacf._base.checks import check_choice
-from onbmacf.plots._axes import COLOURS, MARKERS, add_legend, bare, new_axes, set_ticks, set_titles, write
+from onbmacf import audit
+from onbmacf._base.checks import check_choice, listed
+from onbmacf.audit.given import as_answers
+from onbmacf.audit.grouping import OTHER
+from onbmacf.errors import ParameterError
+from onbmacf.explanations import Explanations
+from onbmacf.plots._axes import (
+    COLOURS,
+    LONGEST,
+    MARKERS,
+    add_legend,
+    axes_on,
+    bare,
+    names_apart,
+    note,
+    set_ticks,
+    set_titles,
+    width_for,
+    write,
+)
 
+SHORT = 24  # characters of a name on two axes at once
 AXIS_NAMES = {
     "share_found": "share with a counterfactual",
     "share_released": "share with immutable features released",
@@ -17,17 +37,17 @@ AXIS_NAMES = {
 }
 
 
-def change_frequencies(changes: pd.DataFrame, most: int = 15, ax: Any = None) -> Any:
+def change_frequencies(changes: Any, most: int = 15, ax: Any = None) -> Any:
     """Draw how often each feature changes, split by direction.
 
     Parameters
     ----------
-    changes : DataFrame
-        As `audit.changes_by_feature` returns it.
+    changes : Explanations, Explanation or DataFrame
+        What `explain` returned, or what `audit.changes_by_feature` made of it; that knows the order of levels.
     most : int, default 15
         The most features to draw; those that change most often come first.
-    ax : matplotlib Axes, optional
-        Where to draw; a new figure by default.
+    ax : matplotlib Axes or Figure, optional
+        Where to draw; a Figure is given the size that the plot needs. A new figure of pyplot by default.
 
     Returns
     -------
@@ -36,13 +56,15 @@ def change_frequencies(changes: pd.DataFrame, most: int = 15, ax: Any = None) ->
 
     Examples
     --------
-    >>> ax = plots.change_frequencies(audit.changes_by_feature(answers, schema))
+    >>> ax = plots.change_frequencies(answers)
     >>> [label.get_text() for label in ax.get_yticklabels()]
     ['tobacco', 'ldl']
 
     """
+    if not isinstance(changes, pd.DataFrame):
+        changes = audit.changes_by_feature(as_answers(changes))
     shown = changes[changes["count"] > 0].head(most)
-    ax = new_axes((6.4, 0.9 + 0.32 * max(len(shown), 2))) if ax is None else ax
+    ax = axes_on(ax, (width_for(shown["feature"]), 1.2 + 0.32 * max(len(shown), 2)))
     places = np.arange(len(shown))
     up, down = (shown["count"] * shown[way].fillna(0) for way in ("up", "down"))
     parts = [("up", up, 0, ""), ("down", down, 1, "///"), ("to another level", shown["count"] - up - down, 4, "...")]
@@ -59,24 +81,37 @@ def change_frequencies(changes: pd.DataFrame, most: int = 15, ax: Any = None) ->
     set_ticks(ax.yaxis, places, shown["feature"])
     ax.invert_yaxis()
     ax.set_xlim(0, 1.25 * max(shown["count"].max(), 1) if len(shown) else 1)
+    rest = int((changes["count"] > 0).sum()) - len(shown)
     set_titles(ax, "", "counterfactuals that change the feature")
+    if rest:
+        write(
+            ax,
+            0,
+            len(shown) - 0.3,
+            f"and {rest} other features",
+            right=3,
+            va="top",
+            fontsize="small",
+            color="#555555",
+        )
+        ax.set_ylim(len(shown) + 0.3, -0.6)
     if handles:
-        add_legend(ax, handles, names, fontsize="small", loc="lower right")
+        add_legend(ax, handles, names, fontsize="small", loc="lower left", bbox_to_anchor=(0, 1), ncols=3)
     bare(ax)
     return ax
 
 
-def pair_heatmap(matrix: pd.DataFrame, most: int = 12, ax: Any = None) -> Any:
+def pair_heatmap(matrix: Any, most: int = 12, ax: Any = None) -> Any:
     """Draw how often two features change together, with the numbers.
 
     Parameters
     ----------
-    matrix : DataFrame
-        As `audit.pair_matrix` returns it.
+    matrix : Explanations, Explanation or DataFrame
+        What `explain` returned, or what `audit.pair_matrix` made of it.
     most : int, default 12
         The most features to draw; those that change most often are.
-    ax : matplotlib Axes, optional
-        Where to draw; a new figure by default.
+    ax : matplotlib Axes or Figure, optional
+        Where to draw; a Figure is given the size that the plot needs. A new figure of pyplot by default.
 
     Returns
     -------
@@ -85,17 +120,20 @@ def pair_heatmap(matrix: pd.DataFrame, most: int = 12, ax: Any = None) -> Any:
 
     Examples
     --------
-    >>> ax = plots.pair_heatmap(audit.pair_matrix(answers))
+    >>> ax = plots.pair_heatmap(answers)
     >>> [text.get_text() for text in ax.texts]
     ['19', '3', '5']
 
     """
+    if not isinstance(matrix, pd.DataFrame):
+        matrix = audit.pair_matrix(as_answers(matrix))
     counts = matrix.to_numpy(dtype=float)
-    order = np.argsort(-np.diag(counts), kind="stable")[:most]
+    order = np.argsort(-np.diag(counts), kind="stable")
     order = order[np.diag(counts)[order] > 0]
-    counts, names = counts[np.ix_(order, order)], [matrix.index[place] for place in order]
-    side = 2.2 + 0.5 * len(names)
-    ax = new_axes((side + 0.8, side)) if ax is None else ax
+    rest, order = max(len(order) - most, 0), order[:most]
+    counts, names = counts[np.ix_(order, order)], names_apart([matrix.index[place] for place in order], SHORT)
+    side = 1.4 + 0.5 * len(names) + 0.07 * max(map(len, names), default=0)
+    ax = axes_on(ax, (side + 0.8, side))
     lower = np.ma.masked_where(np.triu(np.ones_like(counts, dtype=bool), 1), counts)
     edges = np.arange(len(names) + 1) - 0.5
     if names:
@@ -109,21 +147,26 @@ def pair_heatmap(matrix: pd.DataFrame, most: int = 12, ax: Any = None) -> Any:
         write(ax, float(column), float(row), f"{counts[row, column]:.0f}", **looks)
     set_ticks(ax.xaxis, range(len(names)), names, rotation=45, ha="right")
     set_ticks(ax.yaxis, range(len(names)), names)
+    note(ax, f"{rest} other features are not drawn" if rest else "")
     bare(ax)
     return ax
 
 
-def burden(groups: pd.DataFrame, measure: str = "distance", ax: Any = None) -> Any:
+def burden(groups: Any, measure: str = "distance", ax: Any = None, *, by: Any = None) -> Any:
     """Draw a measure's mean and interval per group.
 
     Parameters
     ----------
-    groups : DataFrame
-        As `audit.burden` returns it.
+    groups : Explanations or DataFrame
+        What `explain` returned, or what `audit.burden` made of it.
     measure : str, default "distance"
         One of the measures in `groups`; `AXIS_NAMES` has what they are called on the axis.
-    ax : matplotlib Axes, optional
-        Where to draw; a new figure by default.
+    ax : matplotlib Axes or Figure, optional
+        Where to draw; a Figure is given the size that the plot needs. A new figure of pyplot by default.
+
+    by : hashable or array-like, optional
+        With answers: a column of the explained rows, or one value per row. Numbers are drawn in bands, rare levels as
+        one group, as `audit.as_groups` makes them.
 
     Returns
     -------
@@ -132,23 +175,46 @@ def burden(groups: pd.DataFrame, measure: str = "distance", ax: Any = None) -> A
 
     Examples
     --------
-    >>> ax = plots.burden(audit.burden(answers, "famhist"), "n_changes")
+    >>> ax = plots.burden(answers, "n_changes", by="famhist")
     >>> ax.get_xlabel()
     'mean number of changed features'
 
     """
+    groups = groups if isinstance(groups, pd.DataFrame) else _burden_of(as_answers(groups), by)
     check_choice("measure", measure, tuple(groups["measure"].drop_duplicates()))
     shown = groups[groups["measure"] == measure]
-    ax = new_axes((6.4, 0.9 + 0.4 * max(len(shown), 2))) if ax is None else ax
+    kinds = names_apart(shown["group"], LONGEST - 12)
+    labels = [f"{group} (n = {n_rows:,})" for group, n_rows in zip(kinds, shown["n_rows"], strict=True)]
+    ax = axes_on(ax, (width_for(labels), 0.9 + 0.4 * max(len(shown), 2)))
     for place, line in enumerate(shown.itertuples()):
         whiskers = [[line.estimate - line.low], [line.high - line.estimate]]
         looks = {"color": COLOURS[place % len(COLOURS)], "marker": MARKERS[place % len(MARKERS)]}
         spread = None if np.isnan(whiskers).any() else np.maximum(whiskers, 0)
         ax.errorbar([line.estimate], [place], xerr=spread, capsize=4, markersize=8, linewidth=1.6, **looks)
-    labels = [f"{line.group} (n = {line.n_rows:,})" for line in shown.itertuples()]
     set_ticks(ax.yaxis, range(len(shown)), labels)
     ax.set_ylim(len(shown) - 0.5, -0.5)
     ax.grid(axis="x", alpha=0.3)
     set_titles(ax, "", AXIS_NAMES.get(measure, measure))
     bare(ax)
     return ax
+
+
+def _burden_of(answers: Explanations, by: Any) -> pd.DataFrame:
+    """Return the burden of groups that are few enough to be drawn."""
+    if by is None:
+        columns = listed(answers.rows.columns)
+        raise ParameterError(f"say which groups to draw: by= a column of the rows, or one value per row. {columns}.")
+    if isinstance(by, Hashable):
+        by = answers.rows[by] if by in answers.rows.columns else by
+    if not isinstance(by, pd.Series):
+        return audit.burden(answers, by)
+    grouped = audit.as_groups(by)
+    frame = audit.burden(answers, grouped)
+    return frame if pd.api.types.is_numeric_dtype(by.dtype) else _counted(frame, by.nunique() - grouped.nunique() + 1)
+
+
+def _counted(frame: pd.DataFrame, n_others: int) -> pd.DataFrame:
+    """Return the group of rare levels under their number, behind the others."""
+    is_rest = frame["group"] == OTHER
+    frame = frame.assign(group=frame["group"].astype(object).where(~is_rest, f"{n_others} others"))
+    return pd.concat([frame[~is_rest], frame[is_rest]])

@@ -1,6 +1,7 @@
 """Shared by all plots: new axes, colours each paired with a marker or style, and names drawn as plain text."""
 
 from collections.abc import Iterable
+from textwrap import fill
 from typing import Any
 
 from onbmacf._text.wording import visible
@@ -10,31 +11,85 @@ COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#0
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 STYLES = ("-", "--", ":")
 LONGEST = 40  # characters of a name that are shown
+WRAPPED = 48  # characters of a line of a title
+USUAL = 14  # characters of a name for which a figure has room
 
 
-def new_axes(size: tuple[float, float] = (6.4, 4.0), projection: str | None = None) -> Any:
-    """Return axes on a figure of their own, outside pyplot."""
+def axes_on(given: Any, size: tuple[float, float] = (6.4, 4.0), projection: str | None = None) -> Any:
+    """Return the axes to draw on: those given, new ones on the figure given, or new ones of pyplot (decision 0064)."""
+    if given is not None and not hasattr(given, "add_subplot"):
+        return given
+    if given is None:
+        given = _pyplot().figure(figsize=size, layout="constrained")
+    elif hasattr(given, "set_size_inches"):  # a part of a figure has no size of its own
+        given.set_size_inches(size)
+        given.set_layout_engine("constrained")
+    return given.add_subplot(projection=projection)
+
+
+def _pyplot() -> Any:
     try:
-        from matplotlib.figure import Figure
+        from matplotlib import pyplot
     except ImportError as error:
         raise ImportError("plots need the extra 'plot': pip install 'onbmacf[plot]'.") from error
-    return Figure(figsize=size, layout="constrained").add_subplot(projection=projection)
+    return pyplot
 
 
 def name(value: Any, longest: int = LONGEST) -> str:
-    """Return a name or value as one short line of text."""
+    """Return a name or value as one short line of text; of a long one, its beginning and its end.
+
+    >>> name("a very long name of a column, the first of 2", 20)
+    'a very lon\u2026irst of 2'
+    """
     text = visible(value)
-    return text if len(text) <= longest else text[: longest - 1] + "\u2026"
+    if len(text) <= longest:
+        return text
+    tail = (longest - 1) // 2
+    return f"{text[: longest - 1 - tail]}\u2026{text[len(text) - tail :]}"
+
+
+def names_apart(values: Iterable[Any], longest: int = LONGEST) -> list[str]:
+    """Return names cut to a length; those that would look alike, from where they differ.
+
+    >>> names_apart(["the level called 1 of two levels", "the level called 2 of two levels"], 16)
+    ['\u20261 of two levels', '\u20262 of two levels']
+    """
+    texts = [visible(value) for value in values]
+    alike: dict[str, list[str]] = {}
+    for text in dict.fromkeys(texts):
+        alike.setdefault(name(text, longest), []).append(text)
+    return [name(_from_where_they_differ(text, alike[name(text, longest)]), longest) for text in texts]
+
+
+def _from_where_they_differ(text: str, alike: list[str]) -> str:
+    if len(alike) == 1:
+        return text
+    pairs = enumerate(zip(min(alike), max(alike), strict=False))  # what the first and the last share, all share
+    start = next((at for at, (one, other) in pairs if one != other), 0)
+    return f"\u2026{text[start:]}"
+
+
+def width_for(names: Iterable[Any], inches: float = 6.4) -> float:
+    """Return the width of a figure whose vertical axis has these names."""
+    return inches + 0.07 * max([len(name(value)) - USUAL for value in names] + [0])
+
+
+def note(ax: Any, text: str) -> None:
+    """Write a small grey line above the axes: what is not drawn."""
+    if text:
+        ax.set_title(visible(text), fontsize="small", color="#555555", loc="left", parse_math=False)
 
 
 def set_ticks(axis: Any, places: Iterable[float], names: Iterable[Any], **looks: Any) -> None:
     """Label an axis (ax.xaxis or ax.yaxis) with names drawn as plain text."""
-    axis.set_ticks(list(places), [name(value) for value in names], parse_math=False, **looks)
+    axis.set_ticks(list(places), names_apart(names), parse_math=False, **looks)
 
 
 def set_titles(ax: Any, title: str = "", x: str = "", y: str = "") -> None:
     """Write title and axis names as plain text."""
-    for write, text in ((ax.set_title, title), (ax.set_xlabel, x), (ax.set_ylabel, y)):
+    if title:
+        ax.set_title(fill(visible(title), WRAPPED), parse_math=False)
+    for write, text in ((ax.set_xlabel, x), (ax.set_ylabel, y)):
         if text:
             write(visible(text), parse_math=False)
 

@@ -10,15 +10,25 @@ from onbmacf._balls.metrics import METRICS
 from onbmacf._base.checks import did_you_mean, listed
 from onbmacf._text.wording import quoted
 from onbmacf.errors import ParameterError
-from onbmacf.plots._axes import COLOURS, MARKERS, STYLES, add_legend, bare, name, new_axes, set_ticks, set_titles
+from onbmacf.explanation import Counterfactual, Explanation
+from onbmacf.explanations import Explanations
+from onbmacf.plots._axes import COLOURS, MARKERS, STYLES, add_legend, axes_on, bare, name, note, set_ticks, set_titles
+from onbmacf.plots._single import chosen
 
 INK = "#222222"
+SIZE = 14  # of a row's mark, in square points
+PALER_ROWS = 1500  # beyond this number, marks are paler and smaller
+LAYERS = 4  # balls on one another, beyond which each is paler
+MOST_SHAPES = 5000  # rows that a vector graphic holds as shapes
+MOST_LABELS = 12  # of a legend
+FEW_TICKS, MOST_TICKS = 5, 20  # levels along an axis: written level, and named at all
 
 
 def cover(explainer: Any, x: Hashable, y: Hashable, *, largest: int | None = 40, ax: Any = None) -> Any:
     """Draw a fitted explainer's rows and balls on two features.
 
-    What is drawn of a ball is its projection: with more than two features, rows of other labels may lie behind it.
+    What is drawn of a ball is its projection: with more than two features, rows of other labels may lie behind it. The
+    more rows and balls there are, the paler each is drawn. A line below says how many balls are left out.
 
     Parameters
     ----------
@@ -28,8 +38,8 @@ def cover(explainer: Any, x: Hashable, y: Hashable, *, largest: int | None = 40,
         Names of two features whose values have an order.
     largest : int or None, default 40
         The most balls to draw, those with the most rows; None draws all.
-    ax : matplotlib Axes, optional
-        Where to draw; a new figure by default.
+    ax : matplotlib Axes or Figure, optional
+        Where to draw; a Figure is given the size that the plot needs. A new figure of pyplot by default.
 
     Returns
     -------
@@ -43,23 +53,55 @@ def cover(explainer: Any, x: Hashable, y: Hashable, *, largest: int | None = 40,
     ('tobacco', 'ldl')
 
     """
-    ax = new_axes() if ax is None else ax
     columns = [_column(explainer.fitted_.space, feature) for feature in (x, y)]
     rows = _points(explainer.fitted_.space, explainer.Z_, columns)
+    ax = axes_on(ax, (7.2, 4.4))
+    handles, names = _draw_rows(ax, explainer, rows)
+    drawn = _most_populous(explainer.cover_, largest)
+    _look_at(ax, rows)
+    _draw_balls(ax, explainer, drawn, columns)
+    set_titles(ax, "", str(x), str(y))
+    note(ax, _left_out(explainer.cover_, drawn))
+    _name_levels(ax, explainer.schema_, x, y)
+    _add_key(ax, handles, names)
+    bare(ax)
+    return ax
+
+
+def _draw_rows(ax: Any, explainer: Any, rows: NDArray[np.float64]) -> tuple[list[Any], list[str]]:
+    """Draw the rows label by label; return the marks of a legend and their names."""
+    from matplotlib.lines import Line2D
+
+    paleness = min(1.0, np.sqrt(PALER_ROWS / max(len(rows), 1)))
+    size = SIZE * max(paleness, 0.2)
     handles, names = [], []
     for code, label in enumerate(explainer.classes_):
         mine = explainer.labels_ == code
-        looks = {"marker": MARKERS[code % len(MARKERS)], "facecolors": COLOURS[code % len(COLOURS)]}
-        handles.append(ax.scatter(*rows[mine].T, s=14, linewidths=0.4, edgecolors="white", zorder=2, **looks))
+        marker, colour = MARKERS[code % len(MARKERS)], COLOURS[code % len(COLOURS)]
+        looks = {"marker": marker, "facecolors": colour, "edgecolors": "white", "linewidths": 0.4 * paleness}
+        looks |= {"alpha": max(paleness, 0.12), "rasterized": len(rows) > MOST_SHAPES}
+        ax.scatter(*rows[mine].T, s=size, zorder=2, **looks)
+        handles.append(Line2D([], [], linestyle="", marker=marker, color=colour))
         names.append(f"{quoted(label)}: {int(mine.sum()):,} rows")
-    for ball in _most_populous(explainer.cover_, largest):
-        _draw_ball(ax, explainer, int(ball), columns)
-    _look_at(ax, rows)
-    set_titles(ax, "", str(x), str(y))
-    _name_levels(ax, explainer.schema_, x, y)
+    return handles, names
+
+
+def _left_out(balls: Any, drawn: NDArray[np.intp]) -> str:
+    """Return how many balls are drawn, and how many rows they cover; empty where all are drawn."""
+    if len(drawn) == len(balls):
+        return ""
+    share, rest = 100 * np.isin(balls.owner, drawn).mean(), len(balls) - len(drawn)
+    return f"{len(drawn):,} largest balls, with {share:.0f} % of the rows; {rest:,} smaller ones are not drawn"
+
+
+def _add_key(ax: Any, handles: list[Any], names: list[str]) -> None:
+    """Add the legend; of many labels, those with the most rows come first and the rest are counted."""
+    from matplotlib.lines import Line2D
+
+    if len(names) > MOST_LABELS + 1:
+        handles = [*handles[:MOST_LABELS], Line2D([], [], linestyle="")]
+        names = [*names[:MOST_LABELS], f"and {len(names) - MOST_LABELS} other labels"]
     add_legend(ax, handles, names, loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize="small")
-    bare(ax)
-    return ax
 
 
 def walk(explanation: Any, x: Hashable, y: Hashable, *, place: int = 0, ax: Any = None) -> Any:
@@ -67,14 +109,14 @@ def walk(explanation: Any, x: Hashable, y: Hashable, *, place: int = 0, ax: Any 
 
     Parameters
     ----------
-    explanation : Explanation
-        The answer for one row, for example ``answers[0]``.
+    explanation : Explanation, Explanations or Counterfactual
+        The answer for one row, for example ``answers[0]``; without the explanation, the row's own label is not written.
     x, y : hashable
         Names of two numeric features.
     place : int, default 0
         Which of the row's counterfactuals.
-    ax : matplotlib Axes, optional
-        Where to draw, for example what `cover` returned; a new figure by default.
+    ax : matplotlib Axes or Figure, optional
+        Where to draw, for example what `cover` returned; a new figure of pyplot by default.
 
     Returns
     -------
@@ -88,17 +130,12 @@ def walk(explanation: Any, x: Hashable, y: Hashable, *, place: int = 0, ax: Any 
     ["factual: 'risk'", "semifactual: still 'risk'", "counterfactual: 'fine'"]
 
     """
-    ax = new_axes() if ax is None else ax
-    if not 0 <= place < len(explanation.counterfactuals):
-        raise ParameterError(
-            f"the explanation has {len(explanation.counterfactuals)} counterfactuals, got place={place!r}."
-        )
-    found = explanation.counterfactuals[place]
-    stops = [(found.factual, f"factual: {quoted(explanation.label)}", "o", "white")]
-    if found.semifactual is not None:
-        stops.append((found.semifactual.values, f"semifactual: still {quoted(explanation.label)}", "s", "#BBBBBB"))
-    stops.append((found.values, f"counterfactual: {quoted(found.label)}", "*", INK))
+    found = chosen(explanation, place)
+    if isinstance(found, Explanation):
+        raise ParameterError(f"the explanation has 0 counterfactuals, got place={place!r}: {found.reason}")
+    stops = _stops(found, _label_of(explanation))
     path = np.array([[_number(values, feature) for feature in (x, y)] for values, *_ in stops])
+    ax = axes_on(ax)
     ax.plot(*path.T, color=INK, linewidth=1.6, zorder=4)
     handles = [
         ax.plot(*point, marker, markersize=13 if marker == "*" else 8, color=INK, markerfacecolor=fill, zorder=5)[0]
@@ -113,20 +150,54 @@ def walk(explanation: Any, x: Hashable, y: Hashable, *, place: int = 0, ax: Any 
     return ax
 
 
-def _draw_ball(ax: Any, explainer: Any, ball: int, columns: list[int]) -> None:
+def _label_of(given: Any) -> Any:
+    """Return the label of the row that is explained; None where a counterfactual alone is given."""
+    if isinstance(given, Counterfactual):
+        return None
+    return given[0].label if isinstance(given, Explanations) else given.label
+
+
+def _stops(found: Counterfactual, label: Any) -> list[tuple[Any, str, str, str]]:
+    """Return the stops of a walk: values, words, marker and fill."""
+    start = "factual" if label is None else f"factual: {quoted(label)}"
+    still = "semifactual" if label is None else f"semifactual: still {quoted(label)}"
+    stops = [(found.factual, start, "o", "white")]
+    if found.semifactual is not None:
+        stops.append((found.semifactual.values, still, "s", "#BBBBBB"))
+    return [*stops, (found.values, f"counterfactual: {quoted(found.label)}", "*", INK)]
+
+
+def _draw_balls(ax: Any, explainer: Any, drawn: NDArray[np.intp], columns: list[int]) -> None:
+    """Draw balls, the paler the more of them lie on one another."""
     from matplotlib.patches import Polygon
 
     if explainer.metric not in METRICS:
         raise ParameterError(f"balls can be drawn for {listed(METRICS)}, not for a metric given as a function.")
+    outlines = [_outline(explainer, int(ball), columns) for ball in drawn]
+    layers = max(1.0, sum(_share_of_view(ax, corners) for corners in outlines))
+    fill, line = 0.07 * min(1.0, LAYERS / layers), 0.8 * max(min(1.0, LAYERS / layers), 0.2)
+    for ball, corners in zip(drawn, outlines, strict=True):
+        code = int(explainer.cover_.labels[ball])
+        colour, style = COLOURS[code % len(COLOURS)], STYLES[code % len(STYLES)]
+        ax.add_patch(Polygon(corners, facecolor=colour, alpha=fill, edgecolor="none", zorder=1))
+        looks: dict[str, Any] = {"edgecolor": colour, "linewidth": 0.8, "linestyle": style, "alpha": line}
+        ax.add_patch(Polygon(corners, zorder=1 if len(explainer.Z_) < PALER_ROWS else 3, fill=False, **looks))
+
+
+def _share_of_view(ax: Any, corners: NDArray[np.float64]) -> float:
+    """Return how much of what is looked at lies in the box around a ball."""
+    view = np.array([ax.get_xlim(), ax.get_ylim()])
+    inside = np.clip(corners, view[:, 0], view[:, 1])
+    return float(np.prod(np.ptp(inside, axis=0) / np.ptp(view, axis=1)))
+
+
+def _outline(explainer: Any, ball: int, columns: list[int]) -> NDArray[np.float64]:
+    """Return the corners of a ball's projection, in the features' own units."""
     balls = explainer.cover_
     center = explainer.Z_[balls.centers[ball]][[explainer.fitted_.space.blocks[column].start for column in columns]]
     corners = center + balls.radii[ball] * METRICS[explainer.metric].outline
     low, span = explainer.fitted_.space.low[columns], explainer.fitted_.space.span[columns]
-    code = int(balls.labels[ball])
-    colour, style = COLOURS[code % len(COLOURS)], STYLES[code % len(STYLES)]
-    ax.add_patch(Polygon(low + corners * span, facecolor=colour, alpha=0.07, edgecolor="none", zorder=1))
-    looks: dict[str, Any] = {"edgecolor": colour, "linewidth": 0.8, "linestyle": style, "alpha": 0.8, "fill": False}
-    ax.add_patch(Polygon(low + corners * span, zorder=1, **looks))
+    return np.asarray(low + corners * span)
 
 
 def _look_at(ax: Any, rows: NDArray[np.float64]) -> None:
@@ -160,7 +231,10 @@ def _name_levels(ax: Any, schema: Any, x: Hashable, y: Hashable) -> None:
     levels = {feature.name: feature.levels for feature in schema.features if not feature.is_numeric}
     for axis, feature in ((ax.xaxis, x), (ax.yaxis, y)):
         if feature in levels:
-            set_ticks(axis, range(len(levels[feature])), levels[feature])
+            names = levels[feature]
+            every = -(-len(names) // MOST_TICKS)  # of many levels, some are named
+            looks = {"rotation": 45, "ha": "right"} if axis is ax.xaxis and len(names) > FEW_TICKS else {}
+            set_ticks(axis, range(0, len(names), every), names[::every], **looks)
 
 
 def _number(values: Any, feature: Hashable) -> float:

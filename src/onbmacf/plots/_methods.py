@@ -7,8 +7,9 @@ import numpy as np
 import pandas as pd
 
 from onbmacf._base.checks import listed
+from onbmacf.audit.given import as_answers
 from onbmacf.errors import ParameterError
-from onbmacf.plots._axes import COLOURS, MARKERS, STYLES, add_legend, bare, name, new_axes, set_ticks, set_titles, write
+from onbmacf.plots._axes import COLOURS, MARKERS, STYLES, add_legend, axes_on, bare, name, set_ticks, set_titles, write
 
 FRONT = ("distance", "plausibility", "n_changes")
 
@@ -50,7 +51,7 @@ def radar(
     2
 
     """
-    ax = new_axes((7.5, 5), "polar") if ax is None else ax
+    ax = axes_on(ax, (7.5, 5), "polar")
     names = dict(metrics) if isinstance(metrics, Mapping) else {metric: metric for metric in metrics}
     angles = np.linspace(0, 2 * np.pi, len(names), endpoint=False)
     for place, (method, values) in enumerate(zip(scores["method"], scores[list(names)].to_numpy(), strict=True)):
@@ -65,16 +66,16 @@ def radar(
     return ax
 
 
-def front(points: pd.DataFrame, ax: Any = None) -> Any:
+def front(points: Any, ax: Any = None) -> Any:
     """Draw counterfactuals by distance and plausibility; those that none beats in both are joined.
 
     Parameters
     ----------
-    points : DataFrame
-        The columns ``distance``, ``plausibility`` and ``n_changes``, as `Explanations.to_frame` has them. The number
-        beside a point is its number of changes.
-    ax : matplotlib Axes, optional
-        Where to draw; a new figure by default.
+    points : Explanations, Explanation or DataFrame
+        What ``explain(..., front=True)`` returned, or a frame with the columns ``distance``, ``plausibility`` and
+        ``n_changes``, as `Explanations.to_frame` has them. The number beside a point is its number of changes.
+    ax : matplotlib Axes or Figure, optional
+        Where to draw; a Figure is given the size that the plot needs. A new figure of pyplot by default.
 
     Returns
     -------
@@ -84,15 +85,16 @@ def front(points: pd.DataFrame, ax: Any = None) -> Any:
     Examples
     --------
     >>> both = explainer.explain(table.iloc[[3]], target="fine", front=True)
-    >>> ax = plots.front(both.to_frame())
+    >>> ax = plots.front(both)
     >>> ax.get_ylabel()
     'plausibility'
 
     """
+    points = points if isinstance(points, pd.DataFrame) else as_answers(points).to_frame()
     missing = [column for column in FRONT if column not in points.columns]
     if missing:
         raise ParameterError(f"the front needs the columns {listed(FRONT)}; missing: {listed(missing)}.")
-    ax = new_axes() if ax is None else ax
+    ax = axes_on(ax)
     order = points.sort_values(["distance", "plausibility"], ascending=[True, False], kind="stable")
     best = order["plausibility"] > order["plausibility"].cummax().shift(fill_value=-np.inf)
     kept, others = order[best], order[~best]
@@ -105,7 +107,7 @@ def front(points: pd.DataFrame, ax: Any = None) -> Any:
     for distance, plausibility, n_changes in order[list(FRONT)].itertuples(index=False):
         write(ax, distance, plausibility, f"{n_changes:.0f}", right=6, va="bottom", fontsize="small")
     set_titles(ax, "", "distance (nearer to the left)", "plausibility")
-    add_legend(ax, handles, names, fontsize="small", loc="lower right")
+    add_legend(ax, handles, names, fontsize="small", loc="lower left", bbox_to_anchor=(0, 1), ncols=2)
     bare(ax)
     return ax
 

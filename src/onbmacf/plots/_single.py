@@ -1,72 +1,147 @@
-"""One counterfactual: the changed features, before and after."""
+"""One counterfactual: the changed features, before and after.
+
+Counterfactual, Explanation or the answers for one row  ->  chosen  ->  bars of numbers, boxes of levels
+"""
 
 from itertools import zip_longest
+from math import isfinite
 from numbers import Real
+from textwrap import fill
 from typing import Any
 
 import numpy as np
 
 from onbmacf._text.wording import marked, quoted, shown, visible
-from onbmacf.plots._axes import COLOURS, LONGEST, add_legend, bare, name, new_axes, set_ticks, set_titles, write
+from onbmacf.errors import ParameterError
+from onbmacf.explanation import Counterfactual, Explanation
+from onbmacf.explanations import Explanations
+from onbmacf.plots._axes import (
+    COLOURS,
+    LONGEST,
+    add_legend,
+    axes_on,
+    bare,
+    name,
+    set_ticks,
+    set_titles,
+    width_for,
+    write,
+)
 
 THICK = 0.36
 BEFORE = 10  # characters shown before the first that differs
+ROOMY, TIGHT, MANY = 0.75, 0.48, 10  # inches per feature, and per feature beyond this many
+LOOKS: tuple[dict[str, Any], ...] = (
+    {"facecolor": "#DDDDDD", "hatch": "///"},
+    {"facecolor": COLOURS[0], "hatch": ""},
+)
+BOXES: tuple[dict[str, Any], ...] = (
+    {"facecolor": "#EEEEEE", "edgecolor": "#666666", "linestyle": "--"},
+    {"facecolor": "#D6E9F5", "edgecolor": COLOURS[0], "linestyle": "-"},
+)
 
 
-def before_after(counterfactual: Any, ax: Any = None) -> Any:
+def before_after(counterfactual: Any, ax: Any = None, *, place: int = 0) -> Any:
     """Draw one counterfactual: a pair of bars per changed feature, with the values before and after.
 
-    Features have different units, so each pair has a scale of its own: its longer bar has length 1. Levels that are
-    not numbers are written without a bar.
+    Features have different units, so each pair has a scale of its own: its longer bar has length 1. Levels and other
+    values that are not numbers have boxes instead of bars. For a row without a counterfactual, the reason is written.
 
     Parameters
     ----------
-    counterfactual : Counterfactual
-        For example ``answers[0].counterfactuals[0]``.
-    ax : matplotlib Axes, optional
-        Where to draw; a new figure by default.
+    counterfactual : Counterfactual, Explanation or Explanations
+        For example ``answers[0].counterfactuals[0]``, ``answers[0]``, or the answers for one row.
+    ax : matplotlib Axes or Figure, optional
+        Where to draw; a Figure is given the size that the plot needs. A new figure of pyplot by default.
+    place : int, default 0
+        Which of an explanation's counterfactuals.
 
     Returns
     -------
     Axes
-        One pair of bars per changed feature.
+        One pair of bars or boxes per changed feature.
 
     Examples
     --------
-    >>> ax = plots.before_after(answers[0].counterfactuals[0])
+    >>> ax = plots.before_after(answers[0])
     >>> [text.get_text() for text in ax.texts]
     ['12', '4.27']
 
     """
-    names = list(counterfactual.changed)
-    ax = new_axes((6.4, 0.9 + 0.75 * max(len(names), 1))) if ax is None else ax
-    before = [counterfactual.factual[feature] for feature in names]
-    after = [counterfactual.values[feature] for feature in names]
-    lengths = np.array([_lengths(old, new) for old, new in zip(before, after, strict=True)]).reshape(-1, 2)
+    found = chosen(counterfactual, place)
+    if isinstance(found, Explanation):
+        return _reason(found, ax)
+    names = list(found.changed)
+    height = 0.9 + ROOMY * max(min(len(names), MANY), 1) + TIGHT * max(len(names) - MANY, 0)
+    ax = axes_on(ax, (width_for(names, 7.2), height))
+    values = [(found.factual[feature], found.values[feature]) for feature in names]
+    lengths = np.array([_lengths(old, new) for old, new in values]).reshape(-1, 2)
     places = np.arange(len(names))
-    looks = {"height": THICK, "edgecolor": "black", "linewidth": 0.8}
-    old_bars = ax.barh(places - THICK / 2, lengths[:, 0], color="#DDDDDD", hatch="///", **looks)
-    new_bars = ax.barh(places + THICK / 2, lengths[:, 1], color=COLOURS[0], **looks)
-    for place, (old, new) in enumerate(zip(before, after, strict=True)):
+    for side, looks in enumerate(LOOKS):
+        at = places + (side - 0.5) * THICK
+        ax.barh(at, lengths[:, side], height=THICK, edgecolor="black", linewidth=0.8, **looks)
+    for row, (old, new) in enumerate(values):
         for side, text in enumerate(_told_apart(visible(shown(old)), visible(shown(new)))):
-            x, y = max(lengths[place, side], 0), place + (side - 0.5) * THICK
-            write(ax, x, y, text, right=4, va="center", fontsize="small")
-    set_ticks(ax.yaxis, places, [_tick(feature, counterfactual.released) for feature in names])
-    ax.invert_yaxis()
+            _write_value(ax, lengths[row], row, side, text)
+    set_ticks(ax.yaxis, places, [_tick(feature, found.released) for feature in names])
+    ax.set_ylim(len(names) - 0.5, -0.5)
     ax.set_xticks([])
     ax.set_xlim(min(0.0, lengths.min(initial=0.0)) * 1.05, 1.45)
-    set_titles(ax, f"Changes that lead to {quoted(counterfactual.label)}")
-    add_legend(ax, [old_bars, new_bars], ["before", "after"], fontsize="small", loc="lower right")
+    set_titles(ax, f"Changes that lead to {quoted(found.label)}")
+    _add_key(ax)
     bare(ax, "top", "right", "bottom")
     return ax
+
+
+def chosen(given: Any, place: int = 0) -> Counterfactual | Explanation:
+    """Return the counterfactual that is meant, or the explanation if it has none."""
+    if isinstance(given, Explanations):
+        if len(given) != 1:
+            raise ParameterError(f"this plot is of one row, got answers for {len(given):,}: pick one, e.g. answers[0].")
+        given = given[0]
+    if isinstance(given, Counterfactual) or (isinstance(given, Explanation) and not given.counterfactuals):
+        return given
+    if not isinstance(given, Explanation):
+        raise ParameterError(f"give an explanation or one of its counterfactuals, got {type(given).__name__}.")
+    if not 0 <= place < len(given.counterfactuals):
+        raise ParameterError(f"the explanation has {len(given.counterfactuals)} counterfactuals, got place={place!r}.")
+    return given.counterfactuals[place]
+
+
+def _reason(explanation: Explanation, ax: Any) -> Any:
+    """Write why there is nothing to draw."""
+    ax = axes_on(ax, (6.4, 1.6))
+    text = fill(f"{explanation.status}: {visible(explanation.reason)}", 70)
+    ax.text(0.5, 0.5, text, ha="center", va="center", transform=ax.transAxes, fontsize="small", parse_math=False)
+    set_titles(ax, f"No counterfactual for row {shown(explanation.factual.name)}")
+    ax.set_axis_off()
+    return ax
+
+
+def _write_value(ax: Any, lengths: Any, row: int, side: int, text: str) -> None:
+    """Write a value beside its bar, or into a box where it has none."""
+    y = row + (side - 0.5) * THICK
+    looks: dict[str, Any] = {"va": "center", "fontsize": "small"}
+    if lengths.any():
+        write(ax, max(lengths[side], 0), y, text, right=4, **looks)
+    else:
+        write(ax, 0, y, text, right=8, bbox={"boxstyle": "round,pad=0.25", "linewidth": 0.9, **BOXES[side]}, **looks)
+
+
+def _add_key(ax: Any) -> None:
+    from matplotlib.patches import Patch
+
+    handles = [Patch(edgecolor="black", linewidth=0.8, **looks) for looks in LOOKS]
+    add_legend(ax, handles, ["before", "after"], fontsize="small", loc="upper left", bbox_to_anchor=(1.0, 1.0))
 
 
 def _lengths(old: Any, new: Any) -> tuple[float, float]:
     """Return both values as shares of the larger one; 0 for values that are not numbers."""
     if not all(isinstance(value, Real) and not isinstance(value, bool | np.bool_) for value in (old, new)):
         return 0.0, 0.0
-    largest = max(abs(float(old)), abs(float(new)))
-    return float(old) / largest, float(new) / largest
+    old, new = (float(value) if isfinite(value) else 0.0 for value in (old, new))
+    largest = max(abs(old), abs(new)) or 1.0
+    return old / largest, new / largest
 
 
 def _tick(feature: Any, released: tuple[Any, ...]) -> str:

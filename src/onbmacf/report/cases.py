@@ -10,7 +10,7 @@ from onbmacf import plots
 from onbmacf._text.wording import marked, quoted, shown
 from onbmacf.explanation import Counterfactual, Explanation
 from onbmacf.explanations import Explanations
-from onbmacf.report.tables import picture, table
+from onbmacf.report.tables import new_figure, picture, table
 
 FIRST_PICTURE = 1000  # first id of the plots of cases, above those of all other plots
 
@@ -33,11 +33,10 @@ def _case(answer: Explanation, place: int) -> dict[str, Any]:
     if not answer.counterfactuals:
         return {"title": title, "sentences": [f"{answer.status}: {answer.reason}"], "tables": [], "pictures": []}
     found = answer.counterfactuals[0]
-    bars = picture(
-        place, f"Row {shown(answer.factual.name)} before and after", _in_words(found), plots.before_after(found)
-    )
+    bars = plots.before_after(found, new_figure())
+    drawn = picture(place, f"Row {shown(answer.factual.name)} before and after", _in_words(found), bars)
     tables = [table(f"Counterfactual {rank}", _changes(f)) for rank, f in enumerate(answer.counterfactuals, start=1)]
-    return {"title": title, "sentences": answer.sentences(), "tables": tables, "pictures": [bars]}
+    return {"title": title, "sentences": answer.sentences(), "tables": tables, "pictures": [drawn]}
 
 
 def _changes(found: Counterfactual) -> pd.DataFrame:

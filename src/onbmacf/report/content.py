@@ -30,8 +30,9 @@ LIMITS = (
     "counterfactual without it was found; only where the status is 'infeasible' is it proven that there is none.",
     "Distances are measured after scaling each feature to its range in the table; a different scaling would give "
     "different distances.",
-    "Intervals are bootstrap percentile intervals over the explained rows. They apply to rows like these, are not "
-    "corrected for the number of comparisons, and are too narrow for groups with few or nearly identical rows.",
+    "Intervals apply to rows like these. Those of differences between groups are wide enough to hold all together; "
+    "those of single groups are bootstrap intervals, each for itself, and too narrow for groups with few or nearly "
+    "identical rows.",
 )
 
 
@@ -159,18 +160,18 @@ def _asked(explainer: ONBMACF, answers: Explanations, target: Any, by: Sequence[
         ("Rows explained", f"{len(answers):,}"),
         ("Target label", goal),
         ("Immutable features", immutable),
-        ("Other rules", _rules(explainer)),
+        ("Other rules", "; ".join(rules_in_words(explainer)) or "none"),
         ("Counterfactuals per row", f"up to {explainer.n_counterfactuals}"),
         ("Burden compared by", ", ".join(str(name) for name in by) or "nothing"),
     ]
 
 
-def _rules(explainer: ONBMACF) -> str:
+def rules_in_words(explainer: ONBMACF) -> list[str]:
+    """Return each rule of the schema as text."""
     rules = explainer.schema_.rules
     parts = [f"{name}: {describe(rule)}" for name, rule in rules.features.items() if describe(rule)]
     parts += [f"{low} at most {high}" for low, high in rules.at_most]
-    parts += [] if rules.max_changes is None else [f"at most {rules.max_changes} changes"]
-    return "; ".join(parts) or "none"
+    return parts if rules.max_changes is None else [*parts, f"at most {rules.max_changes} changes"]
 
 
 def _data(explainer: ONBMACF, about: About) -> list[tuple[str, str]]:

@@ -1,5 +1,6 @@
 """Render the report's dict with a template: HTML with autoescape, Markdown with its special characters escaped."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -36,12 +37,11 @@ class Report:
 
     def html(self) -> str:
         """Return one self-contained HTML page, without scripts and without anything loaded from elsewhere."""
-        return str(_environment("html").get_template("report.html").render(self.content))
+        return rendered("report.html", "html", self.content)
 
     def markdown(self) -> str:
         """Return the report as Markdown; pictures are described in words."""
-        text = str(_environment("markdown").get_template("report.md").render(self.content))
-        return "\n".join(line.rstrip() for line in text.splitlines()) + "\n"
+        return rendered("report.md", "markdown", self.content)
 
     def save(self, path: Any) -> Path:
         """Write the report to a file; on an error there is no file rather than half of one.
@@ -67,6 +67,12 @@ class Report:
 
     def _repr_html_(self) -> str:
         return self.html()
+
+
+def rendered(template: str, kind: str, content: Mapping[str, Any]) -> str:
+    """Return a template filled with content, every value escaped for its kind: html or markdown."""
+    text = str(_environment(kind).get_template(template).render(content))
+    return text if kind == "html" else "\n".join(line.rstrip() for line in text.splitlines()) + "\n"
 
 
 @cache

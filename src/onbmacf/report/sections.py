@@ -10,7 +10,7 @@ import pandas as pd
 from onbmacf import audit, plots
 from onbmacf._text.wording import rounded
 from onbmacf.explanations import Explanations
-from onbmacf.report.tables import picture, table
+from onbmacf.report.tables import new_figure, picture, table
 from onbmacf.schema import Schema
 
 MOST_GAPS = 40
@@ -101,13 +101,14 @@ def _burden_picture(group: Groups, measure: str, place: int) -> dict[str, Any]:
         for line in lines.itertuples()
     )
     title = f"{plots.AXIS_NAMES.get(measure, measure).capitalize()} by {group.name}"
-    return picture(place, title, f"Mean and interval: {values}.", plots.burden(group.burden, measure))
+    return picture(place, title, f"Mean and interval: {values}.", plots.burden(group.burden, measure, new_figure()))
 
 
 def _features(answers: Explanations, schema: Schema, places: Any) -> Section:
     counted = audit.changes_by_feature(answers, schema)
     counts = ", ".join(f"{line.feature} {line.count_}" for line in _named(counted[counted["count"] > 0]))
-    drawn = picture(next(places), "How often each feature changes", f"{counts}.", plots.change_frequencies(counted))
+    bars = plots.change_frequencies(counted, ax=new_figure())
+    drawn = picture(next(places), "How often each feature changes", f"{counts}.", bars)
     intro = (
         "Counts and shares are over counterfactuals; up and down are shares of a feature's changes; the median size is "
         "in the feature's own units."
@@ -124,7 +125,7 @@ def _together(answers: Explanations, schema: Schema, places: Any) -> Section:
         "Features changed together",
         "Number of counterfactuals that change both features; on the diagonal, that change the feature. "
         f"Most frequent: {counts}.",
-        plots.pair_heatmap(audit.pair_matrix(answers)),
+        plots.pair_heatmap(audit.pair_matrix(answers), ax=new_figure()),
     )
     intro = (
         "Lift is the observed share divided by the share expected if the features changed independently: above 1 two "

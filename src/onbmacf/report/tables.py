@@ -49,6 +49,15 @@ def table(caption: str, frame: pd.DataFrame) -> dict[str, Any]:
     }
 
 
+def new_figure() -> Any:
+    """Return an empty figure outside pyplot, which would keep it: a service makes many reports (decision 0064)."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise ImportError("reports need the extra 'report': pip install 'onbmacf[report]'.") from error
+    return Figure()
+
+
 def picture(place: int, title: str, description: str, ax: Any) -> dict[str, Any]:
     """Return a plot as inline SVG with its text alternatives; `place` makes its ids unique."""
     return {"id": f"p{place}", "title": title, "description": description, **_svg(ax, f"p{place}-")}

@@ -1,0 +1,217 @@
+"""What a caller asks in one call of explain, of all rows or of each row its own.
+
+    rows, Question  ->  Question.of_rows  ->  one value per row where one was given for each
+    rows, Question  ->  parts             ->  groups of rows that are asked the same, each with its Question
+    Question        ->  options, schema   ->  what `fit` would have been told to ask the same of every row
+
+Immutable features, rules, the number of counterfactuals and the dial do not shape the map: a call that names its own
+answers as an explainer fitted with them would (docs/decisions/0066-asking-differently.md).
+"""
+
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from onbmacf._base.arrays import Rows
+from onbmacf._base.checks import did_you_mean, listed
+from onbmacf._rows.readings import Between, Reading
+from onbmacf._search.options import Options
+from onbmacf.errors import ParameterError
+from onbmacf.rules import Rule, Rules
+from onbmacf.schema import Schema
+
+LISTS = ("target", "immutable", "vary")  # a list of single values is one value for all rows
+SINGLES = ("rules", "n", "plausibility", "min_probability")  # a list is one value per row
+SEVERAL = (list, tuple, np.ndarray)
+
+
+class EachRow(list[Any]):
+    """One value per row, in order."""
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """What is asked; the docstring of `ONBMACF.explain` says what each means. None: as `fit` was told."""
+
+    target: Any = None
+    immutable: Any = None
+    vary: Any = None
+    rules: Any = None
+    n: Any = None
+    plausibility: Any = None
+    min_probability: Any = 0.0
+    more: Mapping[str, Any] = field(default_factory=dict)  # what is the same for all rows: front, ranges, proofs
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether all rows are asked the same."""
+        return not any(_is_each(name, getattr(self, name)) for name in (*LISTS, *SINGLES))
+
+    def options(self, options: Options) -> Options:
+        """Return the options with the number of counterfactuals and the dial of this question."""
+        asked = {"n_counterfactuals": self.n, "plausibility": self.plausibility}
+        return replace(options, **{name: value for name, value in asked.items() if value is not None})
+
+    def wanting(self, reading: Reading) -> "Question":
+        """Return the question with the label that a range of numbers stands for, or that is wanted without a word."""
+        if isinstance(self.target, Between) and self.target != reading.between:
+            was = "none" if reading.between is None else repr(reading.between)
+            raise ParameterError(
+                f"target is {self.target!r}, fit was given {was}: a range shapes the map. Fit with it."
+            )
+        is_open = self.target is None or isinstance(self.target, Between)
+        return replace(self, target=reading.wanted) if is_open else self
+
+    def schema(self, schema: Schema) -> Schema:
+        """Return the schema with the immutable features and the rules of this question."""
+        if self.immutable is not None and self.vary is not None:
+            raise ParameterError("give immutable or vary: one is what the other leaves out.")
+        if self.immutable is not None:
+            schema = schema.with_immutable(_names(self.immutable))
+        if self.vary is not None:
+            vary = _names(self.vary)
+            _check_features(vary, schema.names)
+            schema = schema.with_immutable([name for name in schema.names if name not in vary])
+        return schema if self.rules is None else schema.with_rules(_weighted(_rules(self.rules), schema.rules))
+
+    def of_rows(self, rows: Any, known: Mapping[str, Iterable[Hashable]]) -> "tuple[Question, list[Hashable]]":
+        """Read values off columns of the rows; return also which columns those are.
+
+        A word that `known` lists for its argument is what it says there (a label, a feature), never a column.
+        """
+        columns, found = _columns(rows), {}
+        for name in (*LISTS, *SINGLES):
+            value = getattr(self, name)
+            if not isinstance(value, str) or value in list(known.get(name, ())):
+                continue
+            if value in columns:
+                found[name] = value
+            elif name in SINGLES:
+                raise ParameterError(f"{name} names a column {value!r} that the rows do not have.")
+        values: dict[str, Any] = {name: EachRow(_entries(columns[column])) for name, column in found.items()}
+        return replace(self, **values), list(found.values())
+
+    def for_partitions(self) -> "Question":
+        """Return the question for rows that are not here yet; one that needs them is an error."""
+        each = [name for name in (*LISTS, *SINGLES) if _is_each(name, getattr(self, name))]
+        if each:
+            raise ParameterError(f"{each[0]} per row needs the rows: for a Dask DataFrame, give one value for all.")
+        return self
+
+    def for_index(self, index: "pd.Index[Any]") -> "Question":
+        """Turn lists and Series of one value per row into values in the order of the rows."""
+        each: dict[str, Any] = {name: _each(name, getattr(self, name), index) for name in (*LISTS, *SINGLES)}
+        return replace(self, **{name: value for name, value in each.items() if value is not None})
+
+    def parts(self, n_rows: int) -> "list[tuple[Rows, Question]]":
+        """Return groups of rows that are asked the same, in the order of their first rows."""
+        if self.is_shared:
+            return [(np.arange(n_rows), self)]
+        each = [name for name in (*LISTS, *SINGLES) if isinstance(getattr(self, name), EachRow)]
+        groups: dict[str, list[int]] = {}
+        for row in range(n_rows):
+            groups.setdefault(repr([getattr(self, name)[row] for name in each]), []).append(row)
+        lines = [np.array(rows) for rows in groups.values()] or [np.arange(0)]
+        return [(own, self._of_row(each, own[:1])) for own in lines]
+
+    def _of_row(self, each: list[str], row: Rows) -> "Question":
+        """Return what is asked of one row, or of none; what it leaves open is as `fit` was told."""
+        values: dict[str, Any] = {name: next((getattr(self, name)[at] for at in row), None) for name in each}
+        if values.get("min_probability", 0.0) is None:
+            values["min_probability"] = 0.0
+        return replace(self, **values)
+
+
+def _each(name: str, value: Any, index: "pd.Index[Any]") -> EachRow | None:
+    """Return one value per row, or None where there is one for all rows."""
+    if not _is_each(name, value):
+        return None
+    values = EachRow(_entries(_aligned(name, value, index) if isinstance(value, pd.Series) else value))
+    if len(values) != len(index):
+        raise ParameterError(f"{name} has {len(values)} entries for {len(index)} rows: give one per row.")
+    if name == "n":  # a column with a missing value holds floats
+        return EachRow(int(value) if isinstance(value, float) and value.is_integer() else value for value in values)
+    return values
+
+
+def _is_each(name: str, value: Any) -> bool:
+    """Say whether a value is one per row: a Series, or a list where that cannot mean one value for all rows."""
+    if isinstance(value, EachRow | pd.Series):
+        return True
+    return isinstance(value, SEVERAL) and (name in SINGLES or _is_nested(value))
+
+
+def _is_nested(value: Any) -> bool:
+    """Say whether every entry is a list of its own (or None): then there is one per row."""
+    entries = [entry for entry in value if entry is not None]
+    return bool(entries) and all(isinstance(entry, list | set | frozenset | np.ndarray) for entry in entries)
+
+
+def _aligned(name: str, values: "pd.Series[Any]", index: "pd.Index[Any]") -> "pd.Series[Any]":
+    """Return a Series in the order of the rows, by its index."""
+    if values.index.equals(index):
+        return values
+    if not values.index.is_unique:
+        raise ParameterError(f"{name} has an index that repeats and is not that of the rows: one value per row is due.")
+    missing = index.difference(values.index)
+    if len(missing):
+        raise ParameterError(f"{name} has no value for row {missing[0]!r} ({len(missing)} rows in all).")
+    return values.loc[index]
+
+
+def _entries(values: Any) -> list[Any]:
+    """Return the values of a column or list as plain Python ones, None where one is missing."""
+    plain = values.tolist() if hasattr(values, "tolist") else list(values)
+    return [None if pd.api.types.is_scalar(value) and pd.isna(value) else value for value in plain]
+
+
+def _columns(rows: Any) -> Mapping[Hashable, Any]:
+    """Return the columns of the rows by name, where they have names and may hold more than the features."""
+    if isinstance(rows, pd.DataFrame):
+        return {name: rows[name] for name in rows.columns} if rows.columns.is_unique else {}
+    return {name: [value] for name, value in rows.items()} if isinstance(rows, dict | pd.Series) else {}
+
+
+def _names(names: Any) -> list[Hashable]:
+    return [names] if isinstance(names, str) else list(names)
+
+
+def _check_features(names: list[Hashable], features: tuple[Hashable, ...]) -> None:
+    for name in names:
+        if name not in features:
+            meant = did_you_mean(name, features)
+            raise ParameterError(f"vary names {name!r}, which is not a column.{meant} Columns: {listed(features)}.")
+    if not names:
+        raise ParameterError("vary is empty: nothing could change. Name at least one feature.")
+
+
+def _rules(rules: Any) -> Rules:
+    if isinstance(rules, Rules):
+        return rules
+    if isinstance(rules, Mapping):
+        return Rules.from_dict(rules)
+    raise ParameterError(f"rules must be Rules or a dict, got {type(rules).__name__}.")
+
+
+def _weighted(rules: Rules, fitted: Rules) -> Rules:
+    """Return rules with the costs of the map: they shape its distances, so a call cannot change them."""
+    costs = {name: rule.weight for name, rule in fitted.features.items() if rule.weight != 1}
+    for name, rule in rules.features.items():
+        if rule.weight not in (1, costs.get(name, 1)):
+            here = f"weight is {rule.weight!r} here and was {costs.get(name, 1.0)!r} in fit"
+            raise ParameterError(f"rule for {name!r}: {here}. Costs shape the map: fit again.")
+    named = {name: replace(rules.features.get(name, Rule()), weight=cost) for name, cost in costs.items()}
+    return replace(rules, features={**rules.features, **named})
+
+
+def without_columns(rows: Any, columns: list[Hashable]) -> Any:
+    """Return rows without the columns that only said what to ask."""
+    if not columns:
+        return rows
+    if isinstance(rows, pd.DataFrame):
+        return rows.drop(columns=columns)
+    left = {name: value for name, value in rows.items() if name not in columns}
+    return left if isinstance(rows, dict) else pd.Series(left, name=rows.name, dtype=object)

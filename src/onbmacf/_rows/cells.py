@@ -1,0 +1,139 @@
+"""One column of a caller's cells <-> numbers, exactly: what is not a number stays none.
+
+    column  ->  exact_numbers, level_codes  ->  one number per cell
+    dtype   ->  given_dtype, cast           ->  numbers as the model gets them
+
+Dates, durations, periods, complex numbers and text are not numbers here, whatever pandas can make of them.
+"""
+
+from decimal import Decimal
+from numbers import Real
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from onbmacf._base.arrays import Matrix, Rows
+
+FEW_ROWS = 64  # so many values are looked up one by one, sooner than different ones are told apart
+MOST_SHOWN = 60  # characters of a value in a message
+
+
+def exact_numbers(column: "pd.Series[Any]") -> Matrix:
+    """Return the cells as float64: NaN where one is missing or is no number, infinite where it is too large."""
+    dtype = column.dtype
+    if isinstance(dtype, np.dtype) and dtype.kind in "fiub":
+        with np.errstate(over="ignore"):
+            return column.to_numpy(dtype=np.float64)
+    if isinstance(getattr(dtype, "numpy_dtype", None), np.dtype) and dtype.numpy_dtype.kind in "fiub":
+        return column.to_numpy(dtype=np.float64, na_value=np.nan)
+    return np.array([_number(value) for value in column.tolist()], dtype=np.float64)
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, complex | np.complexfloating) and value.imag == 0:
+        value = value.real
+    if not isinstance(value, Real | Decimal | np.bool_):
+        return np.nan
+    try:
+        return float(value)
+    except OverflowError:
+        return np.inf
+    except (TypeError, ValueError):  # pandas' and decimal's own words for "missing"
+        return np.nan
+
+
+def level_codes(column: "pd.Series[Any]", code_of: dict[Any, int]) -> Rows:
+    """Return the code of each level; -1 where it is missing, unseen, or nothing that can be a level."""
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        known = [_code(code_of, level) for level in column.cat.categories.tolist()]
+        return np.array([*known, -1], dtype=np.intp)[column.cat.codes.to_numpy()]
+    if len(column) > FEW_ROWS:
+        try:
+            found, values = pd.factorize(column)
+            known = [_code(code_of, level) for level in values]
+            return np.array([*known, -1], dtype=np.intp)[found]  # factorize gives -1 for a missing value
+        except TypeError:  # values that cannot be hashed, such as lists
+            pass
+    return np.array([_code(code_of, level) for level in column.tolist()], dtype=np.intp)
+
+
+def _code(code_of: dict[Any, int], level: Any) -> int:
+    try:
+        return code_of.get(level, -1)
+    except TypeError:  # a value that cannot be hashed
+        return -1
+
+
+def given_dtype(dtype: Any, kind: str, array_dtype: Any) -> Any:
+    """Return the numpy dtype in which the model gets the numbers of a column."""
+    if array_dtype is not None and array_dtype.kind in "fiu":
+        return array_dtype
+    plain = getattr(dtype, "numpy_dtype", getattr(dtype, "subtype", dtype))
+    if isinstance(plain, np.dtype) and plain.kind in "fiub":
+        return plain
+    return np.dtype(np.int64 if kind == "integer" else np.float64)
+
+
+def cast(values: Matrix, dtype: Any) -> Matrix:
+    """Return numbers as they are in a dtype, or at its nearest end; NaN stays NaN."""
+    if dtype == np.float64:
+        return values
+    low, high = ends(dtype)
+    inside = np.clip(np.nan_to_num(values), low, high).astype(dtype).astype(np.float64)
+    return np.where(np.isnan(values), np.nan, inside)
+
+
+def cast_within(values: Matrix, dtype: Any, low: float, high: float) -> Matrix:
+    """Return numbers as they are in a dtype; one that its rounding takes beyond an end is the next one inside."""
+    given = cast(values, dtype)
+    if dtype.kind != "f" or dtype.itemsize >= 8:
+        return given
+    narrow = given.astype(dtype)
+    inside = np.where(given > high, np.nextafter(narrow, dtype.type(-np.inf)), narrow)
+    inside = np.where(given < low, np.nextafter(narrow, dtype.type(np.inf)), inside)
+    return inside.astype(np.float64)
+
+
+def widened(values: Matrix, dtype: Any) -> Matrix:
+    """Return numbers of a narrow float dtype as they are written: float32 has 0.1 as 0.10000000149.
+
+    >>> widened(cast(np.array([0.1, 12.3]), np.dtype("f4")), np.dtype("f4")).tolist()
+    [0.1, 12.3]
+    """
+    if dtype.kind != "f" or dtype.itemsize >= 8:
+        return values
+    return np.array([float(str(value)) for value in values.astype(dtype)], dtype=np.float64)
+
+
+def ends(dtype: Any) -> tuple[float, float]:
+    """Return the lowest and the highest number of a dtype that float64 holds, too."""
+    if dtype.kind == "f":
+        wide = np.finfo(np.float64 if dtype.itemsize > 8 else dtype)
+        return float(wide.min), float(wide.max)
+    if dtype.kind == "b":
+        return 0.0, 1.0
+    limits = np.iinfo(dtype)
+    return float(limits.min), float(min(limits.max, 2**63 - 1024 if dtype.kind == "i" else 2**64 - 2048))
+
+
+def shown(value: Any) -> str:
+    """Return a value in words that fit into a message, whatever it is.
+
+    >>> shown(10**400), shown(np.float64(5.5))
+    ('a whole number of 401 digits', '5.5')
+    """
+    value = value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, int) and abs(value) >= 10**MOST_SHOWN:
+        return f"a whole number of {_n_digits(value)} digits"
+    try:
+        words = repr(value)
+    except Exception:  # a class of the caller's own, in which anything may happen
+        return f"a value of type {type(value).__name__}"
+    return words if len(words) <= MOST_SHOWN else f"{words[:MOST_SHOWN]}..."
+
+
+def _n_digits(value: int) -> int:
+    """Return the number of digits without writing them: Python refuses to write very long numbers."""
+    estimate = int(abs(value).bit_length() * 0.30102999566398120)
+    return estimate + (abs(value) >= 10**estimate)

@@ -1,0 +1,77 @@
+"""Rows in whatever container a caller has them -> a DataFrame, by the names of columns where the container has any.
+
+    rows, names of the columns  ->  rows_frame  ->  DataFrame
+
+Positions count only where there are no names: arrays and plain lists. Tables of other libraries (polars, pyarrow and
+the like) make themselves a DataFrame.
+"""
+
+from collections.abc import Hashable, Mapping
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from onbmacf._base.checks import listed
+from onbmacf._base.containers import is_foreign_table, kind_of, plain_array
+from onbmacf.errors import RowsError
+
+
+def rows_frame(rows: Any, names: tuple[Hashable, ...]) -> pd.DataFrame:
+    """Return rows as a DataFrame with the columns that they have; what has no names must have as many as `names`."""
+    if isinstance(rows, pd.DataFrame):
+        return rows
+    if isinstance(rows, pd.Series):
+        return pd.DataFrame([rows.to_numpy(dtype=object)], columns=rows.index, index=[rows.name])
+    if isinstance(rows, Mapping) or hasattr(rows, "_fields"):
+        return pd.DataFrame([_record(rows)])
+    if is_foreign_table(rows):
+        return _by_name(rows)
+    if isinstance(rows, list | tuple) and len(rows) and all(_is_record(row) for row in rows):
+        return pd.DataFrame([_record(row) for row in rows])
+    values = plain_array(rows, RowsError)
+    if values.ndim == 0:
+        raise RowsError(f"the rows are of type {type(rows).__name__}. Pass a DataFrame, a Series, a dict or an array.")
+    return pd.DataFrame(values) if values.dtype.names else _positional(values, names)
+
+
+def _is_record(row: Any) -> bool:
+    return isinstance(row, Mapping) or hasattr(row, "_fields")
+
+
+def _record(row: Any) -> dict[Any, Any]:
+    return dict(row) if isinstance(row, Mapping) else row._asdict()
+
+
+def _by_name(rows: Any) -> pd.DataFrame:
+    """Return a table of another library as a DataFrame: through its own method, else through pyarrow."""
+    kind = kind_of(rows)
+    try:
+        table = rows if hasattr(rows, "to_pandas") else import_module("pyarrow").table(rows)
+        frame = table.to_pandas()
+    except Exception as cause:
+        raise RowsError(f"the {kind} cannot be made a pandas DataFrame ({cause}). Convert it first.") from cause
+    if not isinstance(frame, pd.DataFrame):
+        raise RowsError(f"a {kind} is one column without the names of features. Pass a table, a dict or a Series.")
+    return frame
+
+
+def _positional(values: NDArray[Any], names: tuple[Hashable, ...]) -> pd.DataFrame:
+    """Return an array as rows: one row where it has one dimension."""
+    if values.ndim == 1:
+        _check_cells(values)
+        values = values[np.newaxis, :] if values.size else np.empty((0, len(names)))
+    if values.ndim != 2 or values.shape[1] != len(names):
+        width = values.shape[1] if values.ndim == 2 else f"shape {values.shape}"
+        raise RowsError(f"the rows have width {width}; fit saw {len(names)} columns: {listed(names)}.")
+    return pd.DataFrame(values, columns=pd.Index(names, dtype=object)).infer_objects()
+
+
+def _check_cells(values: NDArray[Any]) -> None:
+    """Raise an error where what should be one row holds rows: lists of different lengths, or dicts among others."""
+    inner = [value for value in values.tolist() if isinstance(value, list | tuple | np.ndarray | Mapping)]
+    if inner:
+        sizes = sorted({len(value) for value in inner})
+        raise RowsError(f"the rows are of different forms or lengths ({listed(sizes)}): every row needs all columns.")

@@ -1,0 +1,91 @@
+"""The gate for rows: a row passes where every cell is what the model will be given, and lies at a finite point.
+
+    frame  ->  admit  ->  Admitted: numbers, encoded points, and the reason for each row that does not pass
+    numbers of any points  ->  as_given  ->  the numbers that the model gets
+
+Each cell must survive number -> fitted dtype -> number: 300 does not fit int8, 5.5 is no whole number, 1e300 is no
+float32. A float is rounded to the precision of its column, as it would be in the caller's own frame. What is admitted
+is what is asked, checked against the rules and returned (docs/decisions/0056-one-gate-for-rows.md).
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from onbmacf._base.arrays import Mask, Matrix
+from onbmacf._rows.cells import cast, shown
+from onbmacf._rows.form import TableForm
+from onbmacf._rows.space import FeatureSpace
+from onbmacf.schema import LARGEST_EXACT, Feature
+
+FARTHEST = 1e150  # fitted ranges from the lowest fitted value: squares and sums of what lies nearer are finite
+
+
+class Admitted(NamedTuple):
+    """The rows of a call, one line each; numbers and points mean nothing where there is a fault."""
+
+    N: Matrix
+    z: Matrix
+    faults: dict[int, str]  # why a row cannot be explained, by position
+
+
+def admit(space: FeatureSpace, frame: pd.DataFrame) -> Admitted:
+    """Turn rows into numbers and points; a row that cannot be turned exactly is kept out, with the reason."""
+    N = space.form.numbers(frame)
+    faults = space.form.faults(frame, N)
+    for position, dtype in enumerate(space.form.given_dtypes):
+        if dtype is not None:
+            given, feature = cast(N[:, position], dtype), space.schema.features[position]
+            _note(faults, _changes(N[:, position], given, dtype), feature, frame, _misfit(dtype))
+            N[:, position] = given
+    z = _encoded(space, N, faults)
+    for position, feature in enumerate(space.schema.features):
+        far = np.any(~(np.abs(z[:, space.blocks[position]]) <= FARTHEST), axis=1)
+        _note(faults, far, feature, frame, "lies too far from the fitted values to compute with")
+    z[list(faults)] = 0.0
+    return Admitted(N, z, faults)
+
+
+def _encoded(space: FeatureSpace, N: Matrix, faults: dict[int, str]) -> Matrix:
+    """Return the points of the rows without a fault; 0 for the others."""
+    good = np.delete(np.arange(len(N)), list(faults))
+    z = np.zeros((len(N), space.width))
+    with np.errstate(over="ignore"):
+        z[good] = space.encode_numbers(N[good])
+    return z
+
+
+def as_given(form: TableForm, N: Matrix) -> Matrix:
+    """Return numbers as the model gets them: in the precision and within the ends of their columns."""
+    given = N
+    for position, dtype in enumerate(form.given_dtypes):
+        if dtype is not None and not _is_wide(form.schema.features[position], dtype):
+            given = N.copy() if given is N else given
+            given[:, position] = cast(N[:, position], dtype)
+    return given
+
+
+def _is_wide(feature: Feature, dtype: Any) -> bool:
+    """Say whether a dtype holds every number that a search makes for a feature as it is."""
+    return dtype.itemsize >= 8 and (dtype.kind == "f" or feature.kind == "integer")
+
+
+def _changes(value: Matrix, given: Matrix, dtype: Any) -> Mask:
+    """Say which numbers a dtype would change by more than its precision; whole ones by anything."""
+    if dtype.kind == "f":
+        precision = float(np.finfo(dtype).eps)
+        with np.errstate(invalid="ignore", over="ignore"):
+            return np.abs(given - value) > precision * np.abs(value)
+    return (given != value) & ~np.isnan(value) | (np.abs(value) >= LARGEST_EXACT)
+
+
+def _misfit(dtype: Any) -> str:
+    what = "number" if dtype.kind == "f" else "whole number"
+    return f"is not a {what} that fits its column's dtype {dtype}"
+
+
+def _note(faults: dict[int, str], bad: Mask, feature: Feature, frame: pd.DataFrame, what: str) -> None:
+    """Note what is wrong with the values of a feature in some rows, unless something else is wrong already."""
+    for row in np.flatnonzero(bad).tolist():
+        faults.setdefault(row, f"column {feature.name!r}: {shown(frame[feature.name].iloc[row])} {what}.")

@@ -1,0 +1,203 @@
+"""Actions and groups: how many rows some actions help, and at what cost, as FACTS defines it.
+
+    flips, costs (rows x actions)  ->  one figure        flips, costs, groups  ->  recourse_fairness  ->  frame
+
+Kavouras et al., "Fairness Aware Counterfactuals for Subgroups" (2023), section 2. In the micro view each row takes the
+cheapest action that helps it; in the macro view one action is applied to all rows of a group, and costs it the mean of
+what it costs its rows. ``flips`` says which action gives which row the favourable decision; ``costs`` what it would
+cost the row, NaN where the row may not take it. Each function is about the rows of one group. Own counterfactuals are
+the case of one action per row that costs the distance: `individual`.
+"""
+
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from onbmacf._base.checks import check_within
+from onbmacf.audit.grouping import members_of
+
+Values = NDArray[np.float64]
+Flips = NDArray[np.bool_]
+FAIRNESS = ["figure", "viewpoint", "group", "other", "value"]
+
+
+def individual(costs: Any) -> tuple[Flips, Values]:
+    """Return own counterfactuals as flips and costs with one action: infinite costs help nobody.
+
+    >>> audit.individual([0.5, np.inf])[0].tolist()
+    [[True], [False]]
+    """
+    own = np.asarray(costs, dtype=np.float64)[:, np.newaxis]
+    return np.isfinite(own), np.where(np.isfinite(own), own, np.nan)
+
+
+def effectiveness(flips: Any, viewpoint: str = "micro") -> float:
+    """Return FACTS' effectiveness: the share of rows that some action helps (micro), or the best single one (macro).
+
+    Equal effectiveness holds where it is the same for all groups.
+
+    >>> audit.effectiveness([[1, 0], [0, 0], [0, 1], [1, 0]]), audit.effectiveness([[1, 0], [0, 0]], "macro")
+    (0.75, 0.5)
+    """
+    helped = np.asarray(flips, dtype=bool)
+    if not helped.size:
+        return float("nan")
+    return float(helped.any(axis=1).mean() if viewpoint == "micro" else helped.mean(axis=0).max())
+
+
+def choices(flips: Any, share: float = 0.5) -> int:
+    """Return FACTS' choice for recourse: how many actions help at least this share of the rows (macro only).
+
+    >>> audit.choices([[1, 0, 1], [1, 0, 0]], share=0.5)
+    2
+    """
+    helped = np.asarray(flips, dtype=bool)
+    return int((helped.mean(axis=0) >= check_within("share", share, 0, 1)).sum()) if len(helped) else 0
+
+
+def within_budget(flips: Any, costs: Any, budget: float, viewpoint: str = "micro") -> float:
+    """Return FACTS' effectiveness within a budget: the same, with actions that cost no more.
+
+    Micro: the share of rows with a helping action of at most this cost. Macro: the best of the actions whose mean cost
+    is at most this; 0 if there is none.
+
+    >>> audit.within_budget([[1, 1], [0, 1]], [[1, 3], [1, 2]], budget=1)
+    0.5
+    """
+    helped = np.asarray(flips, dtype=bool)
+    if not helped.size:
+        return float("nan")
+    if viewpoint == "micro":
+        return float((cheapest(flips, costs) <= budget).mean())
+    affordable = mean_costs(costs) <= budget
+    return float(helped.mean(axis=0)[affordable].max()) if affordable.any() else 0.0
+
+
+def cost_of_effectiveness(flips: Any, costs: Any, share: float = 0.5, viewpoint: str = "micro") -> float:
+    """Return FACTS' cost of effectiveness: the least cost at which at least this share of the rows is helped.
+
+    Micro: the least budget within which so many rows have a helping action. Macro: the mean cost of the cheapest action
+    that helps so many. Infinite where none does.
+
+    >>> audit.cost_of_effectiveness([[1, 1], [0, 1]], [[1, 3], [1, 2]], share=1.0)
+    2.0
+    """
+    helped, share = np.asarray(flips, dtype=bool), check_within("share", share, 0, 1)
+    if not helped.size:
+        return float("nan")
+    if viewpoint == "micro":
+        needed = max(1, int(np.ceil(share * len(helped) - 1e-9)))
+        return float(np.sort(cheapest(flips, costs))[needed - 1])
+    enough = helped.mean(axis=0) >= share
+    return float(mean_costs(costs)[enough].min()) if enough.any() else float("inf")
+
+
+def mean_recourse(flips: Any, costs: Any) -> float:
+    """Return FACTS' mean recourse: the mean cost of the cheapest helping action of the rows that have one (micro only).
+
+    >>> audit.mean_recourse([[1, 1], [0, 1], [0, 0]], [[1, 3], [1, 2], [1, 1]])
+    1.5
+    """
+    least = cheapest(flips, costs)
+    known = least[np.isfinite(least)]
+    return float(known.mean()) if len(known) else float("nan")
+
+
+def trade_off(one: tuple[Any, Any], other: tuple[Any, Any], viewpoint: str = "micro") -> float:
+    """Return FACTS' effectiveness-cost trade-off of two groups: their largest gap in effectiveness over all budgets.
+
+    Each group is its flips and costs. 0 says that at every budget the same share is helped; it is the statistic of
+    Kolmogorov and Smirnov.
+
+    >>> audit.trade_off(audit.individual([1, 2]), audit.individual([1, 4]))
+    0.5
+    """
+    if not len(one[0]) or not len(other[0]):
+        return float("nan")
+    least = [cheapest(*group) if viewpoint == "micro" else mean_costs(group[1]) for group in (one, other)]
+    budgets = np.unique(np.concatenate(least))
+    gaps = [
+        abs(within_budget(*one, float(budget), viewpoint) - within_budget(*other, float(budget), viewpoint))
+        for budget in budgets[np.isfinite(budgets)]
+    ]
+    return max(gaps, default=0.0)
+
+
+def recourse_fairness(flips: Any, costs: Any, groups: Any, budget: float, share: float = 0.5) -> pd.DataFrame:
+    """Return all of these figures for each group, and the trade-off of each pair.
+
+    Parameters
+    ----------
+    flips : array-like of bool, rows x actions
+        Which action gives which row the favourable decision.
+    costs : array-like of float, rows x actions
+        What it would cost the row; NaN where the row may not take it.
+    groups : array-like
+        One group per row.
+    budget : float
+        For the effectiveness within a budget.
+    share : float, default 0.5
+        For the choices and the cost of effectiveness.
+
+    Returns
+    -------
+    DataFrame
+        One line per ``figure``, ``viewpoint`` and ``group``, with its ``value``; for the trade-off also ``other``.
+
+    Examples
+    --------
+    >>> flips, costs = audit.individual(audit.recourse_costs(answers)[answers.statuses == "found"])
+    >>> frame = audit.recourse_fairness(flips, costs, answers.rows["famhist"][answers.statuses == "found"], 0.2)
+    >>> frame[frame["viewpoint"] == "micro"].tail(2).round(2)
+              figure viewpoint    group    other  value
+    7  mean_recourse     micro  Present      NaN   0.21
+    8      trade_off     micro   Absent  Present   0.21
+
+    """
+    members = members_of(pd.Series(groups).reset_index(drop=True))
+    helped, paid = np.asarray(flips, dtype=bool), np.asarray(costs, dtype=np.float64)
+    own = {group: (helped[rows], paid[rows]) for group, rows in members.items()}
+    lines = [line for view in ("micro", "macro") for line in _lines(own, view, budget, share)]
+    return pd.DataFrame(lines, columns=FAIRNESS)
+
+
+def cheapest(flips: Any, costs: Any) -> Values:
+    """Return each row's cheapest helping action's cost; infinite where none helps.
+
+    >>> audit.cheapest([[1, 1], [0, 0]], [[1, 3], [1, 2]])
+    array([ 1., inf])
+    """
+    helped, paid = np.asarray(flips, dtype=bool), np.asarray(costs, dtype=np.float64)
+    paid = np.where(helped & ~np.isnan(paid), paid, np.inf)
+    return np.asarray(paid.min(axis=1)) if paid.shape[1] else np.full(len(paid), np.inf)
+
+
+def mean_costs(costs: Any) -> Values:
+    """Return each action's mean cost over the rows that may take it; infinite where none may.
+
+    >>> audit.mean_costs([[1, np.nan], [2, np.nan]])
+    array([1.5, inf])
+    """
+    paid = np.asarray(costs, dtype=np.float64)
+    may = ~np.isnan(paid)
+    total = np.where(may, paid, 0.0).sum(axis=0)
+    return np.divide(total, may.sum(axis=0), out=np.full(paid.shape[1], np.inf), where=may.any(axis=0))
+
+
+def _lines(own: dict[Any, tuple[Flips, Values]], view: str, budget: float, share: float) -> list[tuple[Any, ...]]:
+    figures: dict[str, Any] = {
+        "effectiveness": lambda group: effectiveness(group[0], view),
+        "within_budget": lambda group: within_budget(group[0], group[1], budget, view),
+        "cost_of_effectiveness": lambda group: cost_of_effectiveness(group[0], group[1], share, view),
+    }
+    figures |= (
+        {"mean_recourse": lambda group: mean_recourse(*group)}
+        if view == "micro"
+        else {"choices": lambda group: choices(group[0], share)}
+    )
+    lines = [(name, view, group, None, float(of(rows))) for name, of in figures.items() for group, rows in own.items()]
+    pairs = [("trade_off", view, i, j, trade_off(own[i], own[j], view)) for i, j in combinations(own, 2)]
+    return [*lines, *pairs]

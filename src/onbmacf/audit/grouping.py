@@ -1,0 +1,166 @@
+"""Which rows belong together: columns as groups, numbers as bands, two columns crossed.
+
+    column  ->  as_groups, bands, crossed  ->  one group per row        answers, by  ->  checked_column  ->  members_of
+
+A row without a value belongs to the group "(missing)", which is counted like any other.
+"""
+
+from collections.abc import Hashable, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from onbmacf._base.checks import check_count, did_you_mean, listed
+from onbmacf._text.wording import shown
+from onbmacf.errors import ParameterError
+from onbmacf.explanations import Explanations
+
+Values = NDArray[np.float64]
+MISSING = "(missing)"
+OTHER = "(other)"
+
+
+def bands(column: Any, edges: Sequence[float] | None = None, n_bands: int = 4) -> "pd.Series[Any]":
+    """Return numbers as bands in words, to group rows by.
+
+    Parameters
+    ----------
+    column : array-like of numbers
+        One value per row.
+    edges : sequence of float, optional
+        Where one band ends and the next begins, in the column's own unit.
+    n_bands : int, default 4
+        Without edges: into how many bands of about equally many rows.
+
+    Returns
+    -------
+    Series
+        An ordered category per row, missing where the number is.
+
+    Examples
+    --------
+    >>> bands([19, 33, 47, 70], edges=[30, 60]).tolist()
+    ['below 30', '30 to below 60', '30 to below 60', '60 and above']
+
+    """
+    column = pd.Series(column)
+    numbers = pd.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64)
+    cuts = sorted(float(edge) for edge in (_quantiles(numbers, n_bands) if edges is None else edges))
+    if not cuts:
+        raise ParameterError("bands needs numbers with at least two different values, or edges.")
+    between = [f"{low:g} to below {high:g}" for low, high in pairwise(cuts)]
+    names = [f"below {cuts[0]:g}", *between, f"{cuts[-1]:g} and above"]
+    codes = np.where(np.isnan(numbers), -1, np.searchsorted(cuts, numbers, side="right"))
+    return pd.Series(pd.Categorical.from_codes(codes, names, ordered=True), index=column.index, name=column.name)
+
+
+def as_groups(column: "pd.Series[Any]", most: int = 8) -> "pd.Series[Any]":
+    """Return a column fit to group by: numbers with many values as bands, the rarer of many levels as one group.
+
+    Parameters
+    ----------
+    column : Series
+        One value per row.
+    most : int, default 8
+        The most groups; a column with no more values than that is returned as it is.
+
+    Returns
+    -------
+    Series
+        One group per row.
+
+    Examples
+    --------
+    >>> as_groups(table["age"]).cat.categories.tolist()
+    ['below 31', '31 to below 45', '45 to below 55', '55 and above']
+
+    """
+    if column.nunique() <= most:
+        return column
+    if pd.api.types.is_numeric_dtype(column.dtype) and not pd.api.types.is_bool_dtype(column.dtype):
+        return bands(column)
+    kept = column.astype(object).value_counts(sort=True).index[: most - 1]
+    return column.astype(object).where(column.isin(kept) | column.isna(), OTHER)
+
+
+def crossed(first: "pd.Series[Any]", second: "pd.Series[Any]") -> "pd.Series[Any]":
+    """Return the intersections of two columns' groups, in words.
+
+    Parameters
+    ----------
+    first, second : Series
+        One group per row each, as `as_groups` or `bands` gives them.
+
+    Returns
+    -------
+    Series
+        One group per row, in the order of the first column's groups, then of the second's; missing where either is.
+
+    Examples
+    --------
+    >>> crossed(pd.Series(["f", "m"]), pd.Series(["old", None])).tolist()
+    ['f, old', nan]
+
+    """
+    names = _in_words(first) + ", " + _in_words(second)
+    order = [f"{shown(one)}, {shown(other)}" for one in members_of(first) for other in members_of(second)]
+    return pd.Series(pd.Categorical(names, list(dict.fromkeys(order)), ordered=True), index=first.index)
+
+
+def _in_words(column: "pd.Series[Any]") -> "pd.Series[Any]":
+    return column.astype(object).map(shown, na_action="ignore").reset_index(drop=True)
+
+
+def checked_column(answers: Explanations, by: Any) -> "pd.Series[Any]":
+    """Return one group per explained row: a column of theirs, or the values given, as many as there are rows."""
+    column = _group_column(answers, by)
+    if len(column) != len(answers):
+        raise ParameterError(f"by has {len(column)} values for {len(answers)} rows.")
+    return column
+
+
+def members_of(column: "pd.Series[Any]") -> dict[Any, NDArray[np.intp]]:
+    """Return the positions of each group's rows; ordered categories keep their order, other groups are sorted."""
+    codes, levels = pd.factorize(column, sort=not _is_mixed(column))
+    order = range(len(levels))
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        order = sorted(order, key=lambda place: column.cat.categories.get_loc(levels[place]))  # type: ignore[assignment]
+    groups = {_plain(levels[place]): np.flatnonzero(codes == place) for place in order}
+    if (codes < 0).any():
+        groups[MISSING] = np.flatnonzero(codes < 0)
+    return groups
+
+
+def _group_column(answers: Explanations, by: Any) -> "pd.Series[Any]":
+    if isinstance(by, pd.Series):
+        return by
+    is_name = isinstance(by, Hashable) and not isinstance(by, tuple)
+    if is_name and by in answers.rows.columns:
+        return answers.rows[by]
+    if is_name:
+        columns = answers.rows.columns
+        raise ParameterError(
+            f"by names {by!r}, which is not a column.{did_you_mean(by, columns)} Columns: {listed(columns)}."
+        )
+    return pd.Series(list(by), dtype=object).infer_objects()
+
+
+def _is_mixed(column: "pd.Series[Any]") -> bool:
+    return pd.api.types.is_object_dtype(column.dtype) and len(set(column.dropna().map(type))) > 1
+
+
+def _plain(level: Any) -> Any:
+    return level.item() if isinstance(level, np.generic) else level
+
+
+def _quantiles(numbers: Values, n_bands: int) -> list[float]:
+    """Return the values that cut the numbers into bands of about equal size, none of them empty."""
+    shares = np.linspace(0, 1, check_count("n_bands", n_bands, 2) + 1)[1:-1]
+    values = np.unique(numbers[~np.isnan(numbers)])
+    if len(values) < 2:
+        return []
+    edges = np.unique(np.quantile(numbers[~np.isnan(numbers)], shares, method="higher"))
+    return [float(edge) for edge in edges if edge > values[0]] or [float(values[1])]

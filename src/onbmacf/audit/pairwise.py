@@ -1,0 +1,234 @@
+"""Differences between groups that hold: one permutation test per family, corrected for the number of families.
+
+    values, groups  ->  pairwise_gaps  ->  one line per pair of groups        {column: gaps}  ->  corrected  ->  claims
+
+A family is one measure by one column. Within it, each pair of groups has a statistic: the difference of the means over
+its standard error. The values are shuffled over the rows of the family; the p of a pair is the share of shuffles in
+which the largest statistic of any pair is as large as the pair's own. So one shuffle answers for all pairs at once, and
+the interval of a pair, its gap give or take a quantile of those largest statistics, holds for all pairs together.
+Between families, p is multiplied by their number. Decision 0069.
+"""
+
+from collections.abc import Iterator, Mapping
+from itertools import combinations
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from onbmacf._base.checks import check_between, check_count
+from onbmacf.audit.grouping import members_of
+
+Values = NDArray[np.float64]
+LEAST = 20  # rows of a group that is compared
+CELLS = 4_000_000  # values shuffled at a time
+PAIRWISE = ["group", "other", "n_rows", "n_other", "mean", "mean_other", "gap", "low", "high", "p", "excludes_zero"]
+CLAIMS = ["by", "measure", *PAIRWISE[:-1], "p_adjusted", "ratio", "superiority", "size", "clear"]
+LEVEL = 0.05
+
+
+class Sums(NamedTuple):
+    """Per group, or per shuffle and group: the sum of the values and of their squares."""
+
+    total: Values
+    squares: Values
+
+
+def pairwise_gaps(
+    values: Any,
+    groups: Any,
+    *,
+    least: int = LEAST,
+    confidence: float = 1 - LEVEL,
+    n_resamples: int = 2000,
+    seed: int = 0,
+) -> pd.DataFrame:
+    """Return the differences of a measure between groups, tested together.
+
+    Parameters
+    ----------
+    values : array-like of float
+        One number per row; 0 and 1 for a share; NaN where the measure does not apply to a row.
+    groups : array-like
+        One group per row; rows without one are the group "(missing)".
+    least : int, default 20
+        A group with fewer values has neither interval nor p, and does not count in the test.
+    confidence : float, default 0.95
+        How often all intervals hold at once.
+    n_resamples : int, default 2000
+        How often the values are shuffled.
+    seed : int, default 0
+        Of the shuffles; the same seed gives the same figures.
+
+    Returns
+    -------
+    DataFrame
+        One line per pair: ``group`` and ``other``, how many values each has, their means, the ``gap`` (first minus
+        other), its interval ``low`` to ``high``, ``p`` and ``excludes_zero`` (the interval lies on one side of 0, which
+        is so where ``p`` is at most 1 - confidence); then ``superiority``: how often a row of the first group has more
+        than a row of the other, a tie counted as half.
+
+    Examples
+    --------
+    >>> gaps = audit.pairwise_gaps([0] * 30 + [1] * 20 + [0] * 10, ["a"] * 30 + ["b"] * 30)
+    >>> gaps[["group", "other", "gap", "excludes_zero"]].round(2)
+      group other   gap  excludes_zero
+    0     a     b -0.67           True
+
+    """
+    values, groups = np.asarray(values, dtype=np.float64), pd.Series(groups).reset_index(drop=True)
+    samples = {group: _present(values[rows]) for group, rows in members_of(groups).items()}
+    samples = {group: sample for group, sample in samples.items() if len(sample)}
+    tested = [group for group, sample in samples.items() if len(sample) >= max(least, 2)]
+    random = np.random.default_rng(check_count("seed", seed, 0))
+    level = 1 - check_between("confidence", confidence, 0, 1)
+    largest = _largest([samples[group] for group in tested], check_count("n_resamples", n_resamples), random)
+    errors = dict(zip(tested, _squared_errors([samples[group] for group in tested]), strict=True))
+    lines = [_line(samples, errors, one, other, largest, level) for one, other in combinations(samples, 2)]
+    frame = pd.DataFrame(lines, columns=[*PAIRWISE, "superiority"])
+    return frame if lines else frame.astype({"excludes_zero": bool})
+
+
+def corrected(gaps: Mapping[str, pd.DataFrame], level: float = LEVEL) -> pd.DataFrame:
+    """Return the gaps of all columns and measures as claims, corrected for their number.
+
+    Parameters
+    ----------
+    gaps : mapping of str to DataFrame
+        What `burden_gaps` or `decision_gaps` returned, by the name of what grouped the rows.
+    level : float, default 0.05
+        How often an audit without any difference may state one.
+
+    Returns
+    -------
+    DataFrame
+        One line per pair that was tested, the clearest and largest first: ``by``, ``measure``, the columns of
+        `pairwise_gaps`, ``p_adjusted`` (p times the number of families, at most 1), ``ratio`` of the means, ``size``
+        in words (small, medium, large) and ``clear``, whether ``p_adjusted`` is at most the level.
+
+    Examples
+    --------
+    >>> claims = audit.corrected({"famhist": audit.burden_gaps(answers, "famhist", least=5)})
+    >>> claims[["by", "measure", "p_adjusted", "clear"]].round(2).head(2)
+            by    measure  p_adjusted  clear
+    0  famhist  n_changes         1.0  False
+    1  famhist   distance         1.0  False
+
+    """
+    frames = [frame.assign(by=name) for name, frame in gaps.items() if len(frame)]
+    if not frames:
+        return pd.DataFrame(columns=CLAIMS).astype({"clear": bool})
+    every = pd.concat(frames, ignore_index=True)
+    every = every[every["p"].notna()].reset_index(drop=True)
+    n_families = len(every[["by", "measure"]].drop_duplicates())
+    every["p_adjusted"] = np.minimum(every["p"] * n_families, 1.0)
+    every["clear"] = (every["p_adjusted"] <= level).astype(bool)
+    every["ratio"] = _ratios(every["mean"].to_numpy(dtype=float), every["mean_other"].to_numpy(dtype=float))
+    sizes = [_strength(line.superiority, line.ratio) for line in every.itertuples()]
+    every["size"] = [["small", "medium", "large"][min(int(size), 2)] for size in sizes]
+    order = np.lexsort([-np.array(sizes), ~every["clear"]])
+    return every.iloc[order][CLAIMS].reset_index(drop=True)
+
+
+def n_shuffles(n_families: int, level: float = LEVEL) -> int:
+    """Return how many shuffles it takes that the correction for so many families can leave a claim."""
+    return max(2000, int(np.ceil(2 * n_families / level)))
+
+
+def _line(
+    samples: dict[Any, Values], errors: dict[Any, float], one: Any, other: Any, largest: Values, level: float
+) -> tuple[Any, ...]:
+    first, second = samples[one], samples[other]
+    means = float(first.mean()), float(second.mean())
+    gap = means[0] - means[1]
+    sizes, above = (len(first), len(second)), _superiority(first, second)
+    if one not in errors or other not in errors:
+        return (one, other, *sizes, *means, gap, np.nan, np.nan, np.nan, False, above)
+    error = float(np.sqrt(errors[one] + errors[other]))
+    statistic = abs(gap) / error if error > 0 else 0.0  # without any spread there is no gap
+    p = float((1 + (largest >= statistic - 1e-12).sum()) / (len(largest) + 1))
+    half = _critical(largest, level) * error
+    return (one, other, *sizes, *means, gap, gap - half, gap + half, p, p <= level, above)
+
+
+def _critical(largest: Values, level: float) -> float:
+    """Return the statistic above which p is at most the level; infinite where there are too few shuffles."""
+    allowed = int(np.floor(level * (len(largest) + 1) + 1e-9))  # so many of the shuffles, the data included
+    return float(np.sort(largest)[-allowed]) if allowed >= 1 else float("inf")
+
+
+def _squared_errors(samples: list[Values]) -> Values:
+    """Return the squared standard error of each group's mean."""
+    if not samples:
+        return np.empty(0)
+    whole, sizes = np.concatenate(samples), np.array([len(sample) for sample in samples])
+    centred = [sample - whole.mean() for sample in samples]
+    sums = Sums(np.array([part.sum() for part in centred]), np.array([(part**2).sum() for part in centred]))
+    return _errors_of(sums, sizes, float(whole.var()))
+
+
+def _errors_of(sums: Sums, sizes: NDArray[np.intp], spread: float) -> Values:
+    """Return squared errors of means: each group's variance, with one more value as far out as all rows usually are.
+
+    So a group whose values are all the same is not taken for certain.
+    """
+    within = np.maximum(sums.squares - sums.total**2 / sizes, 0) + spread
+    return np.asarray(within / sizes / sizes)
+
+
+def _largest(samples: list[Values], n_resamples: int, random: np.random.Generator) -> Values:
+    """Return, per shuffle, the largest statistic of any pair of groups."""
+    if len(samples) < 2:
+        return np.zeros(n_resamples)
+    whole, sizes = np.concatenate(samples), np.array([len(sample) for sample in samples])
+    spread, largest = float(whole.var()), []
+    if spread == 0:
+        return np.zeros(n_resamples)
+    for sums in _shuffled(whole - whole.mean(), sizes, n_resamples, random):
+        means, errors = sums.total / sizes, _errors_of(sums, sizes, spread)
+        top = np.zeros(len(means))
+        for i, j in combinations(range(len(sizes)), 2):
+            top = np.maximum(top, np.abs(means[:, i] - means[:, j]) / np.sqrt(errors[:, i] + errors[:, j]))
+        largest.append(top)
+    return np.concatenate(largest)
+
+
+def _shuffled(whole: Values, sizes: NDArray[np.intp], n_resamples: int, random: np.random.Generator) -> Iterator[Sums]:
+    """Yield sums per shuffle and group; values that are all one of two are counted, others are shuffled."""
+    low, high = whole.min(), whole.max()
+    if ((whole == low) | (whole == high)).all():
+        ones = random.multivariate_hypergeometric(sizes, int((whole == high).sum()), n_resamples)
+        yield Sums(low * (sizes - ones) + high * ones, low**2 * (sizes - ones) + high**2 * ones)
+        return
+    starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+    at_a_time = max(1, CELLS // len(whole))
+    for start in range(0, n_resamples, at_a_time):
+        drawn = np.tile(whole, (min(at_a_time, n_resamples - start), 1))
+        for line in drawn:
+            random.shuffle(line)
+        yield Sums(np.add.reduceat(drawn, starts, axis=1), np.add.reduceat(drawn**2, starts, axis=1))
+
+
+def _superiority(first: Values, second: Values) -> float:
+    """Return how often a value of the first is above one of the second; ties count half."""
+    ordered = np.sort(second)
+    below, up_to = np.searchsorted(ordered, first, "left"), np.searchsorted(ordered, first, "right")
+    return float((below + up_to).sum() / 2 / (len(first) * len(second)))
+
+
+def _ratios(one: Values, other: Values) -> Values:
+    return np.divide(one, other, out=np.full(len(one), np.nan), where=other != 0)
+
+
+def _strength(superiority: float, ratio: float) -> float:
+    """Return how large a difference is: below 1 small, below 2 medium, from 2 on large (decision 0069)."""
+    apart = abs(2 * superiority - 1)  # Cliff's delta; of shares, their difference
+    times = np.inf if ratio == 0 else 1.0 if np.isnan(ratio) else max(ratio, 1 / ratio) if ratio > 0 else 1.0
+    by_rows = apart / 0.15 if apart < 0.15 else 1 + (apart - 0.15) / 0.18
+    by_times = (times - 1) / 0.25 if times < 1.25 else 1 + min((times - 1.25) / 0.75, 1.5)
+    return float(max(by_rows, by_times))
+
+
+def _present(values: Values) -> Values:
+    return values[~np.isnan(values)]

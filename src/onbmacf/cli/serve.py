@@ -1,0 +1,71 @@
+"""`onbmacf serve`: a page for people and a service for programs, about a table and a model."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from onbmacf.cli.options import ASKING, READING, SEARCH, SOURCE, offers
+from onbmacf.cli.request import Request
+from onbmacf.cli.terminal import say, show
+
+PortOption = Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes a free one.")]
+HostOption = Annotated[
+    str, typer.Option(help="Address to listen on; another than this machine's needs --token or --behind-proxy.")
+]
+TokenOption = Annotated[
+    str, typer.Option(envvar="ONBMACF_TOKEN", help="What requests must carry; drawn at random by default.")
+]
+ProxyOption = Annotated[
+    bool, typer.Option("--behind-proxy", help="A proxy in front encrypts: cookies are sent over HTTPS only.")
+]
+AllowOption = Annotated[
+    tuple[str, ...], typer.Option(help="Names under which a proxy asks, beside this machine's own.")
+]
+WorkersOption = Annotated[
+    int, typer.Option(min=0, help="Processes that answer and share the map; 0 answers in this one.")
+]
+FolderOption = Annotated[
+    Path | None, typer.Option(help="Where audits are kept while they run; a folder of yours by default.")
+]
+TimeoutOption = Annotated[float, typer.Option(min=0.1, help="Seconds until a request is given up.")]
+WaitingOption = Annotated[int, typer.Option(min=1, help="Requests that may wait at a time.")]
+OpenOption = Annotated[bool, typer.Option("--open/--no-open", help="Open the link in a browser, if there is one.")]
+LogOption = Annotated[bool, typer.Option("--log", help="Write a line per request to stderr, without what is in it.")]
+OWN = ("port", "host", "open_", "token", "behind_proxy", "allow_host", "workers", "folder", "timeout", "waiting", "log")
+
+
+@offers(*SOURCE, *OWN, "target", "n", "immutable", "rules", *READING, *SEARCH, "map", *ASKING)
+def serve(
+    request: Request,
+    port: PortOption = 8017,
+    host: HostOption = "127.0.0.1",
+    open_: OpenOption = True,
+    token: TokenOption = "",
+    behind_proxy: ProxyOption = False,
+    allow_host: AllowOption = (),
+    workers: WorkersOption = 0,
+    folder: FolderOption = None,
+    timeout: TimeoutOption = 60.0,
+    waiting: WaitingOption = 64,
+    log: LogOption = False,
+) -> None:
+    """Serve pages on which people see plans for single rows, and the same as JSON for programs. Ends with Ctrl-C.
+
+    \b
+    onbmacf serve
+    onbmacf serve people.csv --target-column income --immutable sex,age
+    onbmacf serve people.csv --model income.skops --target-column income --map people.onb --port 0 --no-open
+    """
+    from onbmacf.cli.job import prepare
+    from onbmacf.web.server import run_server
+    from onbmacf.web.settings import Limits, Settings
+    from onbmacf.web.source import Source
+
+    limits = Limits(timeout=timeout, max_waiting=waiting)
+    settings = Settings(host, port, token, behind_proxy, allow_host, workers, folder, log, limits)
+    job = prepare(request)
+    source = Source(job.explainer, job.table, job.target, Path(job.source).name, job.model_name, job.files, job.notes)
+    say("Open the link below in a browser on this machine; Ctrl-C ends the service.")
+    run_server(source, settings, open_browser=open_, tell=show)
+    say("The service has ended.")

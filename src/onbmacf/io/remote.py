@@ -1,0 +1,176 @@
+"""A model behind HTTP: rows go out as JSON in batches, labels, scores or class probabilities come back.
+
+    rows  ->  batches  ->  POST, again where the server is busy  ->  predictions in the order of the rows
+
+A server that cannot be reached, stays busy or answers nonsense ends the work (`ModelError`). One that refuses a batch
+raises `RemoteRowsError` for it: the caller then asks about smaller parts, until the row that it refuses stands alone.
+"""
+
+import json
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.error import HTTPError, URLError
+from urllib.parse import urlsplit
+from urllib.request import OpenerDirector, ProxyHandler, Request, build_opener
+
+import numpy as np
+import pandas as pd
+
+from onbmacf._base.checks import check_choice, check_count
+from onbmacf.errors import ModelError, OnbmacfError, ParameterError
+
+BUSY = (408, 425, 429, 502, 503, 504)  # the same request may be answered later
+FIRST_PAUSE, LONGEST_PAUSE = 0.25, 10.0  # seconds before another attempt; twice as long each time
+SHOWN = 300  # characters of a server's words that an error repeats
+
+
+class RemoteRowsError(OnbmacfError, ValueError):
+    """A server refused some rows; the message says which and why."""
+
+
+def _instances(frame: pd.DataFrame) -> dict[str, Any]:
+    names = [str(name) for name in frame.columns]
+    return {"instances": [dict(zip(names, row, strict=True)) for row in _rows(frame)]}
+
+
+def _split(frame: pd.DataFrame) -> dict[str, Any]:
+    return {"dataframe_split": {"columns": [str(name) for name in frame.columns], "data": _rows(frame)}}
+
+
+def _matrix(frame: pd.DataFrame) -> dict[str, Any]:
+    return {"instances": _rows(frame)}
+
+
+FORMS: dict[str, Callable[[pd.DataFrame], dict[str, Any]]] = {
+    "instances": _instances,
+    "dataframe_split": _split,
+    "matrix": _matrix,
+}
+
+
+@dataclass(frozen=True)
+class RemoteModel:
+    """A model that a server runs: rows are sent to it as JSON.
+
+    The request holds the rows as ``{"instances": [{"age": 31, ...}, ...]}``, as KServe and Vertex AI take them; with
+    ``form="matrix"`` each is a list of values, with ``form="dataframe_split"`` as MLflow takes them. The answer is a
+    list with one entry per row, or an object that has it under ``"predictions"``. An entry is a label, a list of class
+    probabilities, or a score, for which ``fit`` takes ``threshold`` and ``classes``. Missing values are null.
+
+    Parameters
+    ----------
+    url : str
+        Where to send requests, starting with http:// or https://.
+    batch : int, default 512
+        The most rows in one request.
+    timeout : float, default 30
+        Seconds to wait for each answer.
+    retries : int, default 3
+        How often a request is sent again to a server that cannot be reached, is too slow, or says that it is busy
+        (408, 425, 429, 502, 503, 504), after 0.25, 0.5, 1, ... seconds.
+    headers : mapping, optional
+        Sent along, for example ``{"Authorization": "Bearer ..."}``; not shown when the model is printed.
+    form : {"instances", "matrix", "dataframe_split"}
+        How rows are written.
+
+    Examples
+    --------
+    >>> RemoteModel("http://127.0.0.1:8080/predict", timeout=5)
+    RemoteModel(url='http://127.0.0.1:8080/predict', batch=512, timeout=5, retries=3, form='instances')
+
+    """
+
+    url: str
+    batch: int = 512
+    timeout: float = 30.0
+    retries: int = 3
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    form: str = "instances"
+
+    def __post_init__(self) -> None:
+        if urlsplit(self.url).scheme not in ("http", "https") or not urlsplit(self.url).hostname:
+            raise ParameterError(f"url must start with http:// or https:// and name a host, got {self.url!r}.")
+        check_count("batch", self.batch)
+        check_count("retries", self.retries, least=0)
+        check_choice("form", self.form, FORMS)
+        if not self.timeout > 0:
+            raise ParameterError(f"timeout must be above 0 seconds, got {self.timeout!r}.")
+
+    def predict(self, rows: Any) -> Any:
+        """Return what the server says of the rows, in their order."""
+        frame = rows if isinstance(rows, pd.DataFrame) else pd.DataFrame(np.asarray(rows))
+        found: list[Any] = []
+        for start in range(0, len(frame), self.batch):
+            found += self._asked(frame.iloc[start : start + self.batch], start)
+        is_matrix = bool(found) and isinstance(found[0], list)
+        return np.array(found, dtype=np.float64) if is_matrix else _column(found)
+
+    def _asked(self, frame: pd.DataFrame, start: int) -> list[Any]:
+        """Return the predictions for one request."""
+        where = f"rows {start} to {start + len(frame) - 1}" if len(frame) > 1 else f"row {start}"
+        body = json.dumps(FORMS[self.form](frame)).encode("utf-8")
+        return _predictions(self._posted(body, where), len(frame), self.url)
+
+    def _posted(self, body: bytes, where: str) -> bytes:
+        """Send a request, again after a pause where that may help; return the body of the answer."""
+        for attempt in range(self.retries + 1):
+            try:
+                return self._send(body)
+            except HTTPError as error:
+                said = error.read(SHOWN * 4).decode("utf-8", "replace").strip()[:SHOWN]
+                if error.code not in BUSY:
+                    raise RemoteRowsError(f"{self.url} answered {error.code} for {where} of a call: {said}") from error
+                fault = f"answered {error.code} {said}".strip()
+            except (URLError, OSError) as error:
+                fault = f"cannot be asked: {getattr(error, 'reason', error)}"
+            if attempt < self.retries:
+                time.sleep(min(FIRST_PAUSE * 2**attempt, LONGEST_PAUSE))
+        raise ModelError(f"{self.url} {fault} ({where} of a call, after {self.retries + 1} attempts).")
+
+    def _send(self, body: bytes) -> bytes:
+        headers = {"Content-Type": "application/json", "Accept": "application/json", **self.headers}
+        request = Request(self.url, data=body, headers=headers, method="POST")
+        with _opener(urlsplit(self.url).hostname or "").open(request, timeout=self.timeout) as answer:
+            content: bytes = answer.read()
+            return content
+
+
+def _opener(host: str) -> OpenerDirector:
+    """Return what opens an address: through the proxies that are set, but for this machine's own."""
+    is_own = host in ("localhost", "::1") or host.startswith("127.")
+    return build_opener(ProxyHandler({})) if is_own else build_opener()
+
+
+def _predictions(content: bytes, n_rows: int, url: str) -> list[Any]:
+    try:
+        answer = json.loads(content)
+    except ValueError as error:
+        raise ModelError(f"{url} did not answer with JSON but with {content[:60]!r}.") from error
+    found = answer.get("predictions") if isinstance(answer, dict) else answer
+    if not isinstance(found, list):
+        raise ModelError(f"{url} must answer with a list, or an object with 'predictions', got {str(answer)[:60]!r}.")
+    if len(found) != n_rows:
+        raise ModelError(f"{url} was sent {n_rows} rows and answered with {len(found)} predictions.")
+    return found
+
+
+def _rows(frame: pd.DataFrame) -> list[list[Any]]:
+    """Return the values of each row as JSON has them."""
+    columns = [[_plain(value) for value in frame.iloc[:, place].tolist()] for place in range(frame.shape[1])]
+    return [list(row) for row in zip(*columns, strict=True)]
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, bool | int | str):
+        return value
+    if pd.api.types.is_scalar(value) and pd.isna(value):
+        return None
+    return value if isinstance(value, float) else str(value)
+
+
+def _column(found: list[Any]) -> Any:
+    """Return labels as numpy would hold them, without turning numbers among text into text."""
+    kinds = {type(value) for value in found}
+    return np.array(found) if len(kinds) == 1 else np.array([*found, None], dtype=object)[:-1]

@@ -1,0 +1,102 @@
+"""What is asked of the library, as data, and the calls themselves: functions that an engine can run anywhere.
+
+JSON or form  ->  rows, Ask  ->  explained, predicted  ->  Explanations, Prediction
+"""
+
+import warnings
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from onbmacf._base.checks import did_you_mean, listed
+from onbmacf.errors import OnbmacfWarning, ParameterError, RowsError
+from onbmacf.explainer import ONBMACF
+from onbmacf.explanations import Explanations
+from onbmacf.rules import Rules
+
+OF_CALL = ("immutable", "rules", "n", "plausibility")  # None: as the explainer was told
+
+
+@dataclass(frozen=True)
+class Ask:
+    """One question about rows, beside the rows."""
+
+    target: Any = None
+    n: int | None = None
+    plausibility: float | None = None
+    immutable: tuple[Hashable, ...] | None = None
+    rules: Rules | None = None
+    min_probability: float = 0.0
+    ranges: bool = False
+    front: bool = False
+
+    def explain(self, explainer: ONBMACF, rows: Any) -> Explanations:
+        """Make the one library call."""
+        given = {name: getattr(self, name) for name in OF_CALL if getattr(self, name) is not None}
+        asked: dict[str, Any] = {"min_probability": self.min_probability, "ranges": self.ranges, "front": self.front}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", OnbmacfWarning)  # they are in the answers
+            return explainer.explain(rows, self.target, **asked, **given)
+
+
+class Prediction(NamedTuple):
+    """What the model says of rows."""
+
+    labels: list[Any]
+    statuses: list[str]  # "predicted", or why not
+    reasons: list[str]
+    probabilities: list[float | None]  # of the label; None where the model has none
+
+
+def explained(explainer: ONBMACF, rows: Any, ask: Ask) -> Explanations:
+    """Explain rows."""
+    return ask.explain(explainer, rows)
+
+
+def predicted(explainer: ONBMACF, rows: pd.DataFrame) -> Prediction:
+    """Ask the model for labels and their probabilities; a row that cannot be asked gets its reason.
+
+    A row has reached a target that is any label: the answer is its label, without a search.
+    """
+    answers = Ask(target=explainer.classes_.tolist()).explain(explainer, rows)
+    is_known = answers.statuses == "already"
+    shares: list[float | None] = [None] * len(rows)
+    if is_known.any():
+        fitted = explainer.fitted_
+        known = answers.rows[is_known]
+        codes = fitted.black_box.codes(answers.labels[is_known])
+        found = fitted.black_box.probability(fitted.space.form.numbers(known), codes)
+        for place, share in zip(is_known.nonzero()[0], [] if found is None else found.tolist(), strict=False):
+            shares[int(place)] = share
+    statuses = ["predicted" if known else status for known, status in zip(is_known, answers.statuses, strict=True)]
+    reasons = ["" if known else reason for known, reason in zip(is_known, answers.reasons, strict=True)]
+    return Prediction(list(answers.labels), statuses, reasons, shares)
+
+
+def frame_of(records: Sequence[Mapping[str, Any]], column_of: Mapping[str, Hashable]) -> pd.DataFrame:
+    """Return rows given as dicts, by the text of their columns' names; each must have them all, and no others."""
+    for place, record in enumerate(records):
+        lacking = [name for name in column_of if name not in record]
+        if lacking:
+            raise RowsError(f"row {place} lacks {listed(lacking)}. Columns: {listed(list(column_of))}.")
+        unknown = [name for name in record if name not in column_of]
+        if unknown:
+            hint = did_you_mean(unknown[0], list(column_of))
+            raise RowsError(f"row {place} has {unknown[0]!r}, which is not a column.{hint}")
+        nested = [name for name, value in record.items() if isinstance(value, list | dict)]
+        if nested:
+            raise RowsError(f"row {place}: {nested[0]!r} must be a number, a text, true, false or null.")
+    columns = {name: [record[text] for record in records] for text, name in column_of.items()}
+    return pd.DataFrame(columns, columns=list(column_of.values()))
+
+
+def label_of(value: Any, classes: Sequence[Any]) -> Any:
+    """Return the model's own label that JSON or a form writes like this."""
+    if value in classes:
+        return value
+    written = {str(label): label for label in classes}
+    if str(value) not in written:
+        raise ParameterError(f"target must be among the model's labels {listed(classes)}, got {value!r}.")
+    return written[str(value)]

@@ -1,0 +1,52 @@
+"""Templates to pages. Every value of a table is data: escaped, and with nothing hidden in it."""
+
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from starlette.responses import HTMLResponse, Response
+
+from onbmacf._text.wording import quoted, rounded, shown, visible
+from onbmacf.web.problems import Problem
+
+STATIC = {"style.css": "text/css", "page.js": "text/javascript", "icon.svg": "image/svg+xml"}
+
+
+def page(template: str, status: int = 200, headers: dict[str, str] | None = None, **content: Any) -> HTMLResponse:
+    """Return a page made with a template."""
+    return HTMLResponse(rendered(template, **content), status, headers)
+
+
+def rendered(template: str, **content: Any) -> str:
+    """Return a template filled in."""
+    return str(_environment().get_template(template).render(content))
+
+
+def problem_page(problem: Problem) -> Response:
+    """Return a page that says what is wrong."""
+    return page("problem.html", problem.status, problem.headers, problem=problem)
+
+
+@cache
+def static_file(name: str) -> tuple[bytes, str] | None:
+    """Return a file that pages need, and its type; None for any other name. Names never reach the file system."""
+    if name not in STATIC:
+        return None
+    return (files("onbmacf.web") / "static" / name).read_bytes(), STATIC[name]
+
+
+@cache
+def _environment() -> Any:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+    from markupsafe import Markup
+
+    environment = Environment(
+        loader=PackageLoader("onbmacf.web"),
+        autoescape=True,
+        finalize=lambda value: value if isinstance(value, Markup) else visible(value),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"shown": shown, "quoted": quoted, "rounded": rounded}
+    return environment

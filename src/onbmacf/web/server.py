@@ -1,0 +1,136 @@
+"""The server: a socket, one printed line with the link, a clean end on Ctrl-C and SIGTERM.
+
+Source, Settings  ->  run_server  ->  requests until a signal  ->  what was accepted is answered, then the end
+"""
+
+import logging
+import signal
+import socket
+import sys
+import threading
+import webbrowser
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from typing import Any
+
+from onbmacf.errors import ParameterError
+from onbmacf.web.settings import Settings
+from onbmacf.web.source import Source
+
+BACKLOG = 128
+
+
+def run_server(
+    source: Source, settings: Settings, *, open_browser: bool = False, tell: Callable[[str], None] | None = None
+) -> None:
+    """Serve until Ctrl-C or SIGTERM; the link is told when it can be opened."""
+
+    def ready(settings: Settings) -> None:
+        (tell or _print)(link(settings))
+        if open_browser:
+            threading.Thread(target=_open, args=(link(settings),), daemon=True).start()
+
+    _log_to_stderr(settings.log)
+    server, bound = make_server(source, settings, ready)
+    try:
+        server.run(sockets=[bound])
+    finally:
+        bound.close()
+
+
+def make_server(source: Source, settings: Settings, ready: Callable[[Settings], None]) -> tuple[Any, socket.socket]:
+    """Return a server that has not begun, and its socket; `ready` gets the settings with the port that was taken."""
+    try:
+        from onbmacf.web.app import create_app
+    except ImportError as error:
+        raise ImportError(f"serving needs the extra 'web': pip install 'onbmacf[web]' ({error})") from error
+    bound = bind(settings)
+    settings = replace(settings, port=bound.getsockname()[1])
+    try:
+        return _server(create_app(source, settings), lambda: ready(settings)), bound
+    except BaseException:
+        bound.close()
+        raise
+
+
+def link(settings: Settings) -> str:
+    """Return the address with its token."""
+    host = "127.0.0.1" if settings.host in ("0.0.0.0", "::") else settings.host
+    host = f"[{host}]" if ":" in host else host
+    return f"http://{host}:{settings.port}/?token={settings.token}"
+
+
+def bind(settings: Settings) -> socket.socket:
+    """Return a socket that listens; an error that names the address where it cannot."""
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    bound = socket.socket(family, socket.SOCK_STREAM)
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        bound.bind((settings.host, settings.port))
+    except OSError as error:
+        bound.close()
+        raise ParameterError(
+            f"cannot listen on {settings.host}, port {settings.port}: {error.strerror}. Port 0 takes a free one."
+        ) from error
+    bound.listen(BACKLOG)
+    bound.set_inheritable(True)
+    return bound
+
+
+def _server(app: Any, ready: Callable[[], None]) -> Any:
+    import uvicorn
+
+    class Server(uvicorn.Server):
+        """Says when it is ready, and ends without passing the signal on."""
+
+        async def startup(self, sockets: Any = None) -> None:
+            await super().startup(sockets)
+            if not self.should_exit:
+                ready()
+
+        @contextmanager
+        def capture_signals(self) -> Iterator[None]:
+            with _on_signals(self.handle_exit):
+                yield
+
+    config = uvicorn.Config(
+        app, log_config=None, access_log=False, server_header=False, date_header=True, backlog=BACKLOG,
+        proxy_headers=False, timeout_keep_alive=15, ws="none",
+    )  # fmt: skip
+    return Server(config)
+
+
+@contextmanager
+def _on_signals(stop: Callable[[int, Any], None]) -> Iterator[None]:
+    """Call a function on Ctrl-C and SIGTERM instead of what they do otherwise; only the main thread hears them."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, own in before.items():
+            signal.signal(number, own)
+
+
+def _log_to_stderr(is_verbose: bool) -> None:
+    """Write our log to stderr; failures always, requests where asked for. uvicorn's own lines name addresses."""
+    log = logging.getLogger("onbmacf.web")
+    if not log.handlers:
+        writer = logging.StreamHandler(sys.stderr)
+        writer.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+        log.addHandler(writer)
+        log.propagate = False
+    log.setLevel(logging.INFO if is_verbose else logging.ERROR)
+    logging.getLogger("uvicorn").setLevel(logging.CRITICAL)
+
+
+def _print(text: str) -> None:
+    print(text, flush=True)
+
+
+def _open(address: str) -> None:
+    with suppress(webbrowser.Error):
+        webbrowser.open(address)

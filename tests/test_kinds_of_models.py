@@ -1,0 +1,448 @@
+"""Models people have: each kind is explained as it is, and every answer holds when the model itself is asked again."""
+
+import json
+import pickle
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
+
+from onbmacf import ONBMACF, Between
+from onbmacf.errors import ModelError, ParameterError
+from onbmacf.io import RemoteModel, load_model, remote
+from onbmacf.io.remote import RemoteRowsError
+
+
+def people():
+    random = np.random.default_rng(3)
+    return pd.DataFrame({"age": random.integers(20, 70, 120), "pay": random.normal(50, 15, 120).round(1)})
+
+
+TABLE = people()
+MARGIN = TABLE["pay"] - 0.5 * TABLE["age"] - 28
+TWO, THREE = (MARGIN > 0).astype(int), np.digitize(TABLE["pay"], [40, 60])
+NAMES = ["no", "yes"]
+
+
+def xgb(params, y, rows=TABLE):
+    xgboost = pytest.importorskip("xgboost")
+    return xgboost.train({"max_depth": 3, "nthread": 1, **params}, xgboost.DMatrix(rows, y), 10)
+
+
+def lgb(params, y, rows=TABLE):
+    lightgbm = pytest.importorskip("lightgbm")
+    return lightgbm.train({"verbose": -1, "num_threads": 1, **params}, lightgbm.Dataset(rows, y), 10)
+
+
+def linear(weights, *after):
+    torch = pytest.importorskip("torch")
+    layer = torch.nn.Linear(2, len(weights))
+    layer.weight.data = torch.tensor([row[:2] for row in weights])
+    layer.bias.data = torch.tensor([row[2] for row in weights])
+    return torch.nn.Sequential(layer, *(getattr(torch.nn, name)() for name in after))
+
+
+def torch_scores(module):
+    import torch
+
+    with torch.no_grad():
+        return lambda rows: module(torch.tensor(rows.to_numpy(), dtype=torch.float32)).detach().numpy()
+
+
+def xgb_predict(model):
+    import xgboost
+
+    return lambda rows: model.predict(xgboost.DMatrix(rows))
+
+
+def named(positions, names=NAMES):
+    return np.array(names, dtype=object)[np.asarray(positions, dtype=int)]
+
+
+ONE = [(-0.5, 1.0, -28.0)]
+FIRST_OF_THREE = [(-0.5, 1.0, -28.0), (0.0, 0.0, 0.0), (0.0, 0.3, -20.0)]
+
+
+def cases():
+    """Yield the name of a kind of model, a function that makes it, what fit is told, and its labels in our words."""
+    yield (
+        "xgboost Booster",
+        lambda: xgb({"objective": "binary:logistic"}, TWO),
+        {},
+        lambda m: lambda r: (xgb_predict(m)(r) >= 0.5).astype(int),
+    )
+    yield (
+        "xgboost Booster, margins",
+        lambda: xgb({"objective": "binary:logitraw"}, TWO),
+        {"classes": NAMES},
+        (lambda m: lambda r: named(xgb_predict(m)(r) >= 0)),
+    )
+    yield (
+        "xgboost Booster, classes",
+        lambda: xgb({"objective": "multi:softmax", "num_class": 3}, THREE),
+        {},
+        (lambda m: lambda r: xgb_predict(m)(r).astype(int)),
+    )
+    yield (
+        "xgboost Booster, shares",
+        lambda: xgb({"objective": "multi:softprob", "num_class": 3}, THREE),
+        {},
+        (lambda m: lambda r: xgb_predict(m)(r).argmax(axis=1)),
+    )
+    yield (
+        "xgboost Booster, a range",
+        lambda: xgb({"objective": "reg:squarederror"}, TABLE["pay"]),
+        ({"target": Between(45, 55)}),
+        lambda m: lambda r: Between(45, 55).labels(xgb_predict(m)(r)),
+    )
+    yield (
+        "lightgbm Booster, other order",
+        lambda: lgb({"objective": "binary"}, TWO, TABLE[["pay", "age"]]),
+        {},
+        (lambda m: lambda r: (m.predict(r[["pay", "age"]]) >= 0.5).astype(int)),
+    )
+    yield (
+        "lightgbm Booster, three",
+        lambda: lgb({"objective": "multiclass", "num_class": 3}, THREE),
+        ({"classes": ["low", "middle", "high"]}),
+        lambda m: lambda r: named(m.predict(r).argmax(axis=1), ["low", "middle", "high"]),
+    )
+    yield (
+        "torch module, logits of classes",
+        lambda: linear(FIRST_OF_THREE),
+        {"classes": list("abc")},
+        (lambda m: lambda r: named(torch_scores(m)(r).argmax(axis=1), list("abc"))),
+    )
+    yield (
+        "torch module, shares",
+        lambda: linear(FIRST_OF_THREE, "Softmax"),
+        {},
+        (lambda m: lambda r: torch_scores(m)(r).argmax(axis=1)),
+    )
+    yield (
+        "torch module, one logit",
+        lambda: linear(ONE),
+        {"threshold": 0, "classes": NAMES},
+        (lambda m: lambda r: named(torch_scores(m)(r)[:, 0] >= 0)),
+    )
+    yield (
+        "torch module, one probability",
+        lambda: linear(ONE, "Sigmoid"),
+        {},
+        (lambda m: lambda r: (torch_scores(m)(r)[:, 0] >= 0.5).astype(int)),
+    )
+    yield (
+        "classifier with a threshold",
+        lambda: LogisticRegression(max_iter=1000).fit(TABLE, named(TWO)),
+        ({"threshold": 0.3}),
+        lambda m: lambda r: named(m.predict_proba(r)[:, 1] >= 0.3),
+    )
+    yield (
+        "classifier with other names",
+        lambda: HistGradientBoostingClassifier(max_iter=10).fit(TABLE, TWO),
+        ({"classes": NAMES}),
+        lambda m: lambda r: named(m.predict(r)),
+    )
+    yield (
+        "pipeline",
+        lambda: make_pipeline(StandardScaler(), LogisticRegression()).fit(TABLE, named(TWO)),
+        {},
+        (lambda m: m.predict),
+    )
+    yield (
+        "calibrated classifier",
+        lambda: CalibratedClassifierCV(LinearSVC(), cv=3).fit(TABLE, TWO),
+        ({"threshold": 0.6}),
+        lambda m: lambda r: (m.predict_proba(r)[:, 1] >= 0.6).astype(int),
+    )
+    yield (
+        "function of scores",
+        lambda: lambda rows: rows["pay"] - 0.5 * rows["age"],
+        ({"threshold": 28, "classes": NAMES}),
+        lambda m: lambda r: named(m(r) >= 28),
+    )
+    yield (
+        "regressor, a range",
+        lambda: LinearRegression().fit(TABLE, 2 * TABLE["pay"] + TABLE["age"]),
+        ({"target": Between(low=150)}),
+        lambda m: lambda r: Between(low=150).labels(m.predict(r)),
+    )
+    yield (
+        "function of a range",
+        lambda: lambda rows: (rows["pay"] * 2).tolist(),
+        {"target": Between(90, 120)},
+        (lambda m: lambda r: Between(90, 120).labels(m(r))),
+    )
+
+
+@pytest.mark.parametrize("name, make, told, labels_of", list(cases()), ids=[case[0] for case in cases()])
+def test_every_kind_of_model_is_explained(name, make, told, labels_of):
+    model = make()
+    says = labels_of(model)
+    explainer = ONBMACF(2).fit(TABLE, model, **told)
+    assert (explainer.classes_[explainer.labels_] == says(TABLE)).all()
+    answers = explainer.explain(TABLE.head(8))
+    assert set(answers.statuses) <= {"found", "already"}
+    found = answers.to_frame()
+    assert len(found) > 3
+    assert found[["age", "pay"]].dtypes.tolist() == TABLE.dtypes.tolist()
+    assert (says(found[["age", "pay"]]) == found["to"]).all()
+    assert (found["to"] != found["from"]).all()
+    if "target" in told:
+        assert set(found["to"]) == {"inside"}
+    one_by_one = [explainer.explain(TABLE.iloc[[row]]).to_dicts()[0] for row in range(3)]
+    assert one_by_one == answers.to_dicts()[:3]
+
+
+@pytest.mark.parametrize("case", ["classifier with a threshold", "torch module, one logit", "regressor, a range"])
+def test_a_saved_map_reads_answers_as_fit_was_told(tmp_path, case):
+    _, make, told, _ = next(one for one in cases() if one[0] == case)
+    model = make()
+    explainer = ONBMACF().fit(TABLE, model, **told)
+    explainer.save(tmp_path / "m.onb")
+    again = ONBMACF.load(tmp_path / "m.onb", model)
+    assert again.explain(TABLE.head(5)).to_json() == explainer.explain(TABLE.head(5)).to_json()
+
+
+def test_a_probability_is_that_of_the_model(tmp_path):
+    model = LogisticRegression(max_iter=1000).fit(TABLE, named(TWO))
+    answers = ONBMACF().fit(TABLE, model, threshold=0.3).explain(TABLE.head(10), min_probability=0.4)
+    found = answers.to_frame()
+    own = model.predict_proba(found[["age", "pay"]])
+    assert np.allclose(found["probability"], np.where(found["to"] == "yes", own[:, 1], own[:, 0]))
+    assert (found["probability"] >= 0.4).all()
+
+
+def test_a_module_stays_in_the_mode_it_was_in():
+    torch = pytest.importorskip("torch")
+    net = torch.nn.Sequential(linear(FIRST_OF_THREE), torch.nn.Dropout(0.5)).train()
+    answers = ONBMACF().fit(TABLE, net).explain(TABLE.head(3))
+    assert set(answers.statuses) == {"found"}
+    assert net.training
+
+
+SAID = {
+    "one number": (lambda: linear(ONE), {}, ModelError, "one number per row: pass threshold=0.5"),
+    "three columns": (lambda: linear(FIRST_OF_THREE), {"threshold": 0}, ModelError, "the model returned 3 columns"),
+    "names": (lambda: linear(FIRST_OF_THREE), {"classes": NAMES}, ModelError, "tells 3 classes apart, 2 are named"),
+    "labels": (lambda: lambda r: named(r["pay"] > 50), {"classes": NAMES}, ModelError, "returned 'yes' already"),
+    "text": (lambda: lambda r: named(r["pay"] > 50), {"threshold": 1}, ModelError, "a threshold needs scores"),
+    "label range": (lambda: lambda r: r, {"target": "yes"}, ParameterError, r"target must be a Between\(low, high\)"),
+    "three names": (
+        lambda: lambda r: r,
+        {"threshold": 1, "classes": ["a", "b", "d"]},
+        ParameterError,
+        "got 3",
+    ),
+    "both": (lambda: lambda r: r, {"threshold": 1, "target": Between(1, 2)}, ParameterError, "leave threshold and"),
+    "infinite": (lambda: lambda r: r, {"threshold": np.inf}, ParameterError, "threshold must be a number, got inf"),
+    "same names": (lambda: lambda r: r, {"classes": ["a", "a"]}, ParameterError, "two or more different labels"),
+    "regressor": (lambda: LinearRegression().fit(TABLE, TABLE["pay"] + 0.1), {}, ModelError, "target=Between"),
+}
+
+
+@pytest.mark.parametrize("case", SAID)
+def test_what_cannot_be_read_says_what_to_pass(case):
+    make, told, kind, message = SAID[case]
+    with pytest.raises(kind, match=message):
+        ONBMACF().fit(TABLE, make(), **told)
+
+
+def test_a_range_has_ends():
+    with pytest.raises(ParameterError, match="Between needs low <= high and one of them finite, got 3 and 2"):
+        Between(3, 2)
+    with pytest.raises(ParameterError, match="one of them finite"):
+        Between()
+    explainer = ONBMACF().fit(TABLE, lambda rows: rows["pay"] * 1.5, target=Between(60, 90))
+    with pytest.raises(ParameterError, match=r"target is Between\(low=1, high=2\), fit was given Between\(low=60"):
+        explainer.explain(TABLE.head(1), Between(1, 2))
+    rows = TABLE.head(6)
+    assert explainer.explain(rows, Between(60, 90)).to_json() == explainer.explain(rows).to_json()
+    assert set(explainer.explain(rows, "above").to_frame()["to"]) == {"above"}
+
+
+def test_proofs_do_not_read_through_a_threshold():
+    model = LogisticRegression(max_iter=1000).fit(TABLE, TWO)
+    answer = ONBMACF().fit(TABLE, model, threshold=0.3).explain(TABLE.head(1), prove=True)[0]
+    assert "a threshold, named classes or a range are not read by proofs" in str(answer.certificate.reason)
+
+
+def test_a_regressor_from_a_file(tmp_path):
+    xgb({"objective": "reg:squarederror"}, TABLE["pay"]).save_model(tmp_path / "m.ubj")
+    lgb({"objective": "regression"}, TABLE["pay"]).save_model(tmp_path / "m.txt")
+    for name in ("m.ubj", "m.txt"):
+        explainer = ONBMACF().fit(TABLE, load_model(tmp_path / name, TABLE), target=Between(45, 55))
+        assert explainer.classes_.tolist() == ["above", "below", "inside"]
+    lgb({"objective": "binary"}, TWO).save_model(tmp_path / "two.txt")
+    loaded = ONBMACF().fit(TABLE, load_model(tmp_path / "two.txt", TABLE), threshold=0.4, classes=NAMES)
+    assert loaded.explain(TABLE.head(3), min_probability=0.5).to_frame()["probability"].min() >= 0.5
+
+
+# A model behind HTTP: a real server on this machine.
+
+
+class Server(HTTPServer):
+    """Answers rows by a rule; `faults` are statuses that the next requests get instead."""
+
+    def __init__(self, answer):
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.answer, self.faults, self.bodies, self.headers = answer, [], [], []
+        threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+
+    @property
+    def url(self):
+        return f"http://127.0.0.1:{self.server_address[1]}/predict"
+
+
+class Handler(BaseHTTPRequestHandler):
+    def do_POST(self):
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.server.bodies.append(body)
+        self.server.headers.append(dict(self.headers))
+        status, answer = (self.server.faults.pop(0), b"not now") if self.server.faults else self.server.answer(body)
+        answer = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(answer)))
+        self.end_headers()
+        self.wfile.write(answer)
+
+    def log_message(self, *_):
+        pass
+
+
+def rule(body):
+    rows = body["instances"]
+    if any(row["age"] == 21 for row in rows):
+        return 422, {"detail": "age 21 is not served"}
+    return 200, {"predictions": ["yes" if row["pay"] > 0.5 * row["age"] + 28 else "no" for row in rows]}
+
+
+@pytest.fixture
+def served():
+    servers = []
+
+    def start(answer=rule):
+        servers.append(Server(answer))
+        return servers[-1]
+
+    yield start
+    for server in servers:
+        server.shutdown()
+        server.server_close()
+
+
+GOOD = TABLE[TABLE["age"] != 21].reset_index(drop=True)
+
+
+def test_a_model_behind_http_answers_as_the_model_itself(served):
+    server = served()
+    model = RemoteModel(server.url, batch=50, headers={"Authorization": "Bearer x"})
+    local = lambda rows: np.where(rows["pay"] > 0.5 * rows["age"] + 28, "yes", "no")  # noqa: E731
+    explainer = ONBMACF(2).fit(GOOD, model)
+    assert explainer.explain(GOOD.head(5)).to_dicts() == ONBMACF(2).fit(GOOD, local).explain(GOOD.head(5)).to_dicts()
+    assert max(len(body["instances"]) for body in server.bodies) == 50
+    assert {head["Authorization"] for head in server.headers} == {"Bearer x"}
+    assert "Bearer" not in repr(model)
+    assert pickle.loads(pickle.dumps(model)) == model
+
+
+@pytest.mark.parametrize("form", ["matrix", "dataframe_split"])
+def test_rows_and_probabilities_in_the_forms_that_servers_know(served, form):
+    def shares(body):
+        values = body["instances"] if form == "matrix" else body["dataframe_split"]["data"]
+        sure = [0.9 if pay > 0.5 * age + 28 else 0.2 for age, pay in values]
+        return 200, [[1 - share, share] for share in sure]
+
+    explainer = ONBMACF().fit(GOOD, RemoteModel(served(shares).url, form=form), classes=NAMES)
+    assert explainer.classes_.tolist() == NAMES
+    assert explainer.explain(GOOD.head(3)).to_frame()["to"].isin(NAMES).all()
+
+
+def test_scores_of_a_server_take_a_threshold(served):
+    server = served(lambda body: (200, [row["pay"] - 0.5 * row["age"] for row in body["instances"]]))
+    explainer = ONBMACF().fit(GOOD, load_model(server.url), threshold=28, classes=NAMES)
+    assert set(explainer.explain(GOOD.head(4)).statuses) == {"found"}
+
+
+def test_a_busy_server_is_asked_again_and_a_dead_one_is_named(served, monkeypatch):
+    monkeypatch.setattr(remote, "FIRST_PAUSE", 0.001)
+    server = served()
+    server.faults += [503, 429, 502]
+    assert len(RemoteModel(server.url).predict(GOOD.head(3))) == 3
+    assert len(server.bodies) == 4
+    server.faults += [503] * 9
+    with pytest.raises(ModelError, match=r"answered 503 not now \(rows 0 to 2 of a call, after 3 attempts\)"):
+        RemoteModel(server.url, retries=2).predict(GOOD.head(3))
+    server.faults.clear()
+    server.shutdown()
+    server.server_close()
+    with pytest.raises(ModelError, match=r"127\.0\.0\.1.* cannot be asked: .*after 2 attempts"):
+        ONBMACF().fit(GOOD, RemoteModel(server.url, retries=1, timeout=0.5))
+
+
+def test_a_slow_server_is_left_in_time(served, monkeypatch):
+    monkeypatch.setattr(remote, "FIRST_PAUSE", 0.001)
+    wait = threading.Event()
+    server = served(lambda body: (wait.wait(20), (200, []))[1])
+    with pytest.raises(ModelError, match="timed out"):
+        RemoteModel(server.url, retries=0, timeout=0.2).predict(GOOD.head(1))
+    wait.set()
+
+
+def test_the_row_that_a_server_refuses_is_named(served):
+    server = served()
+    with pytest.raises(RemoteRowsError, match=r"answered 422 for row 0 of a call: .*age 21 is not served"):
+        RemoteModel(server.url).predict(pd.DataFrame({"age": [21], "pay": [3.0]}))
+    bad = pd.concat([GOOD.head(30), pd.DataFrame({"age": [21], "pay": [30.0]}), GOOD.tail(20)], ignore_index=True)
+    with pytest.raises(ModelError, match="the model raised on row 30 of the table"):
+        ONBMACF().fit(bad, RemoteModel(server.url))
+    answers = ONBMACF().fit(GOOD, RemoteModel(server.url)).explain(bad.iloc[[29, 30, 31]])
+    assert answers.statuses.tolist()[1] == "model_error"
+    assert "age 21 is not served" in answers.reasons[1]
+    assert answers.statuses[0] == answers.statuses[2] == "found"
+
+
+@pytest.mark.parametrize(
+    "answer, message",
+    [
+        (b"<html>", "did not answer with JSON but with b'<html>'"),
+        ({"labels": []}, "must answer with a list, or an object with 'predictions'"),
+        (["yes"], "was sent 3 rows and answered with 1 predictions"),
+    ],
+)
+def test_an_answer_that_is_none_is_said(served, answer, message):
+    with pytest.raises(ModelError, match=message):
+        RemoteModel(served(lambda body: (200, answer)).url).predict(GOOD.head(3))
+
+
+@pytest.mark.parametrize(
+    "told, message",
+    [
+        ({"url": "ftp://x/"}, "url must start with http"),
+        ({"batch": 0}, "batch must be a whole number"),
+        ({"timeout": 0}, "timeout must be above 0"),
+        ({"retries": -1}, "retries must be a whole number of at least 0"),
+        ({"form": "xml"}, "form must be one of"),
+    ],
+)
+def test_how_a_server_is_asked_is_checked(told, message):
+    with pytest.raises(ParameterError, match=message):
+        RemoteModel(**{"url": "http://127.0.0.1:1/", **told})
+
+
+def test_missing_values_and_dates_are_written_as_json_has_them(served):
+    server = served(lambda body: (200, [1] * len(body["instances"])))
+    frame = pd.DataFrame({"a": [np.nan, 2.5], "b": pd.to_datetime(["2024-02-03", None]), "c": ["x", None]})
+    assert RemoteModel(server.url).predict(frame).tolist() == [1, 1]
+    assert server.bodies[0]["instances"] == [
+        {"a": None, "b": "2024-02-03 00:00:00", "c": "x"},
+        {"a": 2.5, "b": None, "c": None},
+    ]

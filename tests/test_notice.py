@@ -1,0 +1,194 @@
+"""The notice for one person: every field is there, every number holds when the model is asked again."""
+
+import json
+import os
+import re
+import string
+
+import numpy as np
+import pandas as pd
+import pytest
+
+pytest.importorskip("matplotlib", reason="pictures need the extra 'plot'")
+pytest.importorskip("jinja2", reason="reports need the extra 'report'")
+
+from conftest import by_table
+from onbmacf import ONBMACF, Rule, Rules, Schema
+from onbmacf._batch.alone import MOST_VALUES, values_of
+from onbmacf.bench.datasets import DESCRIPTIONS, load_task
+from onbmacf.datasets import heart_network, load_heart
+from onbmacf.errors import ParameterError
+from onbmacf.report import notice
+from onbmacf.report.catalogue import catalogue, languages
+from payloads import PAYLOADS
+
+FIELDS = {"date", "wanted", "answer", "reasons", "no_help", "kept", "rules", "n_questions"}
+N_ROWS = int(os.environ.get("ONBMACF_NOTICE_ROWS", "3"))  # per table; 50 takes some minutes
+FIELDS |= {"table_digest", "model_digest", "made_by", "contact", "review"}
+
+
+@pytest.fixture(scope="module")
+def asked():
+    table, chd = load_heart()
+    model = heart_network().fit(table, chd.map({0: "healthy", 1: "at risk"}))
+    rules = Rules({"tobacco": Rule(direction="down")})
+    explainer = ONBMACF().fit(table, model, schema=Schema.infer(table, immutable=["age"], rules=rules))
+    return table, model, explainer
+
+
+def changed(row, changes, key="after"):
+    """Return the row with some values exchanged, in its own dtypes."""
+    other = row.copy()
+    for change in changes:
+        name = next(name for name in row.columns if str(name) == str(change["feature"]))
+        other[name] = pd.Series([change[key]], index=row.index).astype(row[name].dtype)
+    return other
+
+
+def check(page, row, explainer, model, wanted):
+    """Check a notice against the model itself, with nothing of the package but its facts."""
+    facts = page.facts
+    assert set(facts) == FIELDS
+    label = model(row)[0]
+    assert facts["answer"]["label"] == label
+    assert len(facts["reasons"]) <= 4
+    shares = [reason["n_reached"] / reason["n_asked"] for reason in facts["reasons"] if reason["alone"]]
+    assert shares == sorted(shares, reverse=True)
+    for reason in facts["reasons"]:
+        assert reason["feature"] not in facts["kept"]
+        if reason["alone"]:
+            assert 0 < reason["n_reached"] <= reason["n_asked"] <= MOST_VALUES
+            assert model(changed(row, [reason], "nearest"))[0] == wanted
+    for found in facts["answer"]["counterfactuals"]:
+        assert model(changed(row, found["changes"]))[0] == wanted
+        for own in found.get("ranges", ()):
+            others = [change for change in found["changes"] if change["feature"] != own["feature"]]
+            for value in own["levels"] or (own["low"], own["high"]):
+                moved = [*others, {"feature": own["feature"], "after": value}]
+                assert model(changed(row, moved))[0] == wanted
+        if found["semifactual"] is not None:
+            assert model(changed(row, found["semifactual"]["changes"]))[0] == label
+    for name in facts["no_help"]:
+        assert str(name) not in {str(reason["feature"]) for reason in facts["reasons"] if reason["alone"]}
+
+
+def test_every_number_holds_when_the_model_is_asked_again(asked):
+    table, model, explainer = asked
+    risky = table[model.predict(table) == "at risk"].head(6)
+    for place in range(len(risky)):
+        row = risky.iloc[[place]]
+        page = notice(explainer, row, target="healthy", date="2026-05-04")
+        check(page, row, explainer, model.predict, "healthy")
+
+
+@by_table(DESCRIPTIONS)
+def test_a_notice_holds_on_every_table(name, data_dir, network_of):
+    task = load_task(name, paper_sizes=True)
+    network = network_of(task)
+    explainer = ONBMACF().fit(task.table, lambda rows: network.label_of(task.space.encode(rows)), schema=task.schema)
+
+    def model(rows):
+        return network.label_of(task.space.encode(rows))
+
+    refused = task.table[model(task.table) != task.target].head(N_ROWS)
+    for place in range(len(refused)):
+        row = refused.iloc[[place]]
+        check(notice(explainer, row, target=task.target, n_plans=2), row, explainer, model, task.target)
+
+
+def test_responsiveness_counts_what_asking_each_value_counts(asked):
+    table, model, explainer = asked
+    row = table.iloc[[4]]
+    frame = explainer.responsiveness(row, "healthy").set_index("feature")
+    assert list(frame.index) == [name for name in table.columns if name != "age"]
+    for name, line in frame.iterrows():
+        values = pd.unique(table[name])
+        if len(values) > MOST_VALUES:
+            values = np.sort(values)[np.linspace(0, len(values) - 1, MOST_VALUES).round().astype(int)]
+        values = [value for value in values if value != row[name].iloc[0]]
+        if name == "tobacco":
+            values = [value for value in values if value <= row[name].iloc[0]]
+        trial = pd.concat([row] * len(values), ignore_index=True)
+        trial[name] = pd.Series(values, dtype=table[name].dtype)
+        reached = model.predict(trial) == "healthy"
+        assert (line["n_asked"], line["n_reached"]) == (len(values), reached.sum())
+        assert line["share"] == reached.mean()
+        if reached.any() and name != "famhist":
+            far = np.abs(trial[name][reached] - row[name].iloc[0])
+            assert line["nearest"] == trial[name][reached].loc[far.idxmin()]
+
+
+def test_rows_with_a_wanted_label_have_no_lines(asked):
+    table, model, explainer = asked
+    healthy = table[model.predict(table) == "healthy"].head(3)
+    assert explainer.responsiveness(healthy, "healthy").empty
+
+
+def test_many_values_are_spaced_and_keep_their_ends():
+    seen = np.arange(1000.0)
+    kept = values_of(np.append(seen, np.nan))
+    assert len(kept) == MOST_VALUES
+    assert (kept[0], kept[-1]) == (0.0, 999.0)
+    assert values_of(seen[:5]).tolist() == seen[:5].tolist()
+
+
+def placeholders(text):
+    return sorted(name for _, name, _, _ in string.Formatter().parse(text) if name)
+
+
+def test_all_languages_say_the_same_things():
+    for language in languages():
+        assert {key: placeholders(text) for key, text in catalogue(language).items()} == {
+            key: placeholders(text) for key, text in catalogue("en").items()
+        }
+
+
+@pytest.mark.parametrize("language", languages())
+def test_each_part_is_on_the_page_in_each_language(asked, language):
+    table, _, explainer = asked
+    page = notice(explainer, table.iloc[[4]], target="healthy", language=language, contact="Ms Ito", date="2026-05-04")
+    words = catalogue(language)
+    for text in (page.html(), page.markdown()):
+        for key in ("title", "decision_title", "reasons_title", "plans_title", "not_title", "asked_title"):
+            assert words[key] in text
+        assert "Ms Ito" in text
+        assert page.facts["model_digest"] in text
+        assert "2026-05-04" in text
+        assert re.search(r"\{\w+\}", text.split("</style>")[-1]) is None
+
+
+def test_the_same_question_gives_the_same_bytes(asked):
+    table, _, explainer = asked
+    pages = [notice(explainer, table.iloc[[4]], target="healthy", date="2026-05-04") for _ in range(2)]
+    assert pages[0].to_json() == pages[1].to_json()
+    assert pages[0].html() == pages[1].html()
+    assert json.loads(pages[0].to_json())["format"] == "onbmacf-notice"
+
+
+def test_a_row_without_a_way_says_what_stands_in_the_way(asked):
+    table, model, _ = asked
+    held = [name for name in table.columns if name != "typea"]
+    explainer = ONBMACF().fit(table, model, schema=Schema.infer(table, immutable=held))
+    row = table[model.predict(table) == "at risk"].iloc[[0]]
+    page = notice(explainer, row, target="healthy")
+    assert page.facts["answer"]["counterfactuals"] == []
+    assert catalogue("en")[f"no_plan_{page.facts['answer']['status']}"] in page.markdown().replace("\\", "")
+
+
+def test_names_and_values_are_data():
+    name = PAYLOADS[0]
+    table = pd.DataFrame({name: [0.0, 1, 2, 3, 4, 5], "b": [5.0, 4, 3, 2, 1, 0]})
+    explainer = ONBMACF().fit(table, lambda rows: np.where(rows[name] > 2, PAYLOADS[1], "fine"))
+    page = notice(explainer, table.iloc[[5]], target="fine", contact=PAYLOADS[2])
+    assert "<script" not in page.html()
+    assert page.html().count("<h1>") == 1
+
+
+def test_wrong_questions_are_errors(asked, tmp_path):
+    table, _, explainer = asked
+    with pytest.raises(ParameterError, match="one row, got 2"):
+        notice(explainer, table.head(2))
+    with pytest.raises(ParameterError, match="language must be one of 'en', 'es', got 'xx'"):
+        notice(explainer, table.head(1), language="xx")
+    with pytest.raises(ParameterError, match=r"got 'notice.pdf'"):
+        notice(explainer, table.iloc[[4]], target="healthy").save(tmp_path / "notice.pdf")

@@ -1,0 +1,193 @@
+"""Differences between groups: figures worked by hand, and how often an audit without differences states one."""
+
+from itertools import combinations, permutations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from onbmacf import audit
+from onbmacf.audit.pairwise import _errors_of, _largest, _shuffled, _squared_errors, n_shuffles
+from onbmacf.errors import ParameterError
+
+
+def naive_statistic(values, groups):
+    """The largest difference of means over its error, group by group, with no vectors."""
+    spread = sum((value - sum(values) / len(values)) ** 2 for value in values) / len(values)
+    best = 0.0
+    for one, other in combinations(sorted(set(groups)), 2):
+        means, errors = [], []
+        for name in (one, other):
+            own = [value for value, group in zip(values, groups, strict=True) if group == name]
+            mean = sum(own) / len(own)
+            within = sum((value - mean) ** 2 for value in own)
+            means.append(mean)
+            errors.append((within + spread) / len(own) ** 2)
+        best = max(best, abs(means[0] - means[1]) / sum(errors) ** 0.5)
+    return best
+
+
+def test_p_is_the_share_of_all_shuffles_that_are_as_large():
+    """Six values have 720 orders: p is near their share, whatever is drawn."""
+    values, groups = [1.0, 2.0, 4.0, 7.0, 8.0, 9.5], ["a", "a", "b", "b", "c", "c"]
+    own = naive_statistic(values, groups)
+    share = np.mean([naive_statistic(order, groups) >= own - 1e-9 for order in permutations(values)])
+    gaps = audit.pairwise_gaps(values, groups, least=2, n_resamples=20_000)
+    assert gaps["p"].min() == pytest.approx(share, abs=0.012)
+
+
+def test_zeros_and_ones_are_counted_as_they_would_be_shuffled():
+    values, sizes = np.array([0.0] * 12 + [1.0] * 18), np.array([10, 14, 6])
+    random = np.random.default_rng(0)
+    (counted,) = _shuffled(values, sizes, 20_000, random)
+    (shuffled,) = _shuffled(np.append(values[:-1], 1 + 1e-9), sizes, 20_000, random)
+    assert counted.total.mean(axis=0) == pytest.approx(shuffled.total.mean(axis=0), rel=0.02)
+    assert np.cov(counted.total.T) == pytest.approx(np.cov(shuffled.total.T), rel=0.1, abs=0.05)
+    assert (counted.squares == counted.total).all()
+
+
+def test_errors_have_one_more_value_so_that_equal_values_are_not_taken_for_certain():
+    gaps = audit.pairwise_gaps([0] * 30 + [1] * 30, ["x"] * 30 + ["y"] * 30)
+    half = (gaps["high"] - gaps["low"]).iloc[0] / 2
+    assert half > 0
+    assert gaps["p"].iloc[0] == pytest.approx(1 / 2001)
+    assert _squared_errors([np.zeros(30), np.ones(30)]) == pytest.approx([0.25 / 900] * 2)
+
+
+def test_gap_ratio_and_superiority_by_hand():
+    values, groups = [1, 2, 3, 2, 2, 8], ["a"] * 3 + ["b"] * 3
+    line = audit.pairwise_gaps(values, groups, least=2).iloc[0]
+    assert (line["mean"], line["mean_other"], line["gap"]) == (2.0, 4.0, -2.0)
+    assert line["superiority"] == (0 + (0.5 + 0.5) + 2) / 9  # 1 beats none, 2 ties with both twos, 3 beats both twos
+
+
+def test_a_small_group_is_shown_and_not_tested_and_the_missing_one_is_a_group():
+    groups = ["a"] * 30 + ["b"] * 30 + ["c"] * 19 + [None] * 25
+    gaps = audit.pairwise_gaps(np.arange(104.0), groups)
+    tested = gaps[gaps["p"].notna()]
+    assert {"a", "b", "(missing)"} == set(tested["group"]) | set(tested["other"])
+    assert set(gaps["other"]) >= {"c"}
+    assert gaps[gaps["p"].isna()]["low"].isna().all()
+
+
+def test_p_is_multiplied_by_the_number_of_families_and_the_clearest_come_first():
+    rng = np.random.default_rng(0)
+    groups = np.array(["a"] * 60 + ["b"] * 60)
+    even = audit.pairwise_gaps(rng.normal(size=120), groups).assign(measure="distance")
+    apart = audit.pairwise_gaps(rng.normal(size=120) + 3 * (groups == "b"), groups).assign(measure="distance")
+    claims = audit.corrected({"even": even, "apart": apart})
+    assert claims["by"].tolist() == ["apart", "even"]
+    assert claims["p_adjusted"].iloc[0] == 2 * apart["p"].iloc[0]
+    assert claims["clear"].tolist() == [True, False]
+    assert claims["size"].iloc[0] == "large"
+    assert n_shuffles(100) == 4000
+
+
+def test_the_verdict_says_which_of_four_it_is():
+    groups = pd.Series(["a", "b"] * 40)
+    values = np.arange(80.0)
+    gaps = {
+        "apart": audit.pairwise_gaps([0, 1] * 40, groups).assign(measure="selected"),
+        "even": audit.pairwise_gaps(np.sort(values % 7), groups).assign(measure="distance"),
+        "few": audit.pairwise_gaps(values[:10], groups[:10]).assign(measure="distance"),
+        "alone": audit.pairwise_gaps(values, ["a"] * 80).assign(measure="distance"),
+    }
+    kinds = [verdict.kind for verdict in audit.verdicts(gaps)]
+    assert kinds == ["clear difference", "no clear difference", "too few rows", "one group"]
+    said = audit.verdicts(gaps)
+    assert said[0].sentence.startswith("By apart: the share that gets the favourable decision is 100 percentage points")
+    assert "0.0 % against 100.0 %, a large difference." in said[0].sentence
+    assert "a difference of up to " in said[1].sentence
+
+
+def test_crossed_groups_keep_the_order_of_both_columns():
+    first = pd.Series(pd.Categorical(["m", "f", "f", None], ["m", "f"], ordered=True))
+    crossed = audit.crossed(first, pd.Series([2.0, 1.0, 2.0, 1.0]))
+    assert crossed.tolist()[:3] == ["m, 2", "f, 1", "f, 2"]
+    assert crossed.isna().tolist() == [False, False, False, True]
+    assert list(crossed.cat.categories).index("m, 2") < list(crossed.cat.categories).index("f, 1")
+
+
+def test_intervals_hold_all_at_once_where_groups_differ():
+    """Skewed values with other spreads in each group: three intervals hold together in at least 19 of 20 tables."""
+    rng, truth, hits = np.random.default_rng(1), np.array([-1.0, -2.0, -1.0]), 0
+    groups = np.repeat([0, 1, 2], [40, 60, 100])
+    for trial in range(200):
+        values = rng.exponential(groups + 1.0)
+        gaps = audit.pairwise_gaps(values, groups, n_resamples=300, seed=trial)
+        hits += bool(((gaps["low"] <= truth) & (truth <= gaps["high"])).all())
+    assert hits / 200 >= 0.92
+
+
+@pytest.mark.parametrize(
+    "call, pattern",
+    [
+        (lambda: audit.pairwise_gaps([1, 2], ["a", "b"], confidence=1.5), r"confidence must be in \(0, 1\), got 1.5"),
+        (lambda: audit.pairwise_gaps([1, 2], ["a", "b"], n_resamples=0), "n_resamples must be"),
+    ],
+)
+def test_bad_arguments_are_said(call, pattern):
+    with pytest.raises(ParameterError, match=pattern):
+        call()
+
+
+def test_errors_of_many_shuffles_are_those_of_each():
+    samples = [np.array([1.0, 2.0, 5.0]), np.array([0.0, 4.0])]
+    whole = np.concatenate(samples)
+    assert _largest(samples, 5, np.random.default_rng(0)).shape == (5,)
+    assert _errors_of.__doc__
+    values = audit.pairwise_gaps(whole, ["a"] * 3 + ["b"] * 2, least=2).iloc[0]
+    error = (values["high"] - values["gap"]) / np.sort(_largest(samples, 2000, np.random.default_rng(0)))[-100]
+    assert abs(values["gap"]) / error == pytest.approx(naive_statistic(whole.tolist(), list("aaabb")))
+
+
+def test_at_most_one_audit_in_twenty_states_a_difference_where_there_is_none(heart):
+    """200 audits by two columns and their intersection that have nothing to do with the model: 27 tests each."""
+    from onbmacf import ONBMACF, Schema
+
+    model = lambda rows: np.where(rows["tobacco"] + rows["ldl"] > 8, "risk", "fine")  # noqa: E731
+    table = heart.head(240)
+    explainer = ONBMACF().fit(table, model, schema=Schema.infer(table))
+    answers = explainer.explain(table[model(table) == "risk"], target="fine")
+    decisions = audit.Decisions.of(explainer, "fine", truth=model(heart.tail(240)))
+    is_refused = model(table) == "risk"
+    rng, stated = np.random.default_rng(0), 0
+    for trial in range(200):
+        sexes, ages = rng.choice(["f", "m"], len(table)), rng.choice(["young", "middle", "old"], len(table))
+        columns = {"sex": pd.Series(sexes), "age": pd.Series(ages)}
+        groups = [
+            audit.GroupedBy(name, values[is_refused].reset_index(drop=True), values)
+            for name, values in {**columns, "both": audit.crossed(*columns.values())}.items()
+        ]
+        gaps = audit.group_gaps(answers, groups, decisions, n_resamples=900, seed=trial)
+        if audit.corrected(gaps)["clear"].any():
+            sentences = audit.findings(answers, explainer.schema_, gaps, "fine")
+            assert any(text.startswith("By ") and text.endswith("difference.") for text in sentences)
+            stated += 1
+    assert stated <= 10
+
+
+def test_the_same_audit_states_a_difference_that_is_there(heart):
+    from onbmacf import ONBMACF, Schema
+
+    model = lambda rows: np.where(rows["tobacco"] + 4 * (rows["famhist"] == "Present") > 5, "risk", "fine")  # noqa: E731
+    explainer = ONBMACF().fit(heart, model, schema=Schema.infer(heart, immutable=["famhist"]))
+    answers = explainer.explain(heart[model(heart) == "risk"], target="fine")
+    decisions = audit.Decisions.of(explainer, "fine")
+    gaps = audit.group_gaps(answers, audit.grouped(answers, ["famhist", "age"], decisions), decisions)
+    assert audit.verdicts(gaps)[0].kind == "clear difference"
+    assert list(gaps) == ["famhist", "age", "famhist and age"]
+
+
+def test_many_groups_missing_values_and_small_groups_get_a_sentence(heart):
+    from onbmacf import ONBMACF
+
+    explainer = ONBMACF().fit(heart, lambda rows: (rows["ldl"] > 4).astype(int))
+    answers = explainer.explain(heart.head(100))
+    thousand = [f"g{place}" for place in range(100)]
+    (group,) = audit.grouped(answers, {"zip": thousand})
+    assert group.note.startswith("zip has 100 groups: the 7 largest are compared, the others as one, (other).")
+    (group,) = audit.grouped(answers, {"sex": ["f"] * 45 + ["m"] * 45 + [None] * 10})
+    assert group.note.startswith("10 rows have no value of sex; they are a group of their own.")
+    assert "1 groups have fewer than 20 rows" in group.note
+    assert audit.verdicts(audit.group_gaps(answers, [group]))[0].kind == "no clear difference"

@@ -1,0 +1,306 @@
+"""The pages as a browser without script uses them: forms, redirects and links; they say what the library says."""
+
+import csv
+import html
+import io
+import json
+import re
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from commands import wait_for
+from onbmacf import ONBMACF, Rule, Rules
+from onbmacf._text.wording import shown
+from serving import serving
+
+CASE = "/case/r0"
+
+
+@pytest.fixture
+def browser(running):
+    with running.browser() as found:
+        yield found
+
+
+def post(browser, path, page=CASE, **fields):
+    """Send a form of a page; what the page already holds in it stays as it is."""
+    word = re.search(r'name="word" value="(\w+)"', browser.get(page).text)[1]
+    return browser.post(path, data={"word": word, **fields})
+
+
+def until(event):
+    """Wait, and leave the service time to work."""
+    wait_for(lambda: event() or time.sleep(0.5))
+
+
+def text_of(answer):
+    assert answer.status_code == 200, answer.text[:3000]
+    return html.unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", answer.text)))
+
+
+def plans_of(browser, path=CASE):
+    """Return the changes that a page shows: per plan, the value after by feature."""
+    document = json.loads(browser.get(f"{path}/plans.json").text)
+    return [
+        {change["feature"]: change["after"] for change in found["changes"]}
+        for found in document["answers"][0]["counterfactuals"]
+    ]
+
+
+def test_a_row_is_picked_and_its_plans_are_the_librarys(browser, heart_explainer, heart):
+    assert f'href="{CASE}"' in browser.get("/").text
+    said = text_of(browser.get(CASE))
+    assert "The model says at risk with probability 87 %" in said
+    expected = heart_explainer.explain(heart.iloc[[0]], "healthy", n=3, immutable=["age"])
+    assert browser.get(f"{CASE}/plans.json").text == expected.to_json(indent=1)
+    for found in expected[0].counterfactuals:
+        for name in found.changed:
+            assert f"{name} from {shown(found.factual[name])} → to {shown(found.values[name])}" in said
+
+
+def test_ranges_follow_the_plans(browser, heart_explainer, heart):
+    expected = heart_explainer.explain(heart.iloc[[0]], "healthy", n=3, immutable=["age"], ranges=True)
+    said = text_of(browser.get(CASE, params={"ranges": "1"}))
+    for found in expected[0].counterfactuals:
+        for own in found.ranges.values():
+            assert f"works: {own}" in said
+
+
+def test_search_and_pages_find_rows_without_loading_them_all():
+    rng = np.random.default_rng(0)
+    n_rows = 100_000
+    table = pd.DataFrame({"a": rng.random(n_rows).round(6), "b": rng.integers(0, 9, n_rows)})
+    table["city"] = np.where(np.arange(n_rows) == 77_777, "Ystad", "Lund")
+    explainer = ONBMACF().fit(table.head(300).assign(city=["Ystad", "Lund"] * 150), lambda rows: rows["a"] > 0.5)
+    with serving(explainer, table) as running, running.browser() as browser:
+        first = browser.get("/")
+        assert "100,000 of 100,000 rows, page 1 of 5,000" in text_of(first)
+        assert len(first.content) < 20_000
+        assert first.text.count("see plans") == 20
+        assert "page 4,321 of 5,000" in text_of(browser.get("/", params={"page": 4321}))
+        found = browser.get("/", params={"q": "ysTAD"})
+        assert "1 of 100,000 rows" in text_of(found)
+        assert 'href="/case/r77777"' in found.text
+        assert browser.get("/case/r77777").status_code == 200
+        assert "No row holds all these words" in text_of(browser.get("/", params={"q": "nowhere"}))
+
+
+def test_rows_are_found_by_what_the_model_says(browser, heart_explainer):
+    n_risk = int((heart_explainer.classes_[heart_explainer.labels_] == "at risk").sum())
+    assert f"{n_risk} of 462 rows" in text_of(browser.get("/", params={"label": "at risk"}))
+
+
+def test_a_typed_row_is_opened(browser, heart_explainer):
+    values = [160, 12, 5.73, 23.11, "Present", 49, 25.3, 97.2, 60]
+    said = post(browser, "/type", "/type", **{f"f{place}": str(value) for place, value in enumerate(values)})
+    row = pd.DataFrame([values], columns=heart_explainer.schema_.names, index=["typed"])
+    assert f"The model says {heart_explainer.explain(row)[0].label}" in text_of(said)
+    assert str(said.url).split("/case/")[1] not in ("", "r0")
+
+
+def test_a_pasted_row_is_opened(browser, heart):
+    row = json.loads(heart.iloc[[5]].to_json(orient="records"))[0]
+    for text in (json.dumps(row), json.dumps([row])):
+        said = post(browser, "/paste", "/type", json=text)
+        assert "Your row" in text_of(said)
+
+
+WRONG = [
+    ({"f0": "tall"}, "'sbp' must be a number, got 'tall'."),
+    ({"f4": "Maybe"}, "'famhist' must be one of"),
+    ({"f0": "1.5"}, "whole number"),
+]
+
+
+@pytest.mark.parametrize("fields, words", WRONG)
+def test_a_wrong_value_is_named_and_what_was_typed_stays(browser, fields, words):
+    typed = {f"f{place}": "7" for place in range(9)} | {"f4": "Absent"} | fields
+    said = post(browser, "/type", "/type", **typed)
+    assert said.status_code == 422
+    assert words in html.unescape(said.text)
+    assert 'name="f1" value="7"' in said.text
+
+
+def test_a_lock_gives_plans_that_keep_the_feature(browser, heart_explainer, heart):
+    first = plans_of(browser)
+    assert "tobacco" in first[0]
+    post(browser, f"{CASE}/lock", feature="f1")
+    locked = plans_of(browser)
+    assert all("tobacco" not in plan for plan in locked)
+    expected = heart_explainer.explain(heart.iloc[[0]], "healthy", n=3, immutable=["tobacco", "age"])
+    assert [set(plan) for plan in locked] == [set(found.changed) for found in expected[0].counterfactuals]
+    post(browser, f"{CASE}/lock", feature="f1", unlock="1")
+    assert plans_of(browser) == first
+
+
+def test_wishes_are_rules_of_the_call(browser, heart_explainer, heart):
+    wishes = {"f8-lock": "on", "f1-low": "5", "f2-high": "4", "f6-direction": "down", "n": "5", "dial": "0.2"}
+    said = post(browser, f"{CASE}/ask", **wishes, target="healthy")
+    assert said.status_code == 200
+    rules = Rules({"tobacco": Rule(low=5), "ldl": Rule(high=4), "obesity": Rule(direction="down")})
+    expected = heart_explainer.explain(
+        heart.iloc[[0]], "healthy", n=5, immutable=["age"], rules=rules, plausibility=0.2
+    )
+    assert browser.get(f"{CASE}/plans.json").text == expected.to_json(indent=1)
+    for plan in plans_of(browser):
+        assert plan.get("tobacco", 9) >= 5
+        assert plan.get("ldl", 0) <= 4
+    assert 'name="f1-low" value="5"' in said.text
+
+
+def test_wishes_that_contradict_each_other_are_told_and_the_old_ones_stay(browser):
+    before = plans_of(browser)
+    said = post(browser, f"{CASE}/ask", **{"f1-low": "9", "f1-high": "3"})
+    assert said.status_code == 422
+    assert "the range 9.0 to 3.0 is reversed" in html.unescape(said.text)
+    said = post(browser, f"{CASE}/ask", **{f"f{place}-lock": "on" for place in range(9)})
+    assert "every feature is locked" in said.text
+    assert plans_of(browser) == before
+
+
+def test_hard_features_come_last(browser):
+    assert "tobacco" in plans_of(browser)[0]
+    post(
+        browser, f"{CASE}/ask", **{"f8-lock": "on", "f1-ease": "hard", "f4-ease": "easy", "n": "3", "target": "healthy"}
+    )
+    plans = plans_of(browser)
+    assert list(plans[0]) == ["famhist"]
+    assert len(plans) == 3
+
+
+def test_what_if_says_what_the_model_would_say(browser, heart_explainer, heart):
+    row = heart.iloc[[0]].assign(tobacco=0.5, ldl=2.0)
+    fields = {f"f{place}": str(row.iloc[0, place]) for place in range(9)}
+    said = text_of(post(browser, f"{CASE}/what-if", **fields))
+    answer = heart_explainer.explain(row, "healthy")[0]
+    assert f"The model would say {answer.label}" in said
+    assert answer.reason in said
+    assert "The model would say" not in text_of(post(browser, f"{CASE}/what-if", **fields, reset="1"))
+
+
+def test_plans_are_saved_compared_exported_and_removed(browser):
+    for place in (0, 1):
+        post(browser, f"{CASE}/save", plan=str(place))
+    page = browser.get("/saved")
+    assert "Row 0, plan 1" in text_of(page)
+    assert "Row 0, plan 2" in text_of(page)
+    document = browser.get("/saved.json").json()
+    assert len(document["answers"]) == 2
+    assert [len(answer["counterfactuals"]) for answer in document["answers"]] == [1, 1]
+    lines = list(csv.DictReader(io.StringIO(browser.get("/saved.csv").text)))
+    assert [line["plan"] for line in lines] == ["Row 0, plan 1", "Row 0, plan 2"]
+    plan = re.search(r'name="plan" value="([^"]+)"', page.text)[1]
+    assert "plan 1" not in text_of(post(browser, "/saved/remove", "/saved", plan=plan)).replace("plan 1</", "")
+    assert browser.get(f"{CASE}/save").status_code == 405
+    assert post(browser, f"{CASE}/save", plan="9").status_code == 404
+
+
+def test_saved_plans_are_of_one_browser(running, browser):
+    post(browser, f"{CASE}/save", plan="0")
+    with running.browser() as other:
+        assert "Nothing is saved yet" in text_of(other.get("/saved"))
+
+
+def test_plans_can_be_taken_away(browser):
+    lines = list(csv.DictReader(io.StringIO(browser.get(f"{CASE}/plans.csv").text)))
+    assert len(lines) == len(plans_of(browser)) == 3
+    assert "attachment" in browser.get(f"{CASE}/plans.csv").headers["content-disposition"]
+    assert "Plan 3" in text_of(browser.get(f"{CASE}/print"))
+
+
+def test_pictures_are_drawn(browser):
+    for name in ("walk", "front"):
+        drawn = browser.get(f"{CASE}/{name}.svg")
+        assert drawn.headers["content-type"] == "image/svg+xml"
+        assert "<svg" in drawn.text
+        assert len(drawn.text) > 5_000
+    post(browser, f"{CASE}/view", x="f0", y="f7", plan="1")
+    assert ">alcohol<" in browser.get(f"{CASE}/walk.svg").text
+    assert post(browser, f"{CASE}/view", x="f4", y="f7", plan="1").status_code == 404
+
+
+def test_a_row_without_a_plan_says_what_stands_in_the_way(browser, heart_explainer, heart):
+    held = [name for name in heart.columns if name != "alcohol"]
+    fields = {f"f{place}-lock": "on" for place, name in enumerate(heart.columns) if name in held}
+    said = text_of(post(browser, f"{CASE}/ask", **fields, target="healthy"))
+    answer = heart_explainer.explain(heart.iloc[[0]], "healthy", n=3, immutable=held)[0]
+    assert not answer.counterfactuals
+    assert answer.reason in said
+    for need in answer.would_need:
+        assert need in said
+    assert answer.would_need
+
+
+def test_a_row_that_has_the_label_already_says_so(browser, heart_explainer):
+    healthy = int(np.flatnonzero(heart_explainer.classes_[heart_explainer.labels_] == "healthy")[0])
+    assert "the model says 'healthy' already." in text_of(browser.get(f"/case/r{healthy}"))
+
+
+def test_an_audit_runs_in_the_background_and_can_be_browsed(browser, client, heart_explainer):
+    page = post(browser, "/audit", "/audit", target="healthy", most="24", **{"f4-by": "on"})
+    address = str(page.url.path)
+    until(lambda: 'id="progress"' not in browser.get(address).text)
+    page = browser.get(address)
+    said = text_of(page)
+    assert "Audit of 24 rows" in said
+    cases = re.findall(r'href="/case/r(\d+)"', page.text)
+    assert len(cases) == 20
+    labels = heart_explainer.classes_[heart_explainer.labels_]
+    assert {labels[int(place)] for place in cases} == {"at risk"}
+    some = browser.get(address, params={"feature": "f1"}).text
+    assert 0 < some.count(": see plans") <= 20
+    assert "tobacco: " in some
+    picture = re.search(rf'src="({address}/picture/\w+\.svg)"', page.text)[1]
+    assert browser.get(picture).headers["content-type"] == "image/svg+xml"
+    report = browser.get(f"{address}/report.html")
+    assert report.text.startswith("<!DOCTYPE html>")
+    assert "attachment" in report.headers["content-disposition"]
+    name = address.split("/")[-1]
+    state = client.get(f"/v1/audit/{name}").json()
+    assert (state["status"], state["n_done"], state["n_rows"]) == ("done", 24, 24)
+    assert state["findings"]
+    assert client.get(f"/v1/audit/{name}/report").text == report.text
+
+
+def test_the_report_of_an_audit_is_the_librarys(client, heart_explainer, heart):
+    from onbmacf.report import audit_report
+
+    name = client.post("/v1/audit", json={"most": 10, "by": ["famhist"]}).json()["id"]
+    until(lambda: client.get(f"/v1/audit/{name}").json()["status"] != "running")
+    labels = heart_explainer.classes_[heart_explainer.labels_]
+    places = np.sort(np.random.default_rng(0).choice(np.flatnonzero(labels == "at risk"), 10, replace=False))
+    answers = heart_explainer.explain(heart.iloc[places], "healthy")
+    expected = audit_report(heart_explainer, answers, target="healthy", by=["famhist"]).content["findings"]
+    assert client.get(f"/v1/audit/{name}").json()["findings"] == [str(one) for one in expected]
+
+
+def test_an_audit_can_be_cancelled_and_only_one_runs(heart, tmp_path):
+    import threading
+
+    hold = threading.Event()
+
+    def model(rows):
+        wait_for(lambda: not hold.is_set())
+        return np.where(rows["age"] > 40, "old", "young")
+
+    explainer = ONBMACF().fit(heart, model)
+    with serving(explainer, heart, "young", folder=tmp_path) as running, running.client() as client:
+        hold.set()
+        name = client.post("/v1/audit", json={"most": 40}).json()["id"]
+        refused = client.post("/v1/audit", json={"most": 40})
+        assert (refused.status_code, refused.headers["retry-after"]) == (429, "30")
+        assert client.get(f"/v1/audit/{name}/report").status_code == 409
+        assert client.delete(f"/v1/audit/{name}").json()["status"] == "cancelled"
+        hold.clear()
+        assert client.post("/v1/audit", json={"most": 5}).status_code == 202
+        assert client.get(f"/v1/audit/{name}").json()["n_done"] <= 8
+
+
+@pytest.mark.parametrize(
+    "body, status", [({"most": 0}, 422), ({"by": ["x"]}, 422), ({"target": "ill"}, 422), ({"more": 1}, 422)]
+)
+def test_a_wrong_audit_is_a_problem(client, body, status):
+    assert client.post("/v1/audit", json=body).status_code == status

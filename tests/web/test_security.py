@@ -1,0 +1,382 @@
+"""Secure by default: one test per promise of decision 0073. What is refused says so; the service lives."""
+
+import io
+import json
+import logging
+import pickle
+import socket
+
+import httpx
+import numpy as np
+import pandas as pd
+import pytest
+
+from onbmacf import ONBMACF, Schema
+from onbmacf.errors import ParameterError
+from onbmacf.web.security import Keys
+from onbmacf.web.settings import Settings
+from payloads import PAYLOADS
+from serving import serving
+
+PAGES = ("/", "/type", "/saved", "/audit", "/service", "/case/r0")
+SERVICE = ("/v1/schema", "/v1/openapi.json", "/metrics")
+KNOWN = (200, 400, 401, 403, 404, 405, 413, 421, 422)
+
+
+@pytest.fixture
+def browser(running):
+    with running.browser() as found:
+        yield found
+
+
+def word_of(browser):
+    return browser.get("/type").text.split('name="word" value="')[1].split('"')[0]
+
+
+def lives(client):
+    assert client.get("/v1/schema").status_code == 200
+
+
+@pytest.mark.parametrize("path", [*PAGES, *SERVICE])
+def test_without_a_token_nothing_is_shown(running, path):
+    with httpx.Client(base_url=running.base) as stranger:
+        answer = stranger.get(path)
+    assert answer.status_code == 401
+    assert "tobacco" not in answer.text
+
+
+@pytest.mark.parametrize("token", ["x", "\u00e9", "t" * 9_000])
+def test_a_wrong_token_is_refused_everywhere(running, token):
+    with httpx.Client(base_url=running.base) as stranger:
+        for half in (running.token[:-1], token):
+            said = stranger.get("/v1/schema", headers={"Authorization": f"Bearer {half}".encode()})
+            assert said.status_code == 401
+            assert stranger.get("/", params={"token": half}).status_code == 401
+        assert stranger.get("/v1/schema", headers={"Authorization": f"Basic {running.token}"}).status_code == 401
+        assert stranger.post("/v1/explain", json={"rows": []}).status_code == 401
+        assert not stranger.cookies
+
+
+def test_tokens_are_compared_in_constant_time(monkeypatch):
+    asked = []
+    monkeypatch.setattr("onbmacf.web.security.hmac.compare_digest", lambda a, b: asked.append((a, b)) or a == b)
+    keys = Keys("right token of the test")
+    assert keys.is_token("right token of the test")
+    assert not keys.is_token("wrong")
+    assert keys.session_of("x.y") is None
+    assert len(asked) == 3
+
+
+def test_the_first_visit_gives_a_cookie_that_scripts_and_other_sites_cannot_use(running):
+    with httpx.Client(base_url=running.base) as client:
+        said = client.get("/", params={"token": running.token})
+        cookie = said.headers["set-cookie"].lower()
+        assert "httponly" in cookie
+        assert "samesite=strict" in cookie
+        assert running.token.lower() not in cookie
+        assert client.get("/").status_code == 200
+    forged = {running.service().keys.cookie: "someone.0123"}
+    assert httpx.get(f"{running.base}/type", cookies=forged).status_code == 401
+
+
+def test_a_cookie_behind_a_proxy_is_sent_over_https_only(heart_explainer):
+    with serving(heart_explainer, behind_proxy=True) as running:
+        said = httpx.get(running.base, params={"token": running.token})
+        assert "secure" in said.headers["set-cookie"].lower()
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "evil.example:80", "127.0.0.1.evil.example", "", "[", "localhost.evil"]
+)
+def test_a_foreign_host_is_refused(running, client, host):
+    """DNS rebinding: the browser is told that a foreign name is this machine."""
+    for path in ("/", "/v1/schema", "/healthz", "/static/page.js"):
+        said = client.get(path, headers={"Host": host})
+        assert said.status_code in (400, 421), path
+        assert "tobacco" not in said.text
+    lives(client)
+
+
+def test_a_host_that_is_allowed_is_answered(heart_explainer):
+    with serving(heart_explainer, allowed_hosts=("plans.example",)) as running, running.client() as client:
+        assert client.get("/v1/schema", headers={"Host": "Plans.Example"}).status_code == 200
+
+
+FOREIGN = [
+    {"Origin": "http://evil.example"},
+    {"Origin": "null"},
+    {"Origin": "http://127.0.0.1:1"},
+    {"Sec-Fetch-Site": "cross-site"},
+    {"Sec-Fetch-Site": "same-site"},
+]
+
+
+@pytest.mark.parametrize("headers", FOREIGN)
+def test_a_post_from_another_site_is_refused(browser, client, headers):
+    form = {"word": word_of(browser), "feature": "f1"}
+    assert browser.post("/case/r0/lock", data=form, headers=headers).status_code == 403
+    assert client.post("/v1/explain", json={"rows": []}, headers=headers).status_code == 403
+    assert browser.post("/case/r0/lock", data=form, headers={"Origin": str(browser.base_url)}).status_code == 200
+
+
+FORMS = [
+    "/type",
+    "/paste",
+    "/case/r0/ask",
+    "/case/r0/lock",
+    "/case/r0/what-if",
+    "/case/r0/view",
+    "/case/r0/save",
+    "/saved/remove",
+    "/audit",
+]
+
+
+@pytest.mark.parametrize("path", FORMS)
+def test_a_form_without_the_word_of_its_session_is_refused(running, browser, path):
+    with running.browser() as other:
+        for word in ("", "x", word_of(other)):
+            assert browser.post(path, data={"word": word, "feature": "f1"}).status_code == 403
+
+
+def test_a_cookie_does_not_open_what_programs_post_to(browser):
+    assert browser.post("/v1/explain", json={"rows": []}).status_code == 401
+    assert browser.get("/v1/schema").status_code == 200
+
+
+@pytest.mark.parametrize("path", [*PAGES, *SERVICE, "/healthz", "/static/style.css", "/nothing", "/case/r0/walk.svg"])
+def test_every_answer_carries_the_headers(browser, path):
+    headers = browser.get(path).headers
+    policy = headers["content-security-policy"]
+    assert policy.startswith(("default-src 'self';", "default-src 'none';"))
+    assert "unsafe-inline" not in policy or path.endswith(".svg")
+    assert headers["x-content-type-options"] == "nosniff"
+    assert headers["referrer-policy"] == "same-origin"
+    assert headers["x-frame-options"] == "DENY"
+    assert "access-control-allow-origin" not in headers
+    assert "server" not in headers
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_pages_hold_no_inline_script_or_style(browser, path):
+    text = browser.get(path).text
+    assert "<style" not in text
+    assert " style=" not in text
+    assert text.count("<script") == text.count('<script src="/static/page.js" defer></script>')
+    assert "//" not in text.replace("http://127.0.0.1", "").split("<main")[0].replace("<!DOCTYPE html>", "")
+
+
+def test_a_huge_body_is_refused_before_it_is_read(heart_explainer):
+    with serving(heart_explainer, max_body=10_000) as running, running.client() as client:
+        said = client.post("/v1/explain", content=b"x" * 20_000)
+        assert (said.status_code, said.json()["title"]) == (413, "Body too large")
+        said = client.post("/v1/explain", content=iter([b"x" * 6_000] * 3))  # no length announced
+        assert said.status_code == 413
+        with running.browser() as browser:
+            assert browser.post("/paste", data={"json": "x" * 20_000}).status_code == 413
+        lives(client)
+
+
+def test_too_many_rows_are_refused(heart_explainer, heart):
+    rows = json.loads(heart.head(4).to_json(orient="records"))
+    with serving(heart_explainer, max_rows=3) as running, running.client() as client:
+        for path in ("/v1/explain", "/v1/predict"):
+            said = client.post(path, json={"rows": rows})
+            assert (said.status_code, said.json()["title"]) == (413, "Too many rows")
+
+
+BODIES = [
+    b"",
+    b"{",
+    b"\xff\xfe",
+    b"[" * 200_000,
+    b'{"rows":' * 100_000,
+    b'{"rows": {"sbp": NaN}}',
+    b'{"rows": {"sbp": Infinity}}',
+    b'{"rows": ' + b"9" * 6_000 + b"}",
+    b"null",
+    b"3",
+    b'"rows"',
+    pickle.dumps({"rows": []}),
+]
+
+
+@pytest.mark.parametrize("body", BODIES, ids=lambda body: repr(body[:12]))
+def test_what_is_not_our_json_is_refused(client, browser, body):
+    for path in ("/v1/explain", "/v1/predict"):
+        said = client.post(path, content=body)
+        assert said.status_code in (400, 422)
+        assert said.headers["content-type"] == "application/problem+json"
+    text = body.decode("latin-1")
+    assert browser.post("/paste", data={"word": word_of(browser), "json": text}).status_code in (400, 422)
+    lives(client)
+
+
+def test_numbers_that_no_table_holds_do_no_harm(client, heart):
+    row = json.loads(heart.head(1).to_json(orient="records"))[0]
+    for value in (10**400, -(10**400), 1e308, 5.5, "160", None, True, "x" * 10_000):
+        said = client.post("/v1/explain", json={"rows": row | {"sbp": value}})
+        assert said.status_code in (200, 422), said.text
+    lives(client)
+
+
+class Touches:
+    """A pickle that leaves a trace when it is read."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return open, (str(self.path), "w")
+
+
+def test_no_pickle_is_read_from_requests(client, browser, tmp_path):
+    evil = pickle.dumps(Touches(tmp_path / "trace"))
+    for kind in ("application/octet-stream", "application/x-pickle", "application/json"):
+        client.post("/v1/explain", content=evil, headers={"Content-Type": kind})
+    browser.post("/paste", data={"word": word_of(browser)}, files={"json": ("a.pkl", io.BytesIO(evil))})
+    assert not list(tmp_path.iterdir())
+    lives(client)
+
+
+PATHS = [
+    "/static/../security.py",
+    "/static/..%2f..%2fsecurity.py",
+    "/static/%2e%2e/security.py",
+    "/static/....//style.css",
+    "/static//etc/passwd",
+    "/static/style.css%00",
+    "/static/C:\\windows",
+    "/case/..%2f..%2fetc",
+    "/case/r99999999999999999999",
+    "/case/r-1",
+    "/case/r0/..%2fplans.json",
+    "/audit/..%2f..%2fetc",
+    "/audit/..%2f..%2fetc/report.html",
+    "/v1/audit/..%2f..%2fetc",
+    "//evil.example/",
+    "/%00",
+]
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_no_path_of_a_request_reaches_the_files(running, client, path):
+    """Sent as it is, not as a client would tidy it."""
+    host, port = running.base.removeprefix("http://").split(":")
+    head = f"GET {path} HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {running.token}\r\nConnection: close\r\n\r\n"
+    with socket.create_connection((host, int(port)), timeout=60) as wire:
+        wire.sendall(head.encode())
+        said = b"".join(iter(lambda: wire.recv(65536), b""))
+    assert int(said.split()[1]) in (400, 404)
+    assert b"root:" not in said
+    assert b"hmac" not in said
+    lives(client)
+
+
+def test_nothing_about_a_person_is_logged(heart_explainer, heart, caplog):
+    caplog.set_level(logging.DEBUG)
+    logging.getLogger("onbmacf.web").propagate = True
+    row = json.loads(heart.head(1).to_json(orient="records"))[0] | {"sbp": 187, "tobacco": 13.37}
+    with serving(heart_explainer, heart, log=True) as running, running.client() as client, running.browser() as browser:
+        client.post("/v1/explain", json={"rows": row})
+        client.post("/v1/explain", json={"rows": row | {"famhist": "Secretly"}})
+        client.post("/v1/explain", content=b'{"rows": Secretly')
+        browser.get("/", params={"q": "Secretly"})
+        browser.post("/paste", data={"word": word_of(browser), "json": json.dumps(row)})
+        browser.get("/case/Secretly")
+    lines = [record for record in caplog.records if record.name.startswith(("onbmacf", "uvicorn"))]
+    text = "\n".join(record.getMessage() for record in lines)
+    assert "POST /v1/explain 200" in text
+    for secret in ("187", "13.37", "Secretly", running.token):
+        assert secret not in text
+
+
+def test_what_fails_inside_is_told_without_its_words(heart, caplog):
+    def model(rows):
+        if (rows["sbp"] == 199).any():
+            raise SystemError("Secretly 13.37")  # no error of a row: the whole call fails
+        return np.where(rows["age"] > 40, "old", "young")
+
+    explainer = ONBMACF().fit(heart, model)
+    with serving(explainer, heart) as running, running.client() as client:
+        running.service().metrics.explained = None  # something of ours breaks
+        row = json.loads(heart.head(1).to_json(orient="records"))[0]
+        said = client.post("/v1/explain", json={"rows": row})
+        assert (said.status_code, said.json()["title"]) == (500, "Internal error")
+        assert "NoneType" not in said.text
+    assert "unexpected TypeError" in caplog.text
+    assert "13.37" not in caplog.text
+
+
+def test_other_machines_need_a_token_or_a_proxy():
+    for host in ("0.0.0.0", "::", "192.168.0.7", "example.org"):
+        with pytest.raises(ParameterError, match="give a token of your own"):
+            Settings(host=host)
+    with pytest.raises(ParameterError, match="at least 16 characters, got 5"):
+        Settings(host="0.0.0.0", token="short")
+    assert Settings(host="0.0.0.0", token="a token of my own").host == "0.0.0.0"
+    assert Settings(host="0.0.0.0", behind_proxy=True).token
+
+
+def test_tokens_are_drawn_anew():
+    tokens = {Settings().token for _ in range(20)}
+    assert len(tokens) == 20
+    assert min(map(len, tokens)) >= 32
+
+
+def evil_table():
+    """Payloads as names of columns and as levels."""
+    rng = np.random.default_rng(0)
+    levels = [payload for payload in PAYLOADS if payload != "-2+3"]
+    return pd.DataFrame(
+        {
+            PAYLOADS[0]: rng.random(60).round(2),
+            PAYLOADS[3]: rng.random(60).round(2),
+            PAYLOADS[11]: (levels * 3)[:60],
+            PAYLOADS[14]: rng.integers(0, 9, 60),
+        },
+        index=[PAYLOADS[place % len(PAYLOADS)] for place in range(60)],
+    )
+
+
+@pytest.fixture(scope="module")
+def evil():
+    table = evil_table()
+
+    def model(rows):
+        return np.where(rows[PAYLOADS[0]] + rows[PAYLOADS[3]] > 1, PAYLOADS[1], PAYLOADS[5])
+
+    explainer = ONBMACF(2).fit(table, model, schema=Schema.infer(table, immutable=[PAYLOADS[14]]))
+    with serving(explainer, table, name=PAYLOADS[8]) as running:
+        yield running
+
+
+@pytest.mark.parametrize("path", ["/", "/type", "/case/r0?ranges=1", "/case/r1/print", "/case/r0/walk.svg", "/service"])
+def test_payloads_in_names_and_values_are_text(evil, path):
+    with evil.browser() as browser:
+        said = browser.get(path)
+    assert said.status_code == 200, said.text[:2000]
+    for mark in ("<script>document", "<img src=x", "<svg onload", "<iframe", "<link rel=stylesheet href"):
+        assert mark not in said.text
+    assert "{{ 7 * 7 }}" in said.text
+    assert "\u202e" not in said.text
+
+
+def test_payloads_in_searches_and_forms_are_text(evil):
+    with evil.browser() as browser:
+        word = word_of(browser)
+        for payload in PAYLOADS:
+            said = browser.get("/", params={"q": payload, "label": payload, "page": payload})
+            assert said.status_code == 200
+            assert "<script>document" not in said.text
+            said = browser.post("/type", data={"word": word, "f0": payload, "f1": "1", "f2": payload, "f3": "3"})
+            assert said.status_code == 422
+            assert "<script>document" not in said.text
+            assert browser.post("/paste", data={"word": word, "json": payload}).status_code == 422
+
+
+def test_exports_run_nothing_in_a_spreadsheet(evil):
+    with evil.browser() as browser:
+        text = browser.get("/case/r0/plans.csv").text
+    cells = [cell for line in text.splitlines() for cell in line.split(",")]
+    assert not [cell for cell in cells if cell.startswith(("=", "@", "+"))]

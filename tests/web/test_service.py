@@ -1,0 +1,229 @@
+"""The service for programs: the library's own answers to the byte, typed errors, figures."""
+
+import json
+import threading
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from commands import wait_for
+from onbmacf import ONBMACF, Rules
+from serving import serving
+
+
+def records(table):
+    return json.loads(table.to_json(orient="records"))
+
+
+def test_one_row_gets_the_bytes_of_the_library(client, heart_explainer, heart):
+    row = records(heart.iloc[[3]])[0]
+    answer = client.post("/v1/explain", json={"rows": row})
+    assert answer.status_code == 200
+    assert answer.text == heart_explainer.explain(pd.DataFrame([row]), "healthy").to_json()
+
+
+def test_options_reach_the_library(client, heart_explainer, heart):
+    rows = records(heart.head(3))
+    asked = {"rows": rows, "target": "at risk", "n": 2, "plausibility": 1, "ranges": True, "min_probability": 0.6}
+    explainer = heart_explainer.with_options(n_counterfactuals=2, plausibility=1.0)
+    expected = explainer.explain(pd.DataFrame(rows), "at risk", ranges=True, min_probability=0.6)
+    assert client.post("/v1/explain", json=asked).text == expected.to_json()
+    front = heart_explainer.explain(pd.DataFrame(rows), "healthy", front=True)
+    assert client.post("/v1/explain", json={"rows": rows, "front": True}).text == front.to_json()
+
+
+def test_a_stream_has_the_lines_of_the_document(client, heart_explainer, heart):
+    rows = records(heart.head(40))
+    answer = client.post("/v1/explain", json={"rows": rows}, headers={"Accept": "application/x-ndjson"})
+    head, *lines = answer.text.splitlines()
+    expected = heart_explainer.explain(pd.DataFrame(rows), "healthy").to_json()
+    assert head[:-1] + ', "answers": [' + ", ".join(lines) + "]}\n" == expected
+    assert len(lines) == 40
+
+
+def test_a_prediction_is_the_models(client, heart_explainer, heart):
+    model = heart_explainer.fitted_.black_box.model
+    answers = client.post("/v1/predict", json={"rows": records(heart.head(20))}).json()["answers"]
+    assert [answer["label"] for answer in answers] == model.predict(heart.head(20)).tolist()
+    best = model.predict_proba(heart.head(20)).max(axis=1)
+    assert np.allclose([answer["probability"] for answer in answers], best)
+    assert {answer["status"] for answer in answers} == {"predicted"}
+
+
+def test_a_row_that_cannot_be_asked_does_not_stop_the_others(client, heart):
+    rows = records(heart.head(3))
+    rows[1]["famhist"] = "Maybe"
+    answers = client.post("/v1/predict", json={"rows": rows}).json()["answers"]
+    assert [answer["status"] for answer in answers] == ["predicted", "invalid_row", "predicted"]
+    assert "'Absent'" in answers[1]["reason"]
+    told = client.post("/v1/explain", json={"rows": rows}).json()["answers"]
+    assert [answer["status"] == "invalid_row" for answer in told] == [False, True, False]
+
+
+def test_the_schema_says_what_a_row_needs(client, heart):
+    said = client.get("/v1/schema").json()
+    assert [feature["name"] for feature in said["features"]] == list(heart.columns)
+    age = said["features"][-1]
+    assert (age["kind"], age["immutable"], age["low"], age["high"]) == ("integer", True, 15, 64)
+    assert said["labels"] == ["at risk", "healthy"]
+    assert said["target"] == ["healthy"]
+
+
+FAULTS = [
+    ({"rows": {"sbp": 1}}, 422, "Rows error", "row 0 lacks 'tobacco'"),
+    ({"rows": []} | {"extra": 1}, 422, "Unexpected body", "extra"),
+    ({}, 422, "Unexpected body", "rows: Field required"),
+    ({"rows": 3}, 422, "Unexpected body", "rows"),
+    ({"rows": [], "n": 0}, 422, "Unexpected body", "n: "),
+    ({"rows": [], "n": 21}, 422, "Parameter error", "n must be at most 20, got 21"),
+    ({"rows": [], "target": "ill"}, 422, "Parameter error", "'at risk', 'healthy'"),
+    ({"rows": [], "plausibility": 2}, 422, "Unexpected body", "plausibility"),
+    ({"rows": [], "rules": {"features": {"ages": {}}}}, 422, "Parameter error", "there is no such feature"),
+    ({"rows": [], "rules": {"nonsense": {}}}, 422, "Parameter error", "unknown key 'nonsense'"),
+    ({"rows": [], "immutable": ["nonsense"]}, 422, "Parameter error", "nonsense"),
+]
+
+
+@pytest.mark.parametrize("body, status, title, words", FAULTS)
+def test_a_fault_is_a_problem_with_the_librarys_sentence(client, body, status, title, words):
+    answer = client.post("/v1/explain", json=body)
+    assert answer.status_code == status, answer.text
+    assert answer.headers["content-type"] == "application/problem+json"
+    said = answer.json()
+    assert (said["title"], said["status"]) == (title, status)
+    assert words in said["detail"]
+
+
+def test_a_row_with_a_foreign_or_nested_value_is_named(client, heart):
+    row = records(heart.head(1))[0]
+    for more, words in (
+        ({"agee": 3}, "'agee', which is not a column. Did you mean 'age'?"),
+        ({"age": []}, "'age' must be"),
+    ):
+        answer = client.post("/v1/explain", json={"rows": row | more})
+        assert answer.status_code == 422
+        assert words in answer.json()["detail"]
+
+
+@pytest.mark.parametrize("path", ["/v1/nothing", "/nothing", "/v1/explain/more"])
+def test_an_unknown_address_is_not_found(client, path):
+    assert client.get(path).status_code == 404
+
+
+def test_a_wrong_method_is_told(client):
+    answer = client.get("/v1/explain")
+    assert answer.status_code == 405
+    assert answer.json()["title"] == "Method Not Allowed"
+
+
+def test_a_model_that_fails_is_a_bad_gateway_and_the_service_goes_on(heart):
+    broken = threading.Event()
+
+    def model(rows):
+        return np.array([[[1]]]) if broken.is_set() else np.where(rows["age"] > 40, "old", "young")
+
+    with serving(ONBMACF().fit(heart, model), heart) as running, running.client() as client:
+        body = {"rows": records(heart.head(1))}
+        broken.set()
+        answer = client.post("/v1/explain", json=body)
+        assert (answer.status_code, answer.json()["title"]) == (502, "Model error")
+        broken.clear()
+        assert client.post("/v1/explain", json=body).status_code == 200
+
+
+def test_a_full_queue_answers_at_once_and_recovers(heart):
+    hold, held = threading.Event(), threading.Event()
+
+    def model(rows):
+        if hold.is_set():
+            held.set()
+            wait_for(lambda: not hold.is_set())
+        return np.where(rows["age"] > 40, "old", "young")
+
+    explainer = ONBMACF().fit(heart, model)
+    body = {"rows": records(heart.head(1))}
+    with serving(explainer, heart, max_waiting=2, timeout=600) as running, running.client() as client:
+        hold.set()
+        waiting = [threading.Thread(target=client.post, args=("/v1/explain",), kwargs={"json": body}) for _ in "ab"]
+        for thread in waiting:
+            thread.start()
+        wait_for(lambda: held.is_set() and running.service().engine.n_waiting == 2)
+        for path in ("/v1/explain", "/v1/predict"):
+            refused = client.post(path, json=body)
+            assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
+        assert client.get("/healthz").text == "ok\n"
+        hold.clear()
+        for thread in waiting:
+            thread.join()
+        assert client.post("/v1/explain", json=body).status_code == 200
+
+
+def test_an_answer_that_takes_too_long_is_given_up(heart):
+    hold = threading.Event()
+
+    def model(rows):
+        wait_for(lambda: not hold.is_set())
+        return np.where(rows["age"] > 40, "old", "young")
+
+    explainer = ONBMACF().fit(heart, model)
+    with serving(explainer, heart, timeout=0.2) as running, running.client() as client:
+        hold.set()
+        answer = client.post("/v1/explain", json={"rows": records(heart.head(1))})
+        hold.clear()
+        assert (answer.status_code, answer.json()["title"]) == (503, "Timed out")
+        assert "retry-after" in answer.headers
+
+
+def test_processes_give_the_same_answers(heart_explainer, heart):
+    rows = records(heart.head(8))
+    expected = heart_explainer.explain(pd.DataFrame(rows), "healthy").to_json()
+    with serving(heart_explainer, heart, "healthy", workers=2) as running, running.client() as client:
+        folder = running.service().engine.folder
+        assert client.post("/v1/explain", json={"rows": rows}).text == expected
+        assert client.post("/v1/predict", json={"rows": rows}).status_code == 200
+    assert not folder.exists()
+
+
+def test_processes_need_a_model_that_can_be_sent(heart):
+    explainer = ONBMACF().fit(heart, lambda rows: np.where(rows["age"] > 40, "old", "young"))
+    from onbmacf.errors import ParameterError
+
+    with pytest.raises(ParameterError, match="workers need a model that can be pickled"), serving(explainer, workers=2):
+        pass
+
+
+def test_figures_count_requests_and_model_rows(heart):
+    explainer = ONBMACF().fit(heart, lambda rows: np.where(rows["age"] > 40, "old", "young"))
+    rows = records(heart.head(2))
+    with serving(explainer, heart) as running, running.client() as client:
+        client.post("/v1/explain", json={"rows": rows})
+        client.get("/v1/secret-row-17")
+        text = client.get("/metrics").text
+    n_model_rows = explainer.explain(pd.DataFrame(rows)).n_model_rows
+    assert f"onbmacf_model_rows_total {n_model_rows}\n" in text
+    assert "onbmacf_rows_explained_total 2\n" in text
+    assert 'onbmacf_requests_total{method="POST",route="/v1/explain",status="200"} 1\n' in text
+    assert 'onbmacf_request_seconds_bucket{route="/v1/explain",le="+Inf"} 1\n' in text
+    assert "onbmacf_requests_waiting 0\n" in text
+    assert "secret-row-17" not in text
+
+
+def test_the_api_is_described(client):
+    described = client.get("/v1/openapi.json").json()
+    assert {"/v1/schema", "/v1/explain", "/v1/predict", "/healthz", "/metrics"} <= set(described["paths"])
+    body = described["paths"]["/v1/explain"]["post"]["requestBody"]["content"]["application/json"]["schema"]
+    assert {"rows", "target", "n", "ranges"} <= set(body["properties"])
+
+
+def test_rules_of_one_request_change_nothing_for_the_next(client, heart_explainer, heart):
+    row = records(heart.iloc[[0]])[0]
+    plain = client.post("/v1/explain", json={"rows": row}).text
+    rules = {"features": {"tobacco": {"direction": "up"}}}
+    ruled = client.post("/v1/explain", json={"rows": row, "rules": rules, "immutable": ["age", "ldl"]})
+    assert ruled.status_code == 200
+    expected = heart_explainer.explain(
+        pd.DataFrame([row]), "healthy", rules=Rules.from_dict(rules), immutable=["age", "ldl"]
+    )
+    assert ruled.text == expected.to_json() != plain
+    assert client.post("/v1/explain", json={"rows": row}).text == plain
