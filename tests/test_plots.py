@@ -161,6 +161,14 @@ def test_the_front_joins_what_nothing_beats():
         plots.front(points.drop(columns="plausibility"))
 
 
+def test_a_front_of_many_points_numbers_the_joined_ones():
+    places = np.arange(20)
+    points = pd.DataFrame({"distance": 1.0 + places, "plausibility": np.where(places == 7, 0.8, 0.2), "n_changes": 3})
+    ax = plots.front(points)
+    assert [tuple(text.xy) for text in ax.texts] == [(1.0, 0.2), (8.0, 0.8)]
+    assert ax.get_ylim()[0] < 0 < 1 < ax.get_ylim()[1]
+
+
 def test_the_radar_takes_any_metrics():
     scores = pd.DataFrame({"method": ["A", "_B"], "near": [1.0, 0.5], "sparse": [0.2, np.nan], "valid": [1.0, 0.0]})
     ax = plots.radar(scores, ["near", "sparse", "valid"], own="A")

@@ -10,7 +10,7 @@ import pytest
 
 from conftest import dose_model
 from onbmacf import ONBMACF, Rule, Rules, Schema
-from onbmacf._disk import map_file
+from onbmacf._disk import map_check
 from onbmacf.errors import (
     CorruptFileError,
     EmptyFileError,
@@ -173,7 +173,7 @@ def test_a_map_of_the_first_release_loads_and_answers():
 
 
 def test_a_map_with_an_option_that_is_gone_says_what_to_do(saved, monkeypatch):
-    monkeypatch.setattr(map_file, "NAMES", tuple(name for name in map_file.NAMES if name != "plausibility"))
+    monkeypatch.setattr(map_check, "NAMES", tuple(name for name in map_check.NAMES if name != "plausibility"))
     with pytest.raises(
         StoreError, match=r"saved with the option 'plausibility', which this version lacks\. Build it again"
     ):

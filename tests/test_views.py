@@ -112,7 +112,7 @@ def test_one_explanation_prints_only_what_changes(answers):
     assert lines[0] == f"<Explanation of row {answer.factual.name}: the model says 'risk'; found"
     for line, found in zip(lines[1:], answer.counterfactuals, strict=True):
         told = "; ".join(f"{n} {_shown(found.factual[n])} -> {_shown(found.values[n])}" for n in found.changed)
-        assert line.rstrip(">") == f"  'fine' if {told}; distance {found.distance:.4g}"
+        assert line.rstrip(">") == f"  it would say 'fine' if {told}; distance {found.distance:.4g}"
         assert repr(found) == f"<Counterfactual 'fine': {told}; distance {found.distance:.4g}>"
         assert str(answer).isascii()
     kept = answer.counterfactuals[0].semifactual
@@ -128,6 +128,14 @@ def test_a_row_without_a_counterfactual_prints_why(answers):
     assert (
         repr(answer) == f"<Explanation of row {answer.factual.name}: the model says 'fine'; already: {answer.reason}>"
     )
+
+
+def test_a_batch_prints_its_size_and_a_position_outside_says_how_many_rows_there_are(answers):
+    n_found = sum(bool(answer.counterfactuals) for answer in answers)
+    assert repr(answers.batch) == f"<Batch of {len(answers.to_frame())} counterfactuals of {n_found} rows>"
+    with pytest.raises(IndexError, match="answers for 40 rows, got position 40"):
+        answers[40]
+    assert answers[-40].factual.name == answers[0].factual.name
 
 
 def test_many_changes_and_many_answers_are_counted(wide):

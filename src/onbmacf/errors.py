@@ -7,7 +7,7 @@ OnbmacfError
 +- ModelError       what the model did             (also RuntimeError)
 +- NotEnoughMemoryError  before work that would not fit  (also MemoryError)
 +- StoreError       a file on disk                 (also OSError)
-+- EmptyFileError, ForeignFileError, TruncatedFileError, CorruptFileError, NewerVersionError
++- EmptyFileError, ForeignFileError, TruncatedFileError, CorruptFileError, InvalidFileError, NewerVersionError
 """
 
 
@@ -86,6 +86,10 @@ class TruncatedFileError(StoreError):
 
 class CorruptFileError(StoreError):
     """The file's content does not match the digests it carries: some bytes have changed."""
+
+
+class InvalidFileError(StoreError):
+    """The file is whole, but what it holds is no map that ``fit`` makes: its parts contradict each other."""
 
 
 class NewerVersionError(StoreError):

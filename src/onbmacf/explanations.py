@@ -41,6 +41,9 @@ class Batch(NamedTuple):
     box: NDArray[Any] | None = None
     stability: Matrix | None = None  # share of a committee's members that agree
 
+    def __repr__(self) -> str:
+        return f"<Batch of {len(self.factual):,} counterfactuals of {len(set(self.factual.tolist())):,} rows>"
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Explanations(Sequence[Explanation]):
@@ -141,6 +144,8 @@ class Explanations(Sequence[Explanation]):
     def __getitem__(self, position: int | slice) -> "Explanation | Explanations":
         if isinstance(position, slice):
             return self._some(np.arange(len(self))[position])
+        if not -len(self) <= position < len(self):
+            raise IndexError(f"there are answers for {len(self):,} rows, got position {position!r}.")
         place = range(len(self))[position]
         factual = frames.row_of(self.rows, place)
         found = tuple(self._counterfactual(line, factual) for line in self._lines(place))

@@ -32,7 +32,7 @@ def test_a_model_and_immutables_of_ones_own_for_the_embedded_data(run, people):
     words = ("--model", "rule_of_ldl:predict", "--immutable", "sbp", "--rows", "0", "--format", "sentences")
     code, out, err = run("explain", *words)
     assert code == 0
-    assert err.startswith("Using the embedded heart data: 462 men; rule_of_ldl:predict predicts who is at risk.\n")
+    assert "Using the embedded heart data: 462 men; rule_of_ldl:predict predicts who is at risk.\n" in err
     assert out.startswith("Row 0: If ldl were ")
 
 

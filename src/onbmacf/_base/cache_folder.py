@@ -13,7 +13,7 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
@@ -80,7 +80,8 @@ def one_process_at_a_time(folder: Path | None) -> Iterator[None]:
     if folder is None or fcntl is None:
         yield
         return
-    with (folder / "lock").open("w") as file:
-        with suppress(OSError):  # a file system without locks
+    with ExitStack() as held:
+        with suppress(OSError):  # a full disk, or a file system without locks
+            file = held.enter_context((folder / "lock").open("w"))
             fcntl.flock(file, fcntl.LOCK_EX)
         yield

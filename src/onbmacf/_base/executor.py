@@ -3,6 +3,7 @@
 function, pieces  ->  run_all  ->  results in the order of the pieces, wherever they ran
 """
 
+import multiprocessing
 import pickle
 import sys
 import threading
@@ -11,6 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
 from typing import Any, TypeVar
 
+from onbmacf._base.watch import Watch
 from onbmacf.errors import ModelError, OnbmacfWarning, ParameterError
 
 Piece = TypeVar("Piece")
@@ -34,12 +36,27 @@ def run_all(
         packed = _packed(function) if pieces else None
         if packed is not None:
             return _run_on(client, Parcel(packed=packed), pieces, describe)
-    elif n_jobs > 1 and len(pieces) > 1 and _packed((function, pieces[0])) is not None:
-        from joblib import Parallel, delayed
-
-        results = Parallel(n_jobs=n_jobs, return_as="generator")(delayed(function)(piece) for piece in pieces)
-        return list(watched(results, describe, len(pieces)))
+    elif n_jobs > 1 and len(pieces) > 1:
+        packed = _packed(function) if _packed(pieces[0]) is not None else None
+        if packed is not None:
+            return _run_in_processes(Parcel(packed=packed), pieces, min(n_jobs, len(pieces)), describe)
     return [function(piece) for piece in watched(pieces, describe)]
+
+
+def _run_in_processes(parcel: "Parcel", pieces: Sequence[Any], n_jobs: int, describe: str) -> list[Any]:
+    """Run pieces in other processes; one that dies is an error that names it, not a time without end."""
+    from joblib import Parallel, delayed
+    from joblib.externals.loky.process_executor import BrokenProcessPool
+
+    with Watch() as watch:
+        try:
+            results = Parallel(n_jobs=n_jobs, return_as="generator")(delayed(call)(parcel, piece) for piece in pieces)
+            return list(watched(results, describe, len(pieces)))
+        except BrokenProcessPool as error:
+            raise ModelError(
+                f"{watch.first()} died while it asked the model (n_jobs={n_jobs}): the model ended the process, or the "
+                "system did, for want of memory. Try n_jobs=1 to see more."
+            ) from error
 
 
 def shares(total: int, client: Any, least: int = 1, most: int | None = None) -> list[slice]:
@@ -98,6 +115,8 @@ def _run_on(client: Any, parcel: Parcel, pieces: Sequence[Any], describe: str) -
     futures = [client.submit(call, sent, piece, pure=False) for piece in pieces]
     try:
         return [future.result() for future in watched(futures, describe)]
+    except import_module("distributed").KilledWorker as error:
+        raise ModelError(f"worker {error.last_worker.address} died while it asked the model, as others had.") from error
     finally:
         if client.status == "running":
             client.cancel([future for future in futures if not future.done()])
@@ -117,7 +136,7 @@ def _worker() -> str:
     try:
         return str(import_module("distributed").get_worker().address)
     except (ImportError, ValueError):
-        return "process"
+        return multiprocessing.current_process().name
 
 
 def _present() -> bool:

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import update_wrapper
 from pathlib import Path
 from typing import Any, TypeVar
@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 import numba
 import numpy as np
 
+from onbmacf._base.cache_digests import discard_damaged, record, times
 from onbmacf._base.cache_folder import cache_folder, one_process_at_a_time
 
 _config: Any = numba.config
@@ -50,10 +51,34 @@ class Kernel:
         folder = self._folder = self._folder or cache_folder(Path(self._compiled.py_func.__code__.co_filename).parent)
         if folder is not None and not self._entries:
             _keep_in(folder, self._compiled)
-        with one_process_at_a_time(folder):
-            self._compiled.compile(types)
+        with one_process_at_a_time(folder), _checked(folder):
+            try:
+                self._compiled.compile(types)
+            except Exception:  # a damaged cache, or one that cannot be written: an error of the source comes again
+                self._compiled = _compiled_alone(self._compiled, types)
         entry: Callable[..., Any] = self._compiled.get_overload(types)
         return entry
+
+
+@contextmanager
+def _checked(folder: Path | None) -> Iterator[None]:
+    """Leave damaged files out of a cache before it is used, and note the digests of those written meanwhile."""
+    if folder is None:
+        yield
+        return
+    discard_damaged(folder)
+    before = times(folder)
+    yield
+    record(folder, before)
+
+
+def _compiled_alone(compiled: Any, types: tuple[Any, ...]) -> Any:
+    """Return a function compiled again, without a cache; what is damaged in the cache is removed."""
+    with suppress(Exception):
+        compiled._cache.flush()
+    again = _njit(compiled.py_func, nogil=True, no_cfunc_wrapper=True)
+    again.compile(types)
+    return again
 
 
 def _look(argument: Any) -> Any:

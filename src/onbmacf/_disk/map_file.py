@@ -14,18 +14,23 @@ from onbmacf._balls.cover import BallCover
 from onbmacf._base.arrays import Matrix, Rows, objects
 from onbmacf._batch.fit_checks import probe_rows
 from onbmacf._batch.fitted import Fitted, options_of_fit
-from onbmacf._disk.store import read, write
+from onbmacf._disk.map_check import check_arrays, check_cover, check_manifest, check_names, check_sizes, check_space
+from onbmacf._disk.store import UNREADABLE, read, write
 from onbmacf._rows.form import TableForm
 from onbmacf._rows.model import BlackBox
 from onbmacf._rows.precision import of_range
 from onbmacf._rows.readings import Between, Reading
 from onbmacf._rows.space import FeatureSpace
-from onbmacf._search.options import NAMES, SAVED, Options
+from onbmacf._search.options import SAVED, Options
 from onbmacf._search.strategies import checked
-from onbmacf.errors import ModelError, StoreError
+from onbmacf.errors import InvalidFileError, ModelError, OnbmacfError, StoreError
 from onbmacf.rules import Rule, Rules
 from onbmacf.schema import Feature, Schema
 
+NOTICE = (
+    "This file holds the fitted table: every row can be read back exactly, with the model's label. "
+    "Keep it as you would keep the table."
+)
 COVER = ("centers", "radii", "labels", "owner", "reach")
 
 
@@ -49,7 +54,8 @@ def save_map(path: Any, fitted: Fitted, options: Options) -> None:
     """Write a map to one file."""
     fitted.check(checked(options))
     space, form = fitted.space, fitted.space.form
-    arrays = {"Z": fitted.Z, "probes": fitted.probes, "row_labels": fitted.labels}
+    probes = space.decode_numbers(fitted.Z[probe_rows(len(fitted.Z))])  # also of rows let into the map since fit
+    arrays = {"Z": fitted.Z, "probes": probes, "row_labels": fitted.labels}
     arrays |= {"low": space.low, "span": space.span}
     arrays |= {f"known_{position}": values for position, values in space.known.items()}
     arrays |= {name: getattr(fitted.cover, name) for name in COVER}
@@ -67,25 +73,46 @@ def save_map(path: Any, fitted: Fitted, options: Options) -> None:
         "decimals": space.decimals,
         "readable": space.readable,
     }
-    write(path, arrays, manifest)
+    write(path, arrays, manifest, NOTICE)
 
 
 def read_map(path: Any) -> SavedMap:
-    """Read a map; the rows stay on disk until they are needed."""
+    """Read a map, and check that `fit` could have made it; the rows stay on disk until they are needed."""
     arrays, manifest = read(path)
-    unknown = [name for name in manifest["parameters"] if name not in NAMES]
-    if unknown:
-        raise StoreError(f"{path} was saved with the option {unknown[0]!r}, which this version lacks. Build it again.")
+    try:
+        return _checked_map(path, arrays, manifest)
+    except StoreError as error:
+        raise type(error)(_named(path, error)) from error
+    except (OnbmacfError, MemoryError, *UNREADABLE) as error:
+        raise InvalidFileError(_named(path, error)) from error
+
+
+def _named(path: Any, error: Exception) -> str:
+    words = str(error) if isinstance(error, OnbmacfError) else f"{type(error).__name__}: {error}"
+    return words if str(path) in words else f"{path} is no map that fit makes: {words}"
+
+
+def _checked_map(path: Any, arrays: dict[str, Any], content: dict[str, Any]) -> SavedMap:
+    manifest = check_manifest(content)
+    check_names(path, manifest["parameters"])
+    given = _options(manifest)
+    options = checked(Options(**given))
+    check_sizes(options, len(manifest["features"]), Path(path).stat().st_size)
+    space = _space(arrays, manifest)
+    check_arrays(arrays, manifest, space.width)
+    Z, labels, cover = arrays["Z"], arrays["row_labels"], BallCover(*(arrays[name] for name in COVER))
+    check_space(space, Z, arrays["probes"], options, "readable" in manifest)
+    check_cover(cover, Z, labels, space, options)
     return SavedMap(
-        options=_options(manifest),
+        options=given,
         output=manifest["output"],
         reading=_reading_in(manifest.get("reading")),
-        classes=manifest["classes"],
-        warnings=manifest["warnings"],
-        space=_space(arrays, manifest),
-        Z=arrays["Z"],
-        labels=arrays["row_labels"],
-        cover=BallCover(*(arrays[name] for name in COVER)),
+        classes=list(manifest["classes"]),
+        warnings=list(manifest["warnings"]),
+        space=space,
+        Z=Z,
+        labels=labels,
+        cover=cover,
         probes=arrays["probes"],
     )
 
@@ -157,8 +184,7 @@ def _feature_out(feature: Feature) -> dict[str, Any]:
 
 
 def _feature_in(entry: dict[str, Any]) -> Feature:
-    levels = None if entry["levels"] is None else tuple(entry["levels"])
-    return Feature(entry["name"], entry["kind"], entry["immutable"], levels, entry.get("decimals"))
+    return Feature(entry["name"], entry["kind"], entry["immutable"], entry["levels"], entry.get("decimals"))
 
 
 def _reading_out(reading: Reading) -> dict[str, Any] | None:

@@ -8,9 +8,11 @@ it too; the manifest is in its metadata. Reading checks the digests first.
 
 import json
 import os
+import stat
 from collections.abc import Mapping
 from contextlib import suppress
 from hashlib import sha256
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,7 @@ from numpy.typing import NDArray
 
 from onbmacf._base.files import check_replaceable, check_space
 from onbmacf._base.sole_writer import sole_writer
+from onbmacf._base.typed import count
 from onbmacf.errors import (
     CorruptFileError,
     EmptyFileError,
@@ -31,17 +34,19 @@ from onbmacf.errors import (
 MARK = "onbmacf-map"
 VERSION = 1
 DTYPES = {"F64": np.float64, "I64": np.int64, "BOOL": np.bool_}
+UNREADABLE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 Arrays = dict[str, NDArray[Any]]
 
 
-def write(path: Any, arrays: Mapping[str, NDArray[Any]], manifest: Mapping[str, Any]) -> None:
-    """Write a file atomically: readers see the old file or the complete new one."""
+def write(path: Any, arrays: Mapping[str, NDArray[Any]], manifest: Mapping[str, Any], notice: str = "") -> None:
+    """Write a file atomically: readers see the old file or the complete new one. A notice stands at its beginning."""
     from safetensors.numpy import save_file
 
     path = Path(path)
     blocks = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     text = json.dumps({**manifest, "digests": {name: _digest(block) for name, block in blocks.items()}})
-    label = {"version": VERSION, "sha256": _text_digest(text), "manifest": text}
+    label: dict[str, Any] = {"notice": notice} if notice else {}
+    label |= {"version": VERSION, "sha256": _text_digest(text), "manifest": text}
     metadata = {MARK: json.dumps(label)}  # a single entry, because safetensors does not keep the order of several
     check_replaceable(path)
     with sole_writer(path):
@@ -70,7 +75,7 @@ def read(path: Any) -> tuple[Arrays, dict[str, Any]]:
         label = json.loads(header.pop("__metadata__")[MARK])
         version, text, digest = int(label["version"]), str(label["manifest"]), label["sha256"]
         end = start + max(int(entry["data_offsets"][1]) for entry in header.values())
-    except (KeyError, ValueError, TypeError, IndexError) as error:
+    except UNREADABLE as error:
         raise CorruptFileError(f"{path}: the header cannot be read ({error}).") from error
     if version > VERSION:
         raise NewerVersionError(
@@ -80,22 +85,36 @@ def read(path: Any) -> tuple[Arrays, dict[str, Any]]:
         raise CorruptFileError(f"{path}: the manifest does not match its digest.")
     if path.stat().st_size < end:
         raise TruncatedFileError(f"{path} is truncated: it has {path.stat().st_size} of {end} bytes.")
-    manifest = json.loads(text)
     arrays = {name: _mapped(path, entry, start) for name, entry in header.items()}
-    for name, digest in manifest.pop("digests").items():
-        if name not in arrays or _digest(arrays[name]) != digest:
+    return arrays, _manifest(path, text, arrays)
+
+
+def _manifest(path: Path, text: str, arrays: Arrays) -> dict[str, Any]:
+    """Return the manifest, once every block has been compared with its digest there."""
+    try:
+        manifest = dict(json.loads(text))
+        digests = dict(manifest.pop("digests"))
+    except UNREADABLE as error:
+        raise CorruptFileError(f"{path}: the manifest cannot be read ({error}).") from error
+    for name in {**digests, **arrays}:
+        if name not in arrays or _digest(arrays[name]) != digests.get(name):
             raise CorruptFileError(f"{path}: block {name!r} does not match its digest.")
-    return arrays, manifest
+    return manifest
 
 
 def _header(path: Path) -> tuple[dict[str, Any], int]:
     try:
-        size = path.stat().st_size
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode):
+            raise ForeignFileError(f"{path} is not a map written by this package: it is no regular file.")
+        size = status.st_size
         with path.open("rb") as file:
             length = int.from_bytes(file.read(8), "little")
             raw = file.read(min(length, size))
-    except OSError as error:
-        raise StoreError(f"could not read {path}: {error.strerror}.") from error
+    except ForeignFileError:
+        raise
+    except (OSError, ValueError) as error:
+        raise StoreError(f"could not read {path}: {getattr(error, 'strerror', error)}.") from error
     if size == 0:
         raise EmptyFileError(f"{path} is empty.")
     if MARK.encode() not in raw[: 1 << 20]:
@@ -107,17 +126,21 @@ def _header(path: Path) -> tuple[dict[str, Any], int]:
     try:
         header = json.loads(raw)
         return {name: dict(entry) for name, entry in header.items()}, 8 + length
-    except (ValueError, TypeError, AttributeError) as error:
+    except UNREADABLE as error:
         raise CorruptFileError(f"{path}: the header cannot be read ({error}).") from error
 
 
 def _mapped(path: Path, entry: dict[str, Any], start: int) -> NDArray[Any]:
+    """Return a block of the file as an array; its size is what the file itself says, and no more."""
     try:
-        dtype, shape = np.dtype(DTYPES[entry["dtype"]]), tuple(entry["shape"])
+        dtype, shape = np.dtype(DTYPES[entry["dtype"]]), tuple(count()("shape", size) for size in entry["shape"])
+        first, last = (count()("data_offsets", place) for place in entry["data_offsets"])
+        if last - first != prod(shape) * dtype.itemsize:
+            raise CorruptFileError(f"{path}: a block of shape {shape} has {last - first} bytes.")
         if 0 in shape:
             return np.empty(shape, dtype=dtype)
-        return np.memmap(path, dtype=dtype, mode="r", offset=start + entry["data_offsets"][0], shape=shape)
-    except (KeyError, ValueError, TypeError) as error:
+        return np.memmap(path, dtype=dtype, mode="r", offset=start + first, shape=shape)
+    except UNREADABLE as error:
         raise CorruptFileError(f"{path}: a block cannot be read ({error}).") from error
 
 

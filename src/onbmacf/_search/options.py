@@ -49,6 +49,8 @@ class Options:
 NAMES = tuple(option.name for option in fields(Options))
 SAVED = tuple(name for name in NAMES if name != "committee")  # models are not written into a map
 DEFAULTS: dict[str, Any] = {option.name: option.default for option in fields(Options)}
+# More than these are a mistake or an attack: each asks for memory or processes.
+MOST = {"n_counterfactuals": 100_000, "max_steps": 10_000, "predict_chunk": 1_000_000, "n_jobs": 10_000}
 CHOICES = {
     "competitors": COMPETITORS,
     "association": ASSOCIATIONS,
@@ -64,8 +66,9 @@ def check_options(options: Options) -> Options:
     The name of the strategy is checked where strategies are registered.
     """
     check_metric(options.metric)
-    for name in ("n_counterfactuals", "max_steps", "predict_chunk", "n_jobs"):
-        check_count(name, getattr(options, name))
+    for name, most in MOST.items():
+        if check_count(name, getattr(options, name)) > most:
+            raise ParameterError(f"{name} must be at most {most:,}, got {getattr(options, name):,}.")
     check_between("step_ratio", options.step_ratio, 0, 1)
     check_within("plausibility", options.plausibility, 0, 1)
     for name, choices in CHOICES.items():

@@ -65,7 +65,7 @@ def explanation(answer: Any) -> str:
 
 def _line(found: Any, mark: str) -> str:
     said = changes(found, found.released)
-    return f"  {visible(quoted(found.label))} if {said}; distance {rounded(found.distance)}{mark}"
+    return f"  it would say {visible(quoted(found.label))} if {said}; distance {rounded(found.distance)}{mark}"
 
 
 def only_set(value: Any, *leading: str) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pandas as pd
 
+from onbmacf._rows.form import TableForm
 from onbmacf._rows.readings import Between
 from onbmacf.cli.demo import labelled_heart
 from onbmacf.cli.request import Request
@@ -49,6 +50,7 @@ def prepare(request: Request) -> Job:
         raise ParameterError("give a model (--model), or a column to train one on (--target-column).")
     whole = read_file(request.table, request)
     table, y, numbers = _features(whole, request)
+    TableForm.fit(table, Schema.infer(table) if request.map else _schema(table, request))  # before a model is trained
     model, notes = _model(table, y, request)
     explainer, target = _fitted(table, model, request)
     asked = _asked(request, table)
@@ -139,8 +141,7 @@ def _schema(table: pd.DataFrame, request: Request) -> Schema:
 def _model(table: pd.DataFrame, y: "pd.Series[Any] | None", request: Request) -> tuple[Any, tuple[str, ...]]:
     """Return the model, and what a report should say about it."""
     if request.model:
-        if "" not in sys.path:
-            sys.path.insert(0, "")  # modules in the working folder
+        _look_here_too(request.model)
         return load_model(request.model, table, trust_pickle=request.trust_pickle), ()
     assert y is not None  # prepare has made sure of it
     trained = train_network(table, y)
@@ -150,6 +151,13 @@ def _model(table: pd.DataFrame, y: "pd.Series[Any] | None", request: Request) ->
     )
     say(note)
     return trained.model, (note, f"Warning: {trained.warning}") if trained.warning else (note,)
+
+
+def _look_here_too(model: str) -> None:
+    """Let modules of the working folder be found, after all others: a file there must not stand in for a library."""
+    if ":" in model and "://" not in model and not Path(model).exists() and not {"", str(Path.cwd())} & set(sys.path):
+        sys.path.append(str(Path.cwd()))
+        say(f"note: {model} is also looked for in the working folder, {Path.cwd()}, after the installed modules.")
 
 
 def _features(

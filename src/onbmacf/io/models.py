@@ -112,10 +112,15 @@ def _loader_of(path: Path) -> Loader:
 
 def _imported(source: str) -> Any:
     module, _, name = source.partition(":")
+    if not module or not name or module.startswith("."):
+        raise ParameterError(f"{source} is not a model: give module:name, such as mymodule:predict.")
     try:
         found = importlib.import_module(module)
     except ImportError as error:
         raise ParameterError(f"{source} is not a model: cannot import {module!r}: {error}.") from error
+    except Exception as error:
+        what = f"{type(error).__name__}: {error}"
+        raise ModelError(f"{source} is not a model: importing {module!r} raised {what}.") from error
     for part in name.split("."):
         if not hasattr(found, part):
             hint = did_you_mean(part, dir(found))

@@ -182,7 +182,10 @@ def _first_record(path: Path, kind: str, encoding: str) -> tuple[str, list[str]]
     if not line.strip():
         raise TableError(f"{path} is empty or starts with an empty line: give a CSV file with a header line.")
     separator = max(SEPARATORS, key=line.count)
-    return separator, next(csv.reader(StringIO(start), delimiter=separator), [])
+    try:
+        return separator, next(csv.reader(StringIO(start, newline=None), delimiter=separator), [])
+    except csv.Error as error:
+        raise TableError(f"{path}: the first line cannot be read as names of columns: {error}.") from error
 
 
 def _opened(path: Path, kind: str) -> Any:

@@ -19,6 +19,7 @@ from onbmacf.plots._axes import (
     add_legend,
     axes_on,
     bare,
+    count_along,
     names_apart,
     note,
     set_ticks,
@@ -82,6 +83,7 @@ def change_frequencies(changes: Any, most: int = 15, ax: Any = None) -> Any:
     ax.invert_yaxis()
     ax.set_xlim(0, 1.25 * max(shown["count"].max(), 1) if len(shown) else 1)
     rest = int((changes["count"] > 0).sum()) - len(shown)
+    count_along(ax.xaxis)
     set_titles(ax, "", "counterfactuals that change the feature")
     if rest:
         write(

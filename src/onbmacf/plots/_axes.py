@@ -85,6 +85,13 @@ def set_ticks(axis: Any, places: Iterable[float], names: Iterable[Any], **looks:
     axis.set_ticks(list(places), names_apart(names), parse_math=False, **looks)
 
 
+def count_along(axis: Any) -> None:
+    """Put the ticks of an axis at whole numbers."""
+    from matplotlib.ticker import MaxNLocator
+
+    axis.set_major_locator(MaxNLocator(integer=True))
+
+
 def set_titles(ax: Any, title: str = "", x: str = "", y: str = "") -> None:
     """Write title and axis names as plain text."""
     if title:

@@ -11,6 +11,7 @@ from onbmacf.audit.given import as_answers
 from onbmacf.errors import ParameterError
 from onbmacf.plots._axes import COLOURS, MARKERS, STYLES, add_legend, axes_on, bare, name, set_ticks, set_titles, write
 
+CROWDED = 12  # points of a front, beyond which only the best have their number of changes
 FRONT = ("distance", "plausibility", "n_changes")
 
 
@@ -73,7 +74,8 @@ def front(points: Any, ax: Any = None) -> Any:
     ----------
     points : Explanations, Explanation or DataFrame
         What ``explain(..., front=True)`` returned, or a frame with the columns ``distance``, ``plausibility`` and
-        ``n_changes``, as `Explanations.to_frame` has them. The number beside a point is its number of changes.
+        ``n_changes``, as `Explanations.to_frame` has them. The number beside a point is its number of changes;
+        of more than 12 points, only the joined ones have it.
     ax : matplotlib Axes or Figure, optional
         Where to draw; a Figure is given the size that the plot needs. A new figure of pyplot by default.
 
@@ -104,8 +106,10 @@ def front(points: Any, ax: Any = None) -> Any:
         looks = {"color": "#888888", "markerfacecolor": "white"}
         handles += ax.plot(others["distance"], others["plausibility"], MARKERS[1], **looks)
         names.append("others")
-    for distance, plausibility, n_changes in order[list(FRONT)].itertuples(index=False):
+    written = order if len(order) <= CROWDED else kept  # numbers of many points would lie on one another
+    for distance, plausibility, n_changes in written[list(FRONT)].itertuples(index=False):
         write(ax, distance, plausibility, f"{n_changes:.0f}", right=6, va="bottom", fontsize="small")
+    ax.set_ylim(-0.06, 1.1)
     set_titles(ax, "", "distance (nearer to the left)", "plausibility")
     add_legend(ax, handles, names, fontsize="small", loc="lower left", bbox_to_anchor=(0, 1), ncols=2)
     bare(ax)

@@ -1,0 +1,178 @@
+"""Whether what a file holds is a map that `fit` makes: `load` runs the checks of `fit`, without the model.
+
+    manifest  ->  check_manifest  ->  typed, with bounds
+    arrays, options, space  ->  check_arrays  ->  shapes and numbers
+    rows decoded  ->  check_space, check_cover  ->  form, scales and cover made again, and compared
+
+A map whose digests are right may still be forged, or come from a broken writer. It is refused where it is not what
+`fit` would have made of the rows, options and rules in it (docs/decisions/0060-maps-are-checked.md).
+"""
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+
+from onbmacf._balls.cover import BallCover, build_cover
+from onbmacf._balls.distance import distances, paired
+from onbmacf._balls.metrics import one_hot_height
+from onbmacf._base.arrays import Matrix, Rows
+from onbmacf._base.checks import listed
+from onbmacf._base.typed import Check, checked, count, flag, level, number, optional, sequence, table, word
+from onbmacf._batch.fit_checks import probe_rows
+from onbmacf._batch.fitted import groups_of
+from onbmacf._rows.constraints import Constraints
+from onbmacf._rows.form import TableForm
+from onbmacf._rows.model import OUTPUTS
+from onbmacf._rows.space import FeatureSpace
+from onbmacf._search.options import NAMES, Options
+from onbmacf.errors import InvalidFileError, StoreError
+from onbmacf.rules import PAIRS, RULE_KEYS
+from onbmacf.schema import KINDS
+
+WORK = 2e8  # rows x rows x columns up to which the whole cover is made again: a second
+SAMPLE = 32  # rows of a larger one whose nearest enemy is looked for again
+MOST_BYTES = 1 << 24  # that one call of the model may hand over, or so many times the file: see LEAST_SHARE
+LEAST_SHARE = 8
+MOST_JOBS = 256
+
+_DECIMALS = sequence(optional(count(-400, 400)))
+FEATURE_KEYS: dict[str, Check] = {
+    "name": level,
+    "kind": word(*KINDS),
+    "immutable": flag,
+    "levels": optional(sequence(level)),
+    "decimals": optional(count(0, 400)),
+}
+MANIFEST_KEYS: dict[str, Check] = {
+    "parameters": table,
+    "output": word(*OUTPUTS),
+    "classes": sequence(level, least=2),
+    "warnings": sequence(word()),
+    "features": sequence(lambda name, entry: checked(name, entry, FEATURE_KEYS, tuple(FEATURE_KEYS)[:4])),
+    "rules": lambda name, entry: checked(name, entry, RULES_KEYS, RULES_KEYS),
+    "dtypes": sequence(lambda name, entry: entry if isinstance(entry, str) else checked(name, entry, DTYPE_KEYS)),
+    "array_dtype": optional(word()),
+    "height": number(above=0, finite=True),
+    "decimals": _DECIMALS,
+    "readable": _DECIMALS,
+    "reading": optional(lambda name, entry: checked(name, entry, READING_KEYS, READING_KEYS)),
+}
+READING_KEYS: dict[str, Check] = {
+    "threshold": optional(number(finite=True)),
+    "classes": optional(sequence(level)),
+    "between": optional(sequence(optional(number()), length=2)),
+}
+LATER = ("reading",)  # keys that older maps lack
+DTYPE_KEYS: dict[str, Check] = {"categories": sequence(level), "of": word(), "ordered": flag}
+RULES_KEYS: dict[str, Check] = {
+    "features": sequence(lambda name, entry: _named_rule(name, entry)),
+    "at_most": PAIRS,
+    "max_changes": optional(count(1)),
+}
+SINCE_READABLE = "agreement"  # an option that came after the key `readable`: only maps without it may lack the key
+
+
+def check_manifest(manifest: Any) -> dict[str, Any]:
+    """Return a manifest whose entries have the types and bounds of a map's; keys of others are left out."""
+    known = {key: value for key, value in table("manifest", manifest).items() if key in MANIFEST_KEYS}
+    is_old = SINCE_READABLE not in table("parameters", known.get("parameters"))
+    return checked("manifest", known, MANIFEST_KEYS, _required(is_old))
+
+
+def _required(is_old: bool) -> list[str]:
+    return [key for key in MANIFEST_KEYS if key not in LATER and not (is_old and key == "readable")]
+
+
+def check_names(path: Any, options: Mapping[str, Any]) -> None:
+    """Raise an error if a map was saved with an option that this version does not have."""
+    unknown = [name for name in options if name not in NAMES]
+    if unknown:
+        raise StoreError(f"{path} was saved with the option {unknown[0]!r}, which this version lacks. Build it again.")
+
+
+def check_sizes(options: Options, n_features: int, n_bytes: int) -> None:
+    """Raise an error if an option makes a call or the processes larger than a file of this size gives reason for."""
+    most = max(MOST_BYTES, LEAST_SHARE * n_bytes)
+    if options.predict_chunk * n_features * 8 > most:
+        raise InvalidFileError(f"predict_chunk={options.predict_chunk:,} makes calls of more than {most:,} bytes.")
+    if options.n_jobs > MOST_JOBS:
+        raise InvalidFileError(f"n_jobs={options.n_jobs:,} is more than {MOST_JOBS} processes.")
+
+
+def check_arrays(arrays: Mapping[str, Any], manifest: Mapping[str, Any], width: int) -> None:
+    """Raise an error if an array is missing, has another shape than the others say, or holds what it cannot hold."""
+    n_rows, n_balls, n_features = len(arrays["Z"]), len(arrays["centers"]), len(manifest["features"])
+    n_probes, n_classes = len(probe_rows(max(n_rows, 1))), len(manifest["classes"])
+    shapes = {"Z": (n_rows, width), "row_labels": (n_rows,), "owner": (n_rows,), "reach": (n_rows,)}
+    shapes |= {"centers": (n_balls,), "radii": (n_balls,), "labels": (n_balls,)}
+    shapes |= {"low": (n_features,), "span": (n_features,), "probes": (n_probes, n_features)}
+    for name, shape in shapes.items():
+        _is(arrays[name].shape == shape, f"{name} has shape {arrays[name].shape} instead of {shape}")
+    for name, end in {"row_labels": n_classes, "labels": n_classes, "owner": n_balls, "centers": n_rows}.items():
+        array = arrays[name]
+        _is(array.dtype.kind == "i", f"{name} holds no whole numbers")
+        _is(bool(((array >= 0) & (array < end)).all()), f"{name} holds numbers outside 0 to {end - 1}")
+    for name in ("Z", "probes", "low", "span", "radii", "reach", *(n for n in arrays if n.startswith("known_"))):
+        _is(arrays[name].dtype.kind == "f" and bool(np.isfinite(arrays[name]).all()), f"{name} holds no finite numbers")
+    _is(bool((arrays["span"] > 0).all()), "a span is not above 0")
+    _is(bool((arrays["radii"] >= 0).all() and (arrays["reach"] >= 0).all()), "a radius is below 0")
+    for name in ("features", "dtypes", "decimals", *(["readable"] if "readable" in manifest else [])):
+        _is(len(manifest[name]) == n_features, f"{name} has {len(manifest[name])} entries for {n_features} features")
+
+
+def check_space(space: FeatureSpace, Z: Matrix, probes: Matrix, options: Options, has_readable: bool) -> None:
+    """Raise an error if the rows, decoded, are no table for `fit`, or do not give this form, encoding and points."""
+    N = space.decode_numbers(Z)
+    _is(np.array_equal(N[probe_rows(len(N))], probes), "the probe rows are not rows of the map")
+    if options.recover == "persist":  # rows may have been let into the map, beyond what the scales were learned from
+        return
+    rows = space.form.rows_for_model(N)
+    form = TableForm.fit(rows, space.schema)
+    _is(np.array_equal(form.numbers(form.arrange(rows)[0]), N), "the rows do not survive the dtypes of their columns")
+    for name in ("schema", "dtypes", "array_dtype"):
+        _is(getattr(form, name) == getattr(space.form, name), f"the rows have another {name}")
+    again = FeatureSpace.of_numbers(form, N, one_hot_height(options.metric))
+    Constraints(again, again.schema.rules)
+    names = [field.name for field in fields(FeatureSpace) if field.name not in ("form", "readable")]
+    for name in [*names, "readable"] if has_readable else names:
+        _is(_same(getattr(again, name), getattr(space, name)), f"the rows give another {name}")
+    _is(np.array_equal(again.encode_numbers(N), Z), "the rows are encoded otherwise")
+
+
+def check_cover(cover: BallCover, Z: Matrix, labels: Rows, space: FeatureSpace, options: Options) -> None:
+    """Raise an error if the balls are no cover of the rows; of a small map also if `fit` makes another."""
+    metric, is_grown = options.metric, options.recover == "persist"
+    _is(np.array_equal(labels[cover.centers], cover.labels), "a ball has another label than its centre")
+    _is(np.array_equal(cover.labels[cover.owner], labels), "a row is owned by a ball of another label")
+    _is(len(np.unique(cover.centers)) == len(cover), "two balls have one centre")
+    apart, radii = paired(Z, Z[cover.centers[cover.owner]], metric), cover.radii[cover.owner]
+    _is(bool(((apart < radii) | (apart == 0)).all()), "a row lies outside the ball that owns it")
+    if is_grown:
+        return
+    _is(len(np.unique(labels)) == int(labels.max()) + 1, "a label has no row")
+    _is(np.array_equal(cover.reach[cover.centers], cover.radii), "a ball's radius is not the reach of its centre")
+    if len(Z) * len(Z) * Z.shape[1] <= WORK:
+        again = build_cover(Z, labels, metric, options.competitors, groups=groups_of(space))
+        other = [name for name in fields(BallCover) if not _same(getattr(again, name.name), getattr(cover, name.name))]
+        _is(not other, f"the cover of these rows has other {listed(field.name for field in other)}")
+    for row in np.linspace(0, len(Z) - 1, SAMPLE).astype(int):
+        nearest = distances(Z[row : row + 1], Z[labels != labels[row]], metric).min()
+        _is(bool(nearest == cover.reach[row]), f"row {row} has another nearest row of another label")
+
+
+def _named_rule(name: str, entry: Any) -> tuple[Any, dict[str, Any]]:
+    feature, rule = sequence(lambda _, value: value, length=2)(name, entry)
+    return level(name, feature), checked(f"{name}: rule for {feature!r}", rule, RULE_KEYS)
+
+
+def _same(a: Any, b: Any) -> bool:
+    if isinstance(a, dict):
+        return a.keys() == b.keys() and all(_same(a[key], b[key]) for key in a)
+    return bool(np.array_equal(a, b)) if isinstance(a, np.ndarray) else bool(a == b)
+
+
+def _is(holds: bool, otherwise: str) -> None:
+    if not holds:
+        raise InvalidFileError(f"{otherwise}.")

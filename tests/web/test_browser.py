@@ -1,0 +1,243 @@
+"""A person's whole way in a real browser: with a mouse, with the keyboard alone, and without script."""
+
+import os
+import re
+import shutil
+
+import pytest
+
+pytest.importorskip("playwright", reason="needs playwright")
+pytest.importorskip("axe_playwright_python", reason="needs axe-playwright-python")
+
+
+pytestmark = pytest.mark.xdist_group("chromium")
+FLAGS = ["--no-sandbox", "--disable-gpu", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"]
+TIMEOUT = 120_000  # milliseconds; reached only where nothing happens any more
+SIZES = {"1280": (1280, 900), "390": (390, 844)}
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    """The browser; skipped with a reason where it is absent, but not in CI."""
+    from playwright.sync_api import sync_playwright
+
+    found = shutil.which("chromium") or shutil.which("chromium-browser")
+    if found is None:
+        reason = "no chromium on this machine: apt-get install chromium"
+        if os.environ.get("CI"):
+            pytest.fail(reason)
+        pytest.skip(reason)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=found, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+class Visit:
+    """A page in a window of its own; what it asks for and what it says on the console is noted."""
+
+    def __init__(self, chromium, running, **how):
+        self.base, self.asked, self.said = running.base, [], []
+        self.context = chromium.new_context(accept_downloads=True, **how)
+        self.context.set_default_timeout(TIMEOUT)
+        self.page = self.context.new_page()
+        self.page.on("request", lambda request: self.asked.append(request.url))
+        self.page.on("console", lambda message: self.said.append(f"{message.type}: {message.text}"))
+        self.page.on("pageerror", lambda error: self.said.append(str(error)))
+        self.page.goto(f"{running.base}/?token={running.token}")
+        self.page.wait_for_url(f"{running.base}/")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self.context.close()
+        if error[0] is None:
+            assert [address for address in self.asked if not address.startswith(self.base)] == []
+            assert self.said == []
+
+    def go(self, path):
+        self.page.goto(f"{self.base}{path}")
+
+    def changed(self):
+        """The features that the first plan changes."""
+        return self.page.locator("#plan-0 .feature").all_inner_texts()
+
+
+def walk(visit, press):
+    """Open, pick a row, read the plan, lock its feature, get another, set a range, what-if, save, compare, export."""
+    page = visit.page
+    page.get_by_label("Search").fill("present")
+    press(page.get_by_role("button", name="Find"))
+    page.locator("#rows", has_text="192 of 462").wait_for()
+    press(page.locator("a.row").first)
+    page.wait_for_selector("#plan-0")
+    first = visit.changed()
+    assert first
+    press(page.locator("#plan-0").get_by_role("button", name=f"Keep {first[0]}"))
+    page.get_by_text(f"{first[0]} is kept").wait_for()
+    assert first[0] not in visit.changed()
+    press(page.locator("#wishes summary"))
+    page.get_by_label("ldl at most").fill("6.1")
+    press(page.locator("#wishes").get_by_role("button", name="Show plans"))
+    page.locator("input[name$='-high'][value='6.1']").wait_for()
+    page.locator("#w-f1").fill("0.1")
+    press(page.get_by_role("button", name="Ask the model"))
+    page.locator("#what-if-said", has_text="would say").wait_for()
+    press(page.locator("#save-0"))
+    page.locator("#n-saved", has_text="(1)").wait_for()
+    with page.expect_download() as kept:
+        press(page.get_by_role("link", name="Plans as CSV"))
+    assert kept.value.suggested_filename == "plans.csv"
+    press(page.get_by_role("link", name="Saved", exact=False).first)
+    page.wait_for_selector("table.compare")
+    assert "plan 1" in page.locator("table.compare").inner_text()
+    with page.expect_download() as kept:
+        press(page.get_by_role("link", name="Saved plans as JSON"))
+    assert kept.value.suggested_filename == "saved.json"
+
+
+def test_the_whole_way(chromium, running):
+    with Visit(chromium, running, viewport={"width": 1280, "height": 900}) as visit:
+        walk(visit, lambda place: place.click())
+
+
+def test_the_whole_way_with_the_keyboard_alone(chromium, running):
+    """What is pressed is reached with Tab from where the focus is."""
+    with Visit(chromium, running, viewport={"width": 1280, "height": 900}) as visit:
+        page = visit.page
+
+        def press(place):
+            handle = place.element_handle()
+            for _ in range(400):
+                if page.evaluate("one => one === document.activeElement", handle):
+                    break
+                page.keyboard.press("Tab")
+            else:
+                pytest.fail(f"{place} cannot be reached with Tab")
+            seen = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
+            assert seen != "none"
+            page.keyboard.press("Enter")
+
+        walk(visit, press)
+
+
+def test_the_whole_way_without_script(chromium, running):
+    """Playwright itself cannot evaluate anything there: what is waited for is waited for by its selector."""
+    with Visit(chromium, running, java_script_enabled=False, viewport={"width": 1280, "height": 900}) as visit:
+        page = visit.page
+        page.get_by_label("Search").fill("present")
+        page.get_by_role("button", name="Find").click()
+        page.get_by_text("192 of 462 rows").wait_for()
+        page.locator("a.row").first.click()
+        page.locator("#plan-0").wait_for()
+        first = visit.changed()
+        page.locator("#plan-0").get_by_role("button", name=f"Keep {first[0]}").click()
+        page.get_by_text(f"{first[0]} is kept").wait_for()
+        assert first[0] not in visit.changed()
+        page.get_by_role("link", name="Show how far each changed value may move").click()
+        page.locator(".works").first.wait_for()
+        page.locator("#wishes summary").click()
+        page.get_by_label("ldl at least").fill("6.1")
+        page.locator("#wishes").get_by_role("button", name="Show plans").click()
+        page.locator("#wishes summary").click()
+        assert page.get_by_label("ldl at least").input_value() == "6.1"
+        page.locator("#w-f1").fill("0.1")
+        page.get_by_role("button", name="Ask the model").click()
+        page.locator("#what-if-said", has_text="The model would say").wait_for()
+        page.locator("#save-0").click()
+        page.get_by_text("(1)").wait_for()
+        page.get_by_role("link", name="Compare saved plans").click()
+        page.locator("table.compare").wait_for()
+        with page.expect_download() as kept:
+            page.get_by_role("link", name="Saved plans as CSV").click()
+        assert kept.value.suggested_filename == "saved.csv"
+
+
+def test_what_if_follows_what_is_typed(chromium, running):
+    with Visit(chromium, running) as visit:
+        visit.go("/case/r0")
+        page = visit.page
+        page.wait_for_selector(".works")
+        page.locator("#w-f1").fill("0.2")
+        page.locator("#w-f2").fill("2")
+        page.locator("#what-if-said", has_text="healthy").wait_for()
+        assert page.evaluate("document.activeElement.id") == "w-f2"
+
+
+@pytest.fixture(scope="module")
+def audited(running):
+    """The address of an audit that is done."""
+    from commands import wait_for
+
+    with running.client() as client:
+        name = client.post("/v1/audit", json={"most": 8}).json()["id"]
+        wait_for(lambda: client.get(f"/v1/audit/{name}").json()["status"] == "done")
+    return f"/audit/{name}"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("size", SIZES)
+def test_no_page_has_a_barrier(chromium, running, audited, scheme, size):
+    """axe finds nothing (WCAG 2.2 AA and its good practices), and no page is wider than the window."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    width, height = SIZES[size]
+    pages = ["/", "/type", "/case/r0", "/case/r0/print", "/saved", "/audit", audited, "/service", "/case/r1"]
+    with Visit(chromium, running, viewport={"width": width, "height": height}, color_scheme=scheme) as visit:
+        for path in pages:
+            visit.go(path)
+            visit.page.wait_for_load_state("networkidle")
+            if path == "/case/r0":
+                visit.page.locator("#save-0").click()
+                visit.page.locator("#wishes summary").click()
+                visit.page.wait_for_load_state("networkidle")
+            found = Axe().run(visit.page, options={"runOnly": TAGS}).response["violations"]
+            assert [(one["id"], [node["html"][:150] for node in one["nodes"]]) for one in found] == [], path
+            assert visit.page.evaluate("document.documentElement.scrollWidth") <= width, path
+
+
+TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+
+
+def test_targets_are_large_enough(chromium, running):
+    """WCAG 2.5.8: 24 pixels, but for links within a sentence."""
+    with Visit(chromium, running, viewport={"width": 390, "height": 844}) as visit:
+        visit.go("/case/r0")
+        visit.page.wait_for_load_state("networkidle")
+        visit.page.locator("#wishes summary").click()
+        small = visit.page.evaluate(
+            """() => [...document.querySelectorAll('button, input:not([type=hidden]), select, summary, nav a, a.row')]
+            .filter(one => one.checkVisibility()).map(one => [one.outerHTML.slice(0, 90), one.getBoundingClientRect()])
+            .filter(([, box]) => box.width < 24 || box.height < 24).map(([text]) => text)"""
+        )
+        assert small == []
+
+
+def test_nothing_moves_where_less_motion_is_wanted(chromium, running):
+    with Visit(chromium, running, reduced_motion="reduce") as visit:
+        visit.go("/case/r0")
+        moving = "[...document.querySelectorAll('*')].filter(one => getComputedStyle(one).transitionDuration !== '0s')"
+        assert visit.page.evaluate(f"{moving}.length") == 0
+
+
+def test_payloads_run_nothing(chromium):
+    """Names, levels, labels and index full of markup: no script runs, nothing outside is asked."""
+    import numpy as np
+
+    from onbmacf import ONBMACF
+    from payloads import PAYLOADS
+    from serving import serving
+    from web.test_security import evil_table
+
+    table = evil_table()
+    model = lambda rows: np.where(rows[PAYLOADS[0]] > 0.5, PAYLOADS[1], PAYLOADS[5])  # noqa: E731
+    with (
+        serving(ONBMACF(2).fit(table, model), table, name=PAYLOADS[8]) as running,
+        Visit(chromium, running) as visit,
+    ):
+        for path in ("/", "/type", "/case/r0", "/case/r0/print", "/audit", "/service", "/?q=" + PAYLOADS[0]):
+            visit.go(path)
+            visit.page.wait_for_load_state("networkidle")
+            assert "PWNED" not in re.sub("<.*?>", "", visit.page.title())[:5]
+            assert visit.page.evaluate("document.querySelectorAll('main script, main iframe, main style').length") == 0
