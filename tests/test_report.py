@@ -38,14 +38,12 @@ def report(explainer, answers):
 
 def test_the_findings_are_the_audits_and_come_first(report, answers, explainer):
     page = report.html()
-    gaps = {
-        name: audit.burden_gaps(answers, audit.as_groups(answers.rows[name]), seed=3) for name in ("famhist", "age")
-    }
+    decisions = audit.Decisions.of(explainer, "fine")
+    gaps = audit.group_gaps(answers, audit.grouped(answers, ["famhist", "age"], decisions), decisions, seed=3)
     sentences = audit.findings(answers, explainer.schema_, gaps, "fine")
     assert report.content["findings"] == ["A remark.", *sentences]
-    assert (
-        page.index('id="findings"') < page.index('id="asked"') < page.index('id="burden-0"') < page.index('id="limits"')
-    )
+    places = [page.index(f'id="{name}"') for name in ("verdict", "findings", "asked", "burden-0", "limits")]
+    assert places == sorted(places)
 
 
 def test_it_says_what_was_asked_of_what_and_how_to_get_it_again(report, explainer):
@@ -57,6 +55,7 @@ def test_it_says_what_was_asked_of_what_and_how_to_get_it_again(report, explaine
 
 def test_numbers_in_the_tables_are_those_of_the_frames(report, answers, explainer):
     counted = audit.changes_by_feature(answers, explainer.schema_)
+    counted = counted[counted["count"] > 0]
     (section,) = [s for s in report.content["sections"] if s["id"] == "features"]
     rows = section["tables"][0]["rows"]
     assert [row[0] for row in rows] == counted["feature"].tolist()

@@ -176,6 +176,7 @@ class ONBMACF(Options):
         ranges: bool = False,
         prove: Any = False,
         prove_seconds: float = 1.0,
+        max_seconds: float | None = None,
         client: Any = None,
     ) -> Explanations:
         """Explain rows.
@@ -219,6 +220,10 @@ class ONBMACF(Options):
             ``fit`` was given a function around it.
         prove_seconds : float, default 1
             The most seconds to spend on the proof of one row; the certificate says how far it got.
+        max_seconds : float, optional
+            The most seconds for the whole call: then the best found so far is returned, and rows that were not reached
+            say so. A call of the model that is under way is waited for. Where the time is up, answers depend on how
+            fast the machine is.
         client : dask.distributed.Client, optional
             Lets its workers explain.
 
@@ -230,6 +235,7 @@ class ONBMACF(Options):
 
         """
         more = {"front": front, "ranges": ranges, "prove": prove, "prove_seconds": prove_seconds}
+        more["max_seconds"] = max_seconds
         question = Question(target, immutable, vary, rules, n, plausibility, min_probability, more)
         self.fitted_, answers = explain_rows(self._map(), self._options(), rows, question, client)
         return answers

@@ -12,7 +12,7 @@ import pandas as pd
 from onbmacf._balls.distance import paired
 from onbmacf._base.arrays import Mask, Matrix, Rows, objects, take
 from onbmacf._base.enums import Relaxation, Status
-from onbmacf._batch.factuals import Asker
+from onbmacf._batch.factuals import NOT_REACHED, Asker
 from onbmacf._batch.front import on_the_front
 from onbmacf._search.pairs import places
 from onbmacf._search.problem import RAISED, UNASKED, Found
@@ -40,8 +40,7 @@ def answered(asker: Asker, found: Found, effort: Effort, frame: pd.DataFrame) ->
             n,
             int(row) in raised,
             own,
-            asker.box.counts.error,
-            call.options.limits,
+            call.limits,
             str(call.committee) if call.needs_agreement else "",
         )
         statuses[row], reasons[row] = _verdict(*outcome)
@@ -65,39 +64,49 @@ def repeats(factual: Rows, N: Matrix) -> Mask:
 
 
 def _verdict(
-    n_found: int, n_held: int, n: int, is_raised: bool, effort: Effort, raised: str, limits: str, members: str
+    n_found: int, n_held: int, n: int, is_raised: bool, effort: Effort, limits: str, members: str
 ) -> tuple[Status, str]:
     """Return status and reason of a row that was searched; `effort` is that of the row.
 
     `limits` are the names of the budget, `members` those that must agree, in words.
     """
     if n_held == 0 and is_raised:
-        return Status.MODEL_ERROR, f"the model raised {raised}"
+        return Status.MODEL_ERROR, effort.raised
     if n_found > n_held == 0:
         reason = "the model gave another label when it was asked again about the very values to be returned: "
         return Status.MODEL_ERROR, reason + (
             "it is not deterministic, has changed since fit, or separates rows that are equal once scaled."
         )
     if n_held == 0:
-        return _nothing(effort, raised, limits, members)
+        return _nothing(effort, limits, members)
     if effort.ran_out:
-        return Status.FOUND, f"{limits} limited the search: others may be nearer."
+        return Status.FOUND, _told(f"{limits} limited the search: others may be nearer.", effort)
     if n_held < n:
-        return Status.FOUND, f"{n_held} of {n} counterfactuals were found."
-    return Status.FOUND, ""
+        return Status.FOUND, _told(f"{n_held} of {n} counterfactuals were found.", effort)
+    return Status.FOUND, _told("", effort)
 
 
-def _nothing(effort: Effort, raised: str, limits: str, members: str) -> tuple[Status, str]:
+def _told(reason: str, effort: Effort) -> str:
+    """Return a reason with what the model did on the way beside saying a known label."""
+    raised = f"On some points asked, {effort.raised}." if effort.raised else ""
+    unseen = f"On some points asked, the model said {effort.unseen}, as on no fitted row." if effort.unseen else ""
+    return " ".join(part for part in (reason, raised, unseen) if part)
+
+
+def _nothing(effort: Effort, limits: str, members: str) -> tuple[Status, str]:
     """Return status and reason of a row for which nothing was found."""
     asked = f"{effort.asked:,} questions"
     none = f"none was found on which {members} agree," if members else "none was found"
     if effort.failed:
-        return Status.MODEL_ERROR, f"the model raised {raised} (on {effort.failed:,} of {asked})."
+        return Status.MODEL_ERROR, f"{effort.raised} (on {effort.failed:,} of {asked})."
+    if effort.ran_out and not effort.asked:
+        return Status.NONE_FOUND, NOT_REACHED
     if effort.ran_out:
-        return Status.NONE_FOUND, f"{none} with {asked} within {limits}: raise it."
-    if effort.is_proven and not members:
-        return Status.INFEASIBLE, "none exists: every combination of allowed values in the fitted ranges was asked."
-    return Status.NONE_FOUND, f"{none} with {asked} to the model."
+        return Status.NONE_FOUND, _told(f"{none} with {asked} within {limits}: raise it.", effort)
+    if effort.is_proven and not members and not effort.raised:
+        proven = "none exists: every combination of allowed values in the fitted ranges was asked."
+        return Status.INFEASIBLE, _told(proven, effort)
+    return Status.NONE_FOUND, _told(f"{none} with {asked} to the model.", effort)
 
 
 def _batch(asker: Asker, found: Found, N: Matrix, effort: Effort) -> Batch:

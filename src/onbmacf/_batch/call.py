@@ -9,6 +9,7 @@ import numpy as np
 
 from onbmacf._base.arrays import Mask, Matrix, Rows
 from onbmacf._base.checks import check_within, listed
+from onbmacf._base.deadline import NEVER, is_over
 from onbmacf._batch.fitted import Fitted
 from onbmacf._batch.question import Question
 from onbmacf._rows.committee import Committee
@@ -31,6 +32,7 @@ class Query(NamedTuple):
     ranges: bool = False
     prove: Any = False  # whether to prove what can be proven; or the model to read for it
     prove_seconds: float = 1.0  # on one row
+    deadline: float = NEVER  # the time of day at which the call must come to an end
 
     @classmethod
     def of(cls, question: Question, classes: Any) -> "Query":
@@ -89,6 +91,16 @@ class Call:
     def asks_more(self) -> bool:
         """Whether the model's label alone does not make a point acceptable."""
         return self.query.min_probability > 0 or self.needs_agreement
+
+    @property
+    def limits(self) -> str:
+        """The names of the limits that are set, of time where it is up; nothing where there are none."""
+        return " or ".join(name for name in (self.options.limits, "max_seconds" if self.is_over else "") if name)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the time of this call is up."""
+        return is_over(self.query.deadline)
 
     @property
     def release(self) -> str:

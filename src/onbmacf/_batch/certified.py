@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from onbmacf._balls.distance import paired
 from onbmacf._base.arrays import Mask, Matrix, Rows, stack, take
+from onbmacf._base.deadline import seconds_left
 from onbmacf._base.enums import CertificateKind, Relaxation, Status
 from onbmacf._base.executor import watched
 from onbmacf._batch.factuals import Asker
@@ -88,9 +89,15 @@ class _Proofs:
         except NotKnownError as error:
             return str(error)
 
+    @property
+    def _seconds(self) -> float:
+        """The most seconds for the next row."""
+        query = self.asker.call.query
+        return seconds_left(query.deadline, query.prove_seconds)
+
     def of_row(self, place: int, distance: float) -> tuple[Proof, str]:
         """Return what is proven of the row at a place, and how; `distance` is that of the nearest answer known."""
-        line, prover, seconds = int(self.lines[place]), self.prover, self.asker.call.query.prove_seconds
+        line, prover, seconds = int(self.lines[place]), self.prover, self._seconds
         reason = prover if isinstance(prover, str) else ""
         if isinstance(prover, Prover):
             own = self.asker.factuals
@@ -111,7 +118,7 @@ class _Proofs:
         Z, z = call.fitted.space.encode_numbers(rows), np.repeat(own.z[[line]], len(rows), axis=0)
         apart = paired(Z, z, call.options.metric)
         is_answer = lambda some: self._accepted(line, some) >= 0  # noqa: E731 - one line, passed on
-        proof = ask_nearest_first(rows, apart, distance, is_answer, call.query.prove_seconds)
+        proof = ask_nearest_first(rows, apart, distance, is_answer, self._seconds)
         return proof, f"by asking about all {len(rows):,} allowed changes"
 
     def _holds(self, line: int, row: Matrix) -> bool:

@@ -36,6 +36,7 @@ def explain_rows(
 ) -> tuple[Fitted, Explanations]:
     """Explain rows in any form; the map comes back as it is, or grown where `recover="persist"` lets rows into it."""
     fitted.check(checked(options))
+    question = question.timed()
     form, labels = fitted.space.form, fitted.black_box.classes.tolist()
     features = form.schema.names
     known = {"target": labels, "immutable": features, "vary": features, "min_probability": PROBABILITIES}

@@ -5,7 +5,7 @@
 A row that cannot be asked has its status before the search.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,13 +13,18 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from onbmacf._base.arrays import Mask, Matrix, Rows
+from onbmacf._base.deadline import is_over
 from onbmacf._base.enums import Status
 from onbmacf._batch.call import Call
 from onbmacf._rows.gate import admit, as_given
+from onbmacf._rows.isolate import ENDLESS, SOME
 from onbmacf._rows.model import FAILED, BlackBox
+from onbmacf._rows.notes import Notes, raised_words
 from onbmacf._search.problem import UNASKED, Asked
 from onbmacf.errors import ParameterError
 
+UNREACHED = -3  # the code of a row about which the model was not asked before the time was up
+NOT_REACHED = "not reached within max_seconds: raise it, or give fewer rows."
 FORBIDDEN = UNASKED  # a point that breaks a rule: never asked, never accepted
 
 
@@ -40,7 +45,7 @@ class Factuals(NamedTuple):
         space, targets = call.fitted.space, call.query.targets
         N, z, faults = admit(space, frame)
         good = np.array([row not in faults for row in range(len(frame))], dtype=bool)
-        labels, codes = _labelled(box, N, good)
+        labels, codes = _labelled(box, N, np.flatnonzero(good), call.query.deadline)
         wanted = _wanted(codes, targets, len(box.classes))
         statuses, reasons = _settled(faults, labels, codes, targets)
         labels[codes == FAILED] = None
@@ -58,6 +63,7 @@ class Asker:
     call: Call
     box: BlackBox
     factuals: Factuals
+    notes: Notes = field(default_factory=Notes)  # what the model did beside saying a known label
 
     def asked(self) -> Asked:
         """Return the factuals and these functions in the form that a search takes."""
@@ -77,6 +83,7 @@ class Asker:
             reach=self.reach,
             knows_centers=not has_rules and not self.call.asks_more,
             cost=2 if least > 0 else 1,
+            deadline=self.call.query.deadline,
         )
 
     def label_of(self, points: Matrix, factual: Rows) -> Rows:
@@ -84,13 +91,13 @@ class Asker:
         N, constraints = self.numbers(points, factual), self.call.constraints
         codes = np.full(len(N), FORBIDDEN, dtype=np.intp)
         good = constraints.allowed(N, self.factuals.N[factual]) if constraints else np.ones(len(N), dtype=bool)
-        codes[good] = self.box.ask(N[good])
+        codes[good] = self._ask(N[good], factual[good])
         self._forbid(N, codes, factual)
         return codes
 
     def plain_label_of(self, points: Matrix, factual: Rows) -> Rows:
         """Return the model's label codes of encoded points, whatever the rules, the probability and the committee."""
-        return self.box.ask(self.numbers(points, factual))
+        return self._ask(self.numbers(points, factual), factual, ENDLESS)
 
     def is_allowed(self, points: Matrix, factual: Rows) -> Mask:
         """Say which points keep every rule."""
@@ -99,7 +106,7 @@ class Asker:
     def free_label_of(self, points: Matrix, factual: Rows) -> Rows:
         """Return the model's label codes of encoded points, whatever the rules say."""
         N = self.numbers(points, factual)
-        codes = self.box.ask(N)
+        codes = self._ask(N, factual)
         self._forbid(N, codes, factual)
         return codes
 
@@ -121,10 +128,17 @@ class Asker:
         space, near = self.call.fitted.space, (self.factuals.z[factual], self.factuals.N[factual])
         return as_given(space.form, space.decode_numbers(points, near=near))
 
+    def _ask(self, N: Matrix, factual: Rows, retries: int = SOME) -> Rows:
+        """Ask the model, and note where it raises or says a label that no fitted row has."""
+        labels = self.box.ask_labels(N, retries)
+        codes = self.box.codes(labels)
+        self.notes.take(labels, codes, factual, len(self.box.classes))
+        return codes
+
     def _forbid(self, N: Matrix, codes: Rows, factual: Rows) -> None:
         """Forbid points whose label is one to be reached but not probable enough, or on which too few members agree."""
         if self.call.query.min_probability > 0:
-            self._forbid_unsure(N, codes, self.reached(codes, factual))
+            self._forbid_unsure(N, codes, self.reached(codes, factual), factual)
         if self.call.committee is not None and self.call.needs_agreement:
             reached = self.reached(codes, factual)
             agree = self.call.committee.agree(N[reached], codes[reached], self.box.counts)
@@ -136,19 +150,28 @@ class Asker:
         is_known = (codes >= 0) & (codes < wanted.shape[1])
         return np.flatnonzero(is_known & wanted[factual, np.where(is_known, codes, 0)])
 
-    def _forbid_unsure(self, N: Matrix, codes: Rows, reached: Rows) -> None:
-        sure = self.box.probability(N[reached], codes[reached])
+    def _forbid_unsure(self, N: Matrix, codes: Rows, reached: Rows, factual: Rows) -> None:
+        def noted(lines: Rows, error: Exception) -> None:
+            self.notes.raise_on(factual[reached[lines]], error)
+
+        sure = self.box.probability(N[reached], codes[reached], noted)
         if sure is None:
-            raise ParameterError("min_probability needs a model with predict_proba and classes_.")
+            why = self.box.no_probability or "it needs a model with predict_proba and classes_"
+            raise ParameterError(f"min_probability cannot be kept: {why}.")
         codes[reached[~(sure >= self.call.query.min_probability)]] = FORBIDDEN  # NaN is not sure
 
 
-def _labelled(box: BlackBox, N: Matrix, good: Mask) -> tuple[NDArray[Any], Rows]:
+def _labelled(box: BlackBox, N: Matrix, good: Rows, deadline: float) -> tuple[NDArray[Any], Rows]:
     """Ask the model about the rows that can be asked; return labels (or the error it raised) and codes."""
     labels, codes = np.full(len(N), None, dtype=object), np.full(len(N), FAILED, dtype=np.intp)
-    answers = box.ask_labels(N[good])
-    codes[good] = box.codes(answers)
-    labels[good] = answers.tolist()
+    codes[good] = UNREACHED
+    for start in range(0, len(good), box.largest):
+        own = good[start : start + box.largest]
+        if is_over(deadline):
+            break
+        answers = box.ask_labels(N[own], ENDLESS)
+        codes[own] = box.codes(answers)
+        labels[own] = answers.tolist()
     return labels, codes
 
 
@@ -167,7 +190,9 @@ def _settled(
     reasons = np.full(len(codes), "", dtype=object)
     for row in np.flatnonzero(codes == FAILED):
         statuses[row] = Status.INVALID_ROW if row in faults else Status.MODEL_ERROR
-        reasons[row] = faults.get(int(row)) or f"the model raised {type(labels[row]).__name__}: {labels[row]}"
+        reasons[row] = faults.get(int(row)) or raised_words(labels[row])
+    for row in np.flatnonzero(codes == UNREACHED):
+        statuses[row], reasons[row] = Status.NONE_FOUND, NOT_REACHED
     if targets is not None:
         for row in np.flatnonzero(np.isin(codes, targets)):
             statuses[row] = Status.ALREADY

@@ -10,6 +10,7 @@ import numpy as np
 from onbmacf._balls.cover import BallCover
 from onbmacf._base.arrays import Matrix, Rows
 from onbmacf._base.checks import listed
+from onbmacf._rows.company import model_warnings
 from onbmacf._rows.form import TableForm
 from onbmacf._rows.model import BlackBox
 
@@ -35,14 +36,7 @@ def fit_warnings(form: TableForm, N: Matrix, cover: BallCover, black_box: BlackB
             f"{len(conflicting)} rows coincide with a row of another label, at positions "
             f"{listed(conflicting.tolist())}: their balls hold their own point only."
         )
-    probes = probe_rows(len(N))
-    again = black_box.ask(N[probes])
-    differ = int((again != labels[probes]).sum())
-    if differ:
-        messages.append(
-            f"the model is not deterministic: {differ} of {len(probes)} rows asked twice got another label."
-        )
-    return tuple(messages)
+    return (*messages, *model_warnings(black_box, N, labels, probe_rows(len(N))))
 
 
 def _target_like(form: TableForm, N: Matrix, labels: Rows) -> list[Hashable]:

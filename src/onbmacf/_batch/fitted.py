@@ -162,8 +162,9 @@ def fit_table(
     Constraints(space, space.schema.rules)  # contradictions are reported before any work
     check_cover_memory(len(N), space.width)
     box, labels = BlackBox(model, form, options.predict_chunk, output, reading=read).learn_classes(N)
-    box = box.learn_sizes(N[probe_rows(len(N))])
+    probes = probe_rows(len(N))
+    box = box.learn_sizes(N[probes]).learn_probability(N[probes], probes)
     Z = space.encode_numbers(N)
     cover = build_cover(Z, labels, options.metric, options.competitors, client=client, groups=groups_of(space))
     warnings = fit_warnings(form, N, cover, box, labels)
-    return Fitted(space, box, Z, labels, cover, N[probe_rows(len(N))], options_of_fit(options), warnings)
+    return Fitted(space, box, Z, labels, cover, N[probes], options_of_fit(options), warnings)

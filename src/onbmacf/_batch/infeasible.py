@@ -37,7 +37,7 @@ def with_reasons(call: Call, factuals: Factuals, answers: Explanations, ran_out:
     without = np.isin(answers.statuses.astype(str), [Status.NONE_FOUND, Status.INFEASIBLE])
     blocked = np.flatnonzero(without & ~ran_out)
     for release in [] if call.options.limits else _releases(call):  # each would cost as much again
-        if not len(blocked):
+        if not len(blocked) or call.is_over:
             break
         tried = again(release.call, blocked)
         freed = np.flatnonzero(tried.statuses == Status.FOUND)

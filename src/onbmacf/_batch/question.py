@@ -17,6 +17,7 @@ import pandas as pd
 
 from onbmacf._base.arrays import Rows
 from onbmacf._base.checks import did_you_mean, listed
+from onbmacf._base.deadline import deadline_after
 from onbmacf._rows.readings import Between, Reading
 from onbmacf._search.options import Options
 from onbmacf.errors import ParameterError
@@ -49,6 +50,11 @@ class Question:
     def is_shared(self) -> bool:
         """Whether all rows are asked the same."""
         return not any(_is_each(name, getattr(self, name)) for name in (*LISTS, *SINGLES))
+
+    def timed(self) -> "Question":
+        """Return the question with the time of day at which its seconds are over, in place of their number."""
+        more = {name: value for name, value in self.more.items() if name != "max_seconds"}
+        return replace(self, more={**more, "deadline": deadline_after(self.more.get("max_seconds"))})
 
     def options(self, options: Options) -> Options:
         """Return the options with the number of counterfactuals and the dial of this question."""

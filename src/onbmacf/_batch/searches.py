@@ -12,12 +12,13 @@ import numpy as np
 from onbmacf._balls.associate import home_balls
 from onbmacf._balls.distance import distances
 from onbmacf._balls.recover import absorb
-from onbmacf._base.arrays import Rows, stack, take
+from onbmacf._base.arrays import Rows, objects, stack, take
 from onbmacf._base.executor import run_all
 from onbmacf._batch.call import Call
 from onbmacf._batch.factuals import Asker, Factuals
 from onbmacf._batch.fitted import Fitted
-from onbmacf._rows.model import BlackBox, Counts
+from onbmacf._rows.counts import Counts
+from onbmacf._rows.model import BlackBox
 from onbmacf._search.options import LIMITS, Options
 from onbmacf._search.pairs import chunks
 from onbmacf._search.problem import Found
@@ -77,7 +78,10 @@ def _search_part(call: Call, box: BlackBox, how: tuple[Options, int], piece: tup
     """Search for some factuals with counts of its own; lines in the result are those of the whole batch."""
     (options, n), (lines, factuals) = how, piece
     asker = Asker(call, box.counting(), factuals)
+    if call.is_over:
+        return Part(_none(call.fitted.space.width), lines, _unreached(len(lines)), asker.box.counts)
     found, effort = search(call.fitted.map, call.features, options, asker.asked(), n)
+    effort = effort._replace(raised=asker.notes.raised(len(lines)), unseen=asker.notes.unseen(len(lines)))
     return Part(found._replace(factual=lines[found.factual]), lines, effort, asker.box.counts)
 
 
@@ -105,19 +109,32 @@ def _absorbed(call: Call, factuals: Factuals, line: int) -> Fitted:
 def _found(parts: list[Part], width: int) -> Found:
     """Put what was found part by part together, sorted by factual."""
     if not parts:
-        none, points = np.empty(0, dtype=np.intp), np.empty((0, width))
-        return Found(none, none, none, none, points, points, np.empty(0, dtype=bool), none, np.empty(0))
+        return _none(width)
     every = stack([part.found for part in parts])
     return take(every, np.argsort(every.factual, kind="stable"))
 
 
+def _none(width: int) -> Found:
+    none, points = np.empty(0, dtype=np.intp), np.empty((0, width))
+    return Found(none, none, none, none, points, points, np.empty(0, dtype=bool), none, np.empty(0))
+
+
+def _unreached(n: int) -> Effort:
+    """Return the effort for factuals that the search did not come to before the time was up."""
+    none, no = np.zeros(n, dtype=np.intp), np.zeros(n, dtype=bool)
+    return Effort(none, ~no, no, none, none, objects([""] * n), objects([""] * n))
+
+
 def _effort(parts: list[Part], n_factuals: int) -> Effort:
     """Return how hard all searches together looked, per factual."""
-    total = Effort(*(np.zeros(n_factuals, dtype=kind) for kind in (np.intp, bool, bool, np.intp, np.intp)))
+    kinds = (np.intp, bool, bool, np.intp, np.intp)
+    total = Effort(*(np.zeros(n_factuals, dtype=kind) for kind in kinds), *(objects([""] * n_factuals) for _ in "ab"))
     for part in parts:
         total.asked[part.lines] += part.effort.asked
         total.ran_out[part.lines] |= part.effort.ran_out
         total.is_proven[part.lines] |= part.effort.is_proven
         total.failed[part.lines] += part.effort.failed
         total.left[part.lines] = part.effort.left
+        for words, own in ((total.raised, part.effort.raised), (total.unseen, part.effort.unseen)):
+            words[part.lines] = np.where(own == "", words[part.lines], own)
     return total

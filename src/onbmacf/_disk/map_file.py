@@ -128,7 +128,7 @@ def load_map(path: Any, model: Any) -> tuple[Fitted, dict[str, Any]]:
         raise ModelError(
             f"{Path(path)} was made for another model: {differ} of {len(saved.probes)} probe rows differ. Fit again."
         )
-    box = box.learn_sizes(saved.probes)
+    box = box.learn_sizes(saved.probes).learn_probability(saved.probes, probe_rows(len(saved.Z)))
     parts = (saved.Z, saved.labels, saved.cover, saved.probes, options_of_fit(options), tuple(saved.warnings))
     return Fitted(saved.space, box, *parts), saved.options
 

@@ -13,7 +13,8 @@ import numpy as np
 
 from onbmacf._base.arrays import Mask, Matrix, Rows
 from onbmacf._base.checks import listed
-from onbmacf._rows.model import FAILED, BlackBox, Counts
+from onbmacf._rows.counts import Counts
+from onbmacf._rows.model import FAILED, BlackBox
 from onbmacf.errors import ModelError
 
 LARGER = 8  # calls of a member may be so many times as large as the model's, where their size does not matter to it

@@ -7,7 +7,7 @@ in the call, a chunk is padded to one size with copies of its first row, or, whe
 model's answers do not depend on the size, to the next of a few sizes.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -19,33 +19,17 @@ from numpy.typing import NDArray
 from onbmacf._base.arrays import Matrix, objects
 from onbmacf._base.arrays import Rows as Codes
 from onbmacf._base.checks import check_choice
+from onbmacf._rows.counts import Counts
 from onbmacf._rows.form import TableForm
+from onbmacf._rows.isolate import ENDLESS, SOME, in_calls
 from onbmacf._rows.readings import PLAIN, Reading, adapted
+from onbmacf._rows.replies import NaNAnswerError, check_classes, labels_of, probabilities_of
 from onbmacf.errors import ModelError
 
 FAILED = -1  # the code of a row on which the model raised an error
 OUTPUTS = ("auto", "label", "probability")
+Noted = Callable[[Codes, Exception], None]  # rows, the error that they raised
 SMALLEST = 16  # rows of the smallest call of a model whose answers do not depend on the size of the call
-MOST_RETRIES = 64  # calls per failing chunk to find the rows on which the model raises
-
-
-@dataclass
-class Counts:
-    """How often the model was asked so far."""
-
-    n_calls: int = 0  # calls of the model
-    n_questions: int = 0  # points that it was asked about
-    n_model_rows: int = 0  # rows that it was given, padding included
-    n_member_questions: int = 0  # points that members of a committee were asked about, each member's counted
-    error: str = ""  # what it raised last
-
-    def add(self, other: "Counts") -> None:
-        """Add the counts of another part of the work."""
-        self.n_calls += other.n_calls
-        self.n_questions += other.n_questions
-        self.n_model_rows += other.n_model_rows
-        self.n_member_questions += other.n_member_questions
-        self.error = other.error or self.error
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +44,7 @@ class BlackBox:
     counts: Counts = field(default_factory=Counts)
     unseen: list[Any] = field(default_factory=list)  # labels seen after fit that no fitted row has
     sizes: tuple[int, ...] = ()  # rows that a call may have, smaller ones first; none: `chunk` alone
+    no_probability: str = ""  # why there are no probabilities though the model has predict_proba
     reading: Reading = PLAIN  # what the caller says about the model's answers
 
     def __post_init__(self) -> None:
@@ -83,11 +68,10 @@ class BlackBox:
 
     def learn_classes(self, N: Matrix) -> "tuple[BlackBox, Codes]":
         """Label the fitted rows; return the black box with their labels in sorted order, and the rows' codes."""
-        labels = self.ask_labels(N)
-        failed = np.flatnonzero(_is_error(labels))
+        labels = self.ask_labels(N, ENDLESS)
+        failed = np.flatnonzero(is_error(labels))
         if len(failed):
-            error = labels[failed[0]]
-            raise ModelError(f"the model raised on row {failed[0]} of the table: {error}") from error
+            raise _at_fit(labels[failed[0]], int(failed[0]), len(failed)) from labels[failed[0]]
         classes = objects(_sorted_labels(labels))
         if len(classes) < 2:
             raise ModelError(
@@ -118,21 +102,22 @@ class BlackBox:
         """Return label codes: from len(classes) on for labels that no fitted row has, FAILED where the model raised."""
         return self.codes(self.ask_labels(N))
 
-    def ask_labels(self, N: Matrix) -> NDArray[Any]:
+    def ask_labels(self, N: Matrix, retries: int = SOME) -> NDArray[Any]:
         """Return the model's own labels, with the caught exception in place of a label where it raised."""
-        return np.concatenate(list(self._answers(N))) if len(N) else np.empty(0, dtype=object)
+        pieces = in_calls(self._predict, N, self.largest, retries)
+        if any(_is_raised(answer) for _, answer in pieces):
+            lists = [[own] * len(lines) if _is_raised(own) else own.tolist() for lines, own in pieces]
+            return objects(label for own in lists for label in own)
+        return np.concatenate([answer for _, answer in pieces]) if pieces else np.empty(0, dtype=object)
 
     def codes(self, labels: NDArray[Any]) -> Codes:
         """Return the position of each label among the classes followed by the unseen labels, or FAILED."""
         known = self._known_codes(labels)
         if known is not None:
             return known
-        is_error = _is_error(labels)
-        if is_error.any():
-            error = labels[is_error][-1]
-            self.counts.error = f"{type(error).__name__}: {error}"
+        if is_error(labels).any():
             return np.array([FAILED if isinstance(label, Exception) else self._code(label) for label in labels])
-        found, values = pd.factorize(labels)
+        found, values = _told_apart(labels)
         return np.array([self._code(value) for value in values.tolist()], dtype=np.intp)[found]
 
     def _known_codes(self, labels: NDArray[Any]) -> Codes | None:
@@ -162,20 +147,45 @@ class BlackBox:
         known = [*self.classes, *self.unseen]
         return objects([known[code] for code in codes])
 
-    def probability(self, N: Matrix, codes: Codes) -> Matrix | None:
-        """Return the model's probability of one label per row; None if the model has no probabilities."""
-        predict = getattr(self.asked, "predict_proba", None)
-        names = getattr(self.asked, "classes_", None)
-        if predict is None or names is None:
+    def probability(self, N: Matrix, codes: Codes, noted: Noted | None = None) -> Matrix | None:
+        """Return the model's probability of one label per row; None if it has no probabilities.
+
+        NaN where it raised; `noted` is told of these rows and errors.
+        """
+        if self.names is None or self.no_probability:
             return None
-        known = list(np.asarray(names).tolist())
-        column = np.array([known.index(self.classes[code]) for code in codes], dtype=np.intp)
-        parts = [np.empty((0, len(known)))]
-        for part in self._parts(len(N)):
-            rows = self._rows(N[part])
-            self._count(1, len(N[part]), len(rows))
-            parts.append(np.asarray(predict(rows))[: len(N[part])])
-        return np.concatenate(parts)[np.arange(len(N)), column]
+        check_classes(self.names, [self.classes[code] for code in np.unique(codes)])
+        column = np.array([self.names.index(self.classes[code]) for code in codes], dtype=np.intp)
+        known = np.full((len(N), len(self.names)), np.nan)
+        for lines, answer in in_calls(self._predict_proba, N, self.largest):
+            if not _is_raised(answer):
+                known[lines] = answer
+            elif noted is not None:
+                noted(lines, answer)
+        return known[np.arange(len(N)), column]
+
+    def learn_probability(self, N: Matrix, rows: Codes) -> "BlackBox":
+        """Ask for the probabilities of some fitted rows; return the black box that knows why it has none, if so."""
+        if self.names is None:
+            return self
+        check_classes(self.names, self.classes.tolist())
+        pieces = in_calls(self._predict_proba, N, self.largest)
+        errors = [answer for _, answer in pieces if _is_raised(answer)]
+        if len(errors) == len(pieces):
+            return replace(self, no_probability=f"predict_proba raised {type(errors[0]).__name__}: {errors[0]}")
+        for lines, answer in pieces:
+            bad = [] if _is_raised(answer) else rows[lines[np.isnan(answer).any(axis=1)]].tolist()
+            if bad:
+                raise ModelError(f"predict_proba returned NaN for row {bad[0]} of the table ({len(bad)} rows so far).")
+        return self
+
+    @cached_property
+    def names(self) -> list[Any] | None:
+        """The labels to which the columns of `predict_proba` belong; None without probabilities."""
+        names = getattr(self.asked, "classes_", None)
+        if names is None or not callable(getattr(self.asked, "predict_proba", None)):
+            return None
+        return list(np.asarray(names).tolist())
 
     def _code(self, label: Any) -> int:
         known = [*self.classes, *self.unseen]
@@ -183,9 +193,6 @@ class BlackBox:
             self.unseen.append(label)
             return len(known)
         return known.index(label)
-
-    def _parts(self, n_rows: int) -> list[slice]:
-        return [slice(start, min(start + self.largest, n_rows)) for start in range(0, n_rows, self.largest)]
 
     @property
     def largest(self) -> int:
@@ -197,64 +204,17 @@ class BlackBox:
         size = next(size for size in self.sizes or (self.chunk,) if size >= len(N))
         return self.form.rows_for_model(np.concatenate([N, np.repeat(N[:1], size - len(N), axis=0)]))
 
-    def _answers(self, N: Matrix) -> Iterator[NDArray[Any]]:
-        for part in self._parts(len(N)):
-            own = N[part]
-            try:
-                yield self._predict(self._rows(own), len(own))
-            except ModelError:
-                raise
-            except Exception as error:
-                labels = np.empty(len(own), dtype=object)
-                self._isolate(own, labels, np.arange(len(own)), [MOST_RETRIES], error)
-                yield labels
-
-    def _isolate(self, N: Any, labels: Any, lines: Any, left: list[int], error: Exception) -> None:
-        """Halve a failing chunk until each row that raises is alone, or no retries are left."""
-        if len(lines) == 1 or left[0] <= 0:
-            for line in lines:
-                labels[line] = error
-            return
-        for half in np.array_split(lines, 2):
-            left[0] -= 1
-            try:
-                answer = self._predict(self._rows(N[half]), len(half))
-                labels[half] = answer.tolist()
-            except ModelError:
-                raise
-            except Exception as raised:
-                self._isolate(N, labels, half, left, raised)
-
-    def _predict(self, rows: Any, n_real: int) -> NDArray[Any]:
-        """Call the model with one chunk of the fixed size and return one label per real row."""
+    def _predict(self, N: Matrix) -> NDArray[Any]:
+        """Call the model with one chunk of a fixed size and return one label per real row."""
         predict: Callable[[Any], Any] = getattr(self.asked, "predict", self.asked)
-        self._count(1, n_real, len(rows))
-        return self._labels(predict(rows), len(rows))[:n_real]
+        rows = self._rows(N)
+        self.counts.count(len(N), len(rows))
+        return labels_of(predict(rows), len(rows), self.output, getattr(self.asked, "classes_", None))[: len(N)]
 
-    def _count(self, n_calls: int, n_questions: int, n_rows: int) -> None:
-        self.counts.n_calls += n_calls
-        self.counts.n_questions += n_questions
-        self.counts.n_model_rows += n_rows
-
-    def _labels(self, answer: Any, n_rows: int) -> NDArray[Any]:
-        """Return labels, scores or class probabilities, in any container, as a vector of labels."""
-        if hasattr(answer, "detach"):  # a torch tensor
-            answer = answer.detach().cpu().numpy()
-        answer = _as_vector_or_matrix(np.asarray(answer), n_rows)
-        _check_no_nan(answer)
-        if answer.ndim == 2:
-            return self._named(answer.argmax(axis=1), answer.shape[1])
-        if self.output == "probability":
-            return self._named((answer.astype(np.float64) > 0.5).astype(np.intp), 2)
-        if self.output == "auto" and answer.dtype.kind == "f":
-            _check_labels_not_scores(answer)
-        return answer
-
-    def _named(self, positions: Codes, n_classes: int) -> NDArray[Any]:
-        names = getattr(self.asked, "classes_", None)
-        if names is None or len(names) != n_classes:
-            names = np.arange(n_classes)
-        return np.asarray(np.asarray(names)[positions])
+    def _predict_proba(self, N: Matrix) -> NDArray[Any]:
+        rows = self._rows(N)
+        self.counts.count(len(N), len(rows))
+        return probabilities_of(self.asked.predict_proba(rows), len(rows), len(self.names or ()))[: len(N)]
 
 
 def _at_once(box: BlackBox, N: Matrix, turn: int) -> tuple[NDArray[Any], ...]:
@@ -262,49 +222,40 @@ def _at_once(box: BlackBox, N: Matrix, turn: int) -> tuple[NDArray[Any], ...]:
     labels, predict = box.ask_labels(N), getattr(box.asked, "predict_proba", None)
     if predict is None:
         return (np.roll(labels, turn),)
-    parts = [np.asarray(predict(box._rows(N[part])))[: len(N[part])] for part in box._parts(len(N))]
+    slices = [slice(start, min(start + box.largest, len(N))) for start in range(0, len(N), box.largest)]
+    parts = [np.asarray(predict(box._rows(N[part])))[: len(N[part])] for part in slices]
     return np.roll(labels, turn), np.roll(np.concatenate(parts), turn, axis=0)
 
 
-def _as_vector_or_matrix(answer: NDArray[Any], n_asked: int) -> NDArray[Any]:
-    if answer.ndim == 0 or len(answer) != n_asked:
-        raise ModelError(
-            f"predict was given {n_asked} rows and returned {len(answer) if answer.ndim else 'a single value'}."
-        )
-    if answer.ndim > 2:
-        raise ModelError(f"predict returned an array of shape {answer.shape}; allowed: (n,), (n, 1) or (n, C).")
-    return answer[:, 0] if answer.ndim == 2 and answer.shape[1] == 1 else answer
+def _at_fit(error: Exception, row: int, n_rows: int) -> ModelError:
+    """Return the error of a fit in which the model fails on fitted rows, the first of which is given."""
+    if isinstance(error, NaNAnswerError):
+        return ModelError(f"the model returned NaN for row {row} of the table ({n_rows:,} rows in all).")
+    return ModelError(f"the model raised on row {row} of the table: {error}")
 
 
-def _is_error(labels: NDArray[Any]) -> NDArray[np.bool_]:
+def _is_raised(answer: Any) -> bool:
+    return isinstance(answer, Exception)
+
+
+def is_error(labels: NDArray[Any]) -> NDArray[np.bool_]:
+    """Say where there is an exception in place of a label."""
     if labels.dtype != object:
         return np.zeros(len(labels), dtype=bool)
     return np.array([isinstance(label, Exception) for label in labels], dtype=bool)
 
 
+def _told_apart(labels: NDArray[Any]) -> tuple[Codes, NDArray[Any]]:
+    """Return the different labels, and which of them each is."""
+    try:
+        return pd.factorize(labels, use_na_sentinel=False)
+    except TypeError as error:
+        raise ModelError(f"the model returned {labels[0]!r}: labels must be numbers, text or truth values.") from error
+
+
 def _sorted_labels(labels: NDArray[Any]) -> list[Any]:
-    found = pd.unique(labels).tolist()
+    found = _told_apart(labels)[1].tolist()
     try:
         return sorted(found)
     except TypeError:
         return sorted(found, key=lambda label: (type(label).__name__, str(label)))
-
-
-def _check_no_nan(answer: NDArray[Any]) -> None:
-    if answer.dtype.kind in "iub":
-        return
-    missing = pd.isna(answer)
-    bad = np.flatnonzero(missing.any(axis=1) if missing.ndim == 2 else missing)
-    if len(bad):
-        raise ModelError(f"the model returned NaN for row {bad[0]} of a batch ({len(bad)} rows in all).")
-
-
-def _check_labels_not_scores(answer: NDArray[Any]) -> None:
-    odd = answer[answer != np.trunc(answer)]
-    if len(odd):
-        inside = "could be a score or a label" if 0 <= odd[0] <= 1 else "looks like a score, not a label"
-        raise ModelError(
-            f"predict returned {odd[0]:.6g}, which {inside}. Pass output='probability' (labels 0 and 1, "
-            "threshold 0.5), threshold=... with classes=..., target=Between(low, high) for a regressor, or "
-            "output='label' to fit, or return labels."
-        )

@@ -3,7 +3,7 @@
     max_model_rows, max_model_calls  ->  Budget  ->  Meter.counted(label_of)  ->  labels, UNASKED where it ran out
 
 A factual's own label is the first row and the first call. What only describes an answer (its semifactual, margin and
-probability) gets what the search has left over.
+probability) gets what the search has left over. After the deadline of a call nothing more is asked.
 """
 
 from typing import NamedTuple
@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from onbmacf._base.arrays import Mask, Matrix, Rows
+from onbmacf._base.deadline import NEVER, is_over
 from onbmacf._search.options import Options
 from onbmacf._search.pairs import places
 from onbmacf._search.problem import RAISED, UNASKED, LabelOf
@@ -25,11 +26,12 @@ class Budget(NamedTuple):
     calls: int | None
     chunk: int  # rows in one call
     cost: int  # rows, and calls, that one question takes: two where the probability is asked, too
+    deadline: float = NEVER  # the time of day after which nothing more is asked
 
     @classmethod
-    def of(cls, options: Options, cost: int) -> "Budget":
+    def of(cls, options: Options, cost: int, deadline: float = NEVER) -> "Budget":
         """Read the limits off the options."""
-        return cls(options.max_model_rows, options.max_model_calls, options.predict_chunk, cost)
+        return cls(options.max_model_rows, options.max_model_calls, options.predict_chunk, cost, deadline)
 
     @property
     def is_limited(self) -> bool:
@@ -57,6 +59,8 @@ class Meter:
         """Return the same function within the budget, less some questions that are set aside."""
 
         def ask(points: Matrix, factual: Rows) -> Rows:
+            if is_over(self._budget.deadline):
+                return self._too_late(factual)
             if not self._budget.is_limited:
                 return self._noted(label_of(points, factual), factual)
             most = np.maximum(0, self.left - n_reserved)
@@ -69,10 +73,22 @@ class Meter:
 
         return ask
 
+    def in_time(self, label_of: LabelOf) -> LabelOf:
+        """Return the same function until the time is up; nothing else is counted."""
+
+        def ask(points: Matrix, factual: Rows) -> Rows:
+            return self._too_late(factual) if is_over(self._budget.deadline) else label_of(points, factual)
+
+        return ask
+
+    def noting(self, label_of: LabelOf) -> LabelOf:
+        """Return the same function, counted, whatever the time: what was found in time is asked again after it."""
+        return lambda points, factual: self._noted(label_of(points, factual), factual)
+
     @property
     def left(self) -> Rows:
         """How many more questions each factual may ask in one go."""
-        budget, most = self._budget, np.full(len(self._rows), ENDLESS)
+        budget, most = self._budget, np.full(len(self._rows), 0 if is_over(self._budget.deadline) else ENDLESS)
         if budget.rows is not None:
             most = np.minimum(most, (budget.rows - self._rows) // budget.cost)
         if budget.calls is not None:
@@ -94,6 +110,10 @@ class Meter:
         most = np.maximum(1, -(-self.left // (cost * share)))  # a fitted row is an answer that costs no question
         self.ran_out |= most < wanted
         return np.minimum(most, wanted)
+
+    def _too_late(self, factual: Rows) -> Rows:
+        self.ran_out[factual] = True
+        return np.full(len(factual), UNASKED, dtype=np.intp)
 
     def _noted(self, labels: Rows, factual: Rows) -> Rows:
         n_rows = np.bincount(factual, minlength=len(self._rows))

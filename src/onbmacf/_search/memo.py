@@ -69,7 +69,7 @@ class Memo:
             lines = np.fromiter(asked.values(), dtype=np.intp)
             said = dict(zip(asked, self._ask(points[lines], factual[lines]).tolist(), strict=True))
             self._labels.update((key, said[key]) for key in unknown)
-            self._again.update((key, said[key]) for key in repeated)
+            self._again.update((key, said[key]) for key in repeated if said[key] >= 0)  # else: when it is needed
 
 
 def _keys(points: Matrix, factual: Rows) -> list[bytes]:

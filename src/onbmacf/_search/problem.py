@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from onbmacf._balls.cover import BallCover
 from onbmacf._balls.geometry import Balls
 from onbmacf._base.arrays import Mask, Matrix, Rows
+from onbmacf._base.deadline import NEVER
 from onbmacf._search.options import Options
 
 if TYPE_CHECKING:
@@ -91,6 +92,7 @@ class Asked(NamedTuple):
     reach: Reach
     knows_centers: bool  # whether a fitted row is known to be acceptable if its label is
     cost: int  # rows, and calls, that one question takes
+    deadline: float = NEVER  # the time of day after which nothing more is asked
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,7 +5,7 @@ Map, Options, Asked  ->  opposing_pairs  ->  Problem  ->  Strategy.find  ->  Fou
 
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -32,6 +32,8 @@ class Effort(NamedTuple):
     is_proven: Mask  # whether every allowed combination of values was asked about
     failed: Rows  # questions on which the model raised
     left: Rows  # questions that the budget still allows
+    raised: Any = ""  # what the model did instead of answering, in words; this and the next are noted by who asks
+    unseen: Any = ""  # labels that it said and that no fitted row has, in words
 
 
 def checked(options: Options) -> Options:
@@ -48,10 +50,10 @@ def search(fitted: Map, features: Features, options: Options, asked: Asked, n: i
 
     Nothing here sees pandas, the schema or the model. The answers do not depend on which factuals are asked together.
     """
-    strategy, budget = STRATEGIES[options.strategy], Budget.of(options, asked.cost)
+    strategy, budget = STRATEGIES[options.strategy], Budget.of(options, asked.cost, asked.deadline)
     home, balls, pairs = opposing_pairs(fitted, options, asked)
     meter, n_reserved = Meter(len(asked.z), budget), n * strategy.reserve(options)
-    again = meter.counted(asked.plain_label_of)
+    again = (meter.counted if budget.is_limited else meter.noting)(asked.plain_label_of)
     repeated = again if asked.knows_centers else None  # the same question only where nothing but the label counts
     memo = Memo(meter.counted(asked.label_of, n_reserved), len(asked.z), budget, repeated)
     problem = Problem(
@@ -81,18 +83,18 @@ def search(fitted: Map, features: Features, options: Options, asked: Asked, n: i
         seen=fitted.seen,
         reach=_within(asked.reach, meter),
     )
-    found, is_proven = strategy.find(_with_free(problem, asked, budget))
+    found, is_proven = strategy.find(_with_free(problem, asked, budget, meter))
     found = found._replace(ball=np.where(found.ball < len(fitted.cover), found.ball, -1))
     is_proven = is_proven & ~meter.ran_out & (meter.failed == 0)
     return found, Effort(meter.asked, meter.ran_out, is_proven, meter.failed, meter.left)
 
 
-def _with_free(problem: Problem, asked: Asked, budget: Budget) -> Problem:
+def _with_free(problem: Problem, asked: Asked, budget: Budget, meter: Meter) -> Problem:
     """Add the same problem without its rules; with a budget there is none, for it would cost as much again."""
     if asked.free_label_of is None or budget.is_limited:
         return problem
     features = problem.features._replace(constrain=asked.free_place, max_changes=None)
-    memo = Memo(asked.free_label_of, len(asked.z), budget)
+    memo = Memo(meter.in_time(asked.free_label_of), len(asked.z), budget)
     free = replace(problem, features=features, label_of=memo.label_of, ahead=memo.ahead, snap=asked.free_snap)
     return replace(problem, free=free)
 

@@ -20,6 +20,8 @@ from typing import NamedTuple
 
 import pandas as pd
 
+from onbmacf.audit.action_tree import action_tree
+from onbmacf.audit.actions import Actions, actions
 from onbmacf.audit.changes import (
     changes_by_feature,
     pair_matrix,
@@ -42,6 +44,7 @@ from onbmacf.audit.effectiveness import (
     trade_off,
     within_budget,
 )
+from onbmacf.audit.features import change_shares, never_help, responsiveness, thresholds
 from onbmacf.audit.figures import compare, compare_changes, overview, released, status_counts
 from onbmacf.audit.grouping import as_groups, bands, crossed
 from onbmacf.audit.groups import burden, burden_gaps
@@ -56,20 +59,26 @@ from onbmacf.audit.recourse import (
 )
 from onbmacf.audit.sentences import findings
 from onbmacf.audit.verdicts import Verdict, verdicts
+from onbmacf.audit.versions import burden_changes, side_changes, still_holds, version_gaps
 from onbmacf.explanations import Explanations
 from onbmacf.schema import Schema
 
 __all__ = [
     "TABLES",
+    "Actions",
     "AuditTable",
     "Decisions",
     "GroupedBy",
     "Verdict",
     "accuracy_weighted_burden",
+    "action_tree",
+    "actions",
     "as_groups",
     "bands",
     "burden",
+    "burden_changes",
     "burden_gaps",
+    "change_shares",
     "changes_by_feature",
     "cheapest",
     "choices",
@@ -90,6 +99,7 @@ __all__ = [
     "mean_burden",
     "mean_costs",
     "mean_recourse",
+    "never_help",
     "overview",
     "pair_matrix",
     "pairs",
@@ -97,14 +107,19 @@ __all__ = [
     "recourse_costs",
     "recourse_fairness",
     "released",
+    "responsiveness",
     "selection_rates",
     "semifactual_distances",
     "semifactual_summary",
+    "side_changes",
     "single_changes",
     "social_burden",
     "status_counts",
+    "still_holds",
+    "thresholds",
     "trade_off",
     "verdicts",
+    "version_gaps",
     "within_budget",
     "without_recourse",
 ]

@@ -131,11 +131,17 @@ def _verdict(name: str, frame: pd.DataFrame, claims: pd.DataFrame) -> Verdict:
         return Verdict(name, TOO_FEW, text, claims)
     clear = claims[claims["clear"]]
     if len(clear):
-        return Verdict(name, CLEAR, claim_sentence(next(clear.itertuples())), claims)
+        return Verdict(name, CLEAR, claim_sentence(_telling(clear)), claims)
     text = (
         f"By {name}: no gap between groups of at least {LEAST} rows is clear once all comparisons are taken together."
     )
     return Verdict(name, NOT_CLEAR, text + _unnoticed(claims), claims)
+
+
+def _telling(clear: pd.DataFrame) -> Any:
+    """Return the claim to tell first: who gets the decision, if that differs more than a little; else the largest."""
+    decided = clear[(clear["measure"] == "selected") & (clear["size"] != "small")]
+    return next((decided if len(decided) else clear).itertuples())
 
 
 def _unnoticed(claims: pd.DataFrame) -> str:

@@ -1,7 +1,10 @@
 """`onbmacf audit`: a table and a model in, one report out."""
 
+import os
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -23,8 +26,30 @@ MostOption = Annotated[int, typer.Option(min=1, help="Largest number of rows to 
 SeedOption = Annotated[int, typer.Option(min=0, help="Seed of the random draw and of the intervals.")]
 CasesOption = Annotated[int, typer.Option(min=0, help="Number of single rows shown in the report.")]
 TitleOption = Annotated[str, typer.Option(help="Title of the report.")]
+AuthorOption = Annotated[str, typer.Option(help="Who answers for the report.")]
+PurposeOption = Annotated[str, typer.Option(help="What the report is for.")]
+FullOption = Annotated[bool, typer.Option("--full", help="Show all details unfolded, also in print.")]
+ActionsOption = Annotated[int, typer.Option(min=0, help="Actions to look for that help many rows; 0 for none.")]
+AgainstOption = Annotated[str, typer.Option(help="Another model, or another date of it, to compare with: as --model.")]
+
+
+class Wanted(NamedTuple):
+    """What the report should be like: the command's own options."""
+
+    by: tuple[str, ...]
+    most: int
+    seed: int
+    cases: int
+    actions: int
+    against: str
+    full: bool
+    title: str
+    author: str
+    purpose: str
+
+
 ROWS = ("rows", "rows_file", "predicted")
-REPORT = ("most", "seed", "n", "cases", "title")
+REPORT = ("most", "seed", "n", "cases", "actions", "against", "full", "title", "author", "purpose")
 
 
 @offers(
@@ -50,9 +75,14 @@ def audit(
     most: MostOption = 1000,
     seed: SeedOption = 0,
     cases: CasesOption = 6,
+    actions: ActionsOption = 3,
+    against: AgainstOption = "",
+    full: FullOption = False,
     title: TitleOption = "",
+    author: AuthorOption = "",
+    purpose: PurposeOption = "",
 ) -> None:
-    """Write a report: which features decide, how the burden differs by group, whether immutable features must change.
+    """Write a report: whether groups are treated differently, which features decide, what would help many.
 
     \b
     onbmacf audit
@@ -60,17 +90,17 @@ def audit(
     onbmacf audit people.csv --model income.skops --target-column income --immutable sex,age --target high
 
     Without --rows, the rows that the model does not give the target label are explained: all, or --most of them drawn
-    at random.
+    at random. True labels, to compare how often decisions are right, are those of --target-column.
     """
     from onbmacf.cli.output_file import check_installed, output_file
 
     _check_suffix(out)
     check_installed("a report", ["jinja2", "matplotlib"], "report")
     with output_file(out, request):
-        _audit(request, out, by, most, seed, cases, title)
+        _audit(request, out, Wanted(by, most, seed, cases, actions, against, full, title, author, purpose))
 
 
-def _audit(request: Request, out: Path, by: tuple[str, ...], most: int, seed: int, n_cases: int, title: str) -> None:
+def _audit(request: Request, out: Path, wanted: Wanted) -> None:
     """Explain, write the report, and delete the parts, in this order."""
     from onbmacf.cli.job import prepare
     from onbmacf.cli.output_file import kept_parts
@@ -81,18 +111,56 @@ def _audit(request: Request, out: Path, by: tuple[str, ...], most: int, seed: in
     from onbmacf.report import audit_report
 
     job = prepare(request)
-    groups: list[Any] = columns_of(by, list(job.table.columns), "--by") or [*job.explainer.schema_.immutable]
-    rows = chosen_rows(job, request, most, seed)
+    groups: list[Any] = columns_of(wanted.by, list(job.table.columns), "--by") or [*job.explainer.schema_.immutable]
+    rows = chosen_rows(job, request, wanted.most, wanted.seed)
     parts = parts_beside(out, job.explainer, job.target, job.asked)
     answers = _answers(job, request, out, rows, parts)
-    asked = {"target": job.target, "by": groups, "n_cases": n_cases, "seed": seed, "about": _about(job, title)}
     with kept_parts(parts.folder):
-        report = audit_report(job.explainer, answers, **asked)
+        asked = {**_asked(job, wanted), "against": _against(job, request, wanted.against, answers)}
+        report = audit_report(job.explainer, answers, target=job.target, by=groups, **asked)
         report.save(out)
     parts.clear(rows)
     for sentence in report.content["findings"]:
         show(_line(sentence))
     say(summary(answers) + f" Report: {out}")
+
+
+def _asked(job: "Job", wanted: Wanted) -> dict[str, Any]:
+    """Return the options of the report."""
+    about = replace(_about(job, wanted.title), author=wanted.author, purpose=wanted.purpose, date=today())
+    counts = {"n_cases": wanted.cases, "n_actions": wanted.actions, "full": wanted.full, "seed": wanted.seed}
+    return {**counts, "about": about, "truth": usable_truth(job)}
+
+
+def today() -> str:
+    """Return the date of the report; the variable SOURCE_DATE_EPOCH fixes it."""
+    seconds = os.environ.get("SOURCE_DATE_EPOCH")
+    when = datetime.now(UTC) if seconds is None else datetime.fromtimestamp(int(seconds), UTC)
+    return when.date().isoformat()
+
+
+def usable_truth(job: "Job") -> Any:
+    """Return the true labels of the table as the model's labels; None, and a note, where they are others."""
+    from onbmacf.cli.words import same_label
+
+    if job.truth is None or job.target is None or len(job.truth) != len(job.explainer.Z_):
+        return None
+    known = {str(label): label for label in job.explainer.classes_.tolist()}
+    truth = job.truth.map(lambda value: same_label(value, known), na_action="ignore")
+    if truth.isna().all():
+        say(f"note: {job.truth.name!r} has none of the model's labels: how often decisions are right is not compared.")
+        return None
+    return truth
+
+
+def _against(job: "Job", request: Request, spec: str, answers: "Explanations") -> Any:
+    """Return the other model's name, explainer and answers for the same rows; None without one."""
+    if not spec:
+        return None
+    from onbmacf.cli.job import fitted_again
+
+    other = fitted_again(job, request, spec)
+    return Path(spec).name, other, other.explain(answers.rows, target=job.target, **job.asked)
 
 
 def _answers(job: "Job", request: Request, out: Path, rows: Any, parts: "Parts") -> "Explanations":

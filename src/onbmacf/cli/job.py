@@ -38,6 +38,7 @@ class Job:
     model_name: str
     files: dict[str, str]  # SHA-256 by name
     notes: tuple[str, ...] = ()
+    truth: "pd.Series[Any] | None" = None  # the target column, if there is one
     numbers: "pd.Index[Any] | None" = None  # the rows' numbers in the file, where some were left out
     asked: dict[str, Any] = field(default_factory=dict)  # further arguments of explain
 
@@ -53,8 +54,8 @@ def prepare(request: Request) -> Job:
     TableForm.fit(table, Schema.infer(table) if request.map else _schema(table, request))  # before a model is trained
     model, notes = _model(table, y, request)
     explainer, target = _fitted(table, model, request)
-    asked = _asked(request, table)
-    return Job(table, explainer, target, str(request.table), _name(request), _digests(request), notes, numbers, asked)
+    told = (_name(request), _digests(request), notes, y, numbers, _asked(request, table))
+    return Job(table, explainer, target, str(request.table), *told)
 
 
 def read_file(path: Path, request: Request) -> pd.DataFrame:
@@ -93,7 +94,13 @@ def _heart(request: Request) -> Job:
     say(f"Using the embedded heart data: {len(table)} men; {name} predicts who is at risk.{age}")
     explainer, target = _fitted(table, model, request)
     asked = _asked(request, table)
-    return Job(table, explainer, target, "the embedded heart data", name, _digests(request), notes, asked=asked)
+    return Job(table, explainer, target, "the embedded heart data", name, _digests(request), notes, labels, asked=asked)
+
+
+def fitted_again(job: Job, request: Request, spec: str) -> ONBMACF:
+    """Return an explainer of another model, fitted on the same table with the same rules and options."""
+    model, _ = _model(job.table, None, replace(request, model=spec))
+    return ONBMACF(**_options(request)).fit(job.table, model, schema=job.explainer.schema_, output=request.output)
 
 
 def _fitted(table: pd.DataFrame, model: Any, request: Request) -> tuple[ONBMACF, Any]:

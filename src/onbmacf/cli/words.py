@@ -67,6 +67,16 @@ def label_of(word: str, classes: Iterable[Any], option: str) -> Any:
     return written[word]
 
 
+def same_label(value: Any, known: dict[str, Any]) -> Any:
+    """Return the model's own label for a true one that is written like it, or NaN; `known` has them by their text.
+
+    >>> same_label(1.0, {"0": 0, "1": 1}), same_label("yes", {"0": 0})
+    (1, nan)
+    """
+    text = str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+    return known.get(str(value), known.get(text, float("nan")))
+
+
 def labels_of(words: Iterable[str], classes: Iterable[Any], option: str) -> list[Any]:
     """Return the labels that words name, which may be joined with commas; a label may hold a comma itself."""
     classes, whole = list(classes), ",".join(words)

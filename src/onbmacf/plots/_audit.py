@@ -30,6 +30,7 @@ from onbmacf.plots._axes import (
 
 SHORT = 24  # characters of a name on two axes at once
 AXIS_NAMES = {
+    "selected": "share with the favourable decision",
     "share_found": "share with a counterfactual",
     "share_released": "share with immutable features released",
     "distance": "mean distance to the first counterfactual",
@@ -197,6 +198,39 @@ def burden(groups: Any, measure: str = "distance", ax: Any = None, *, by: Any = 
     ax.set_ylim(len(shown) - 0.5, -0.5)
     ax.grid(axis="x", alpha=0.3)
     set_titles(ax, "", AXIS_NAMES.get(measure, measure))
+    bare(ax)
+    return ax
+
+
+def action_curve(curve: pd.DataFrame, ax: Any = None) -> Any:
+    """Draw the share of rows helped against the mean cost, as actions are added.
+
+    Parameters
+    ----------
+    curve : DataFrame
+        As `audit.Actions.curve` returns it.
+    ax : matplotlib Axes or Figure, optional
+        Where to draw; a Figure is given the size that the plot needs. A new figure of pyplot by default.
+
+    Returns
+    -------
+    Axes
+        One mark per number of actions, joined in order.
+
+    Examples
+    --------
+    >>> ax = plots.action_curve(audit.actions(answers, explainer, k=2).curve())
+    >>> ax.get_ylabel()
+    'share of refused rows helped'
+
+    """
+    ax = axes_on(ax, (6.4, 3.2))
+    ax.plot(curve["mean_cost"], curve["effectiveness"], color=COLOURS[0], marker=MARKERS[0], linewidth=1.6)
+    for line in curve.itertuples():
+        write(ax, float(line.mean_cost), float(line.effectiveness), str(line.k), right=6, va="bottom", fontsize="small")
+    ax.set_ylim(0, 1.08)
+    ax.grid(alpha=0.3)
+    set_titles(ax, "", "mean cost (distance) of those helped", "share of refused rows helped")
     bare(ax)
     return ax
 

@@ -3,8 +3,9 @@
 explainer, answers  ->  audit_report  ->  Report
 """
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -16,9 +17,12 @@ from onbmacf._text.wording import quoted, shown
 from onbmacf.explainer import ONBMACF
 from onbmacf.explanations import Explanations
 from onbmacf.report.cases import cases
+from onbmacf.report.extras import Asked, more_sections
 from onbmacf.report.fingerprint import model_digest, table_digest, versions
+from onbmacf.report.front import front
+from onbmacf.report.groups import Compared
 from onbmacf.report.render import Report
-from onbmacf.report.sections import Groups, sections
+from onbmacf.report.sections import beside, sections
 from onbmacf.report.tables import table
 from onbmacf.rules import describe
 
@@ -54,6 +58,12 @@ class About:
         The command that makes the report again; none is shown if empty.
     notes : sequence of str
         Sentences to put before the findings.
+    author : str
+        Who answers for the report.
+    date : str
+        When it was made.
+    purpose : str
+        What it is for.
 
     Examples
     --------
@@ -68,6 +78,9 @@ class About:
     files: Mapping[str, str] = field(default_factory=dict)
     command: str = ""
     notes: Sequence[str] = ()
+    author: str = ""
+    date: str = ""
+    purpose: str = ""
 
 
 def audit_report(
@@ -75,10 +88,14 @@ def audit_report(
     answers: Explanations,
     *,
     target: Any = None,
-    by: Sequence[Hashable] = (),
+    by: Sequence[Hashable] | Mapping[str, Any] = (),
     cost: Mapping[Hashable, float] | None = None,
     others: Mapping[str, Explanations] | None = None,
+    truth: Any = None,
+    against: tuple[str, ONBMACF, Explanations] | None = None,
     n_cases: int = 6,
+    n_actions: int = 0,
+    full: bool = False,
     seed: int = 0,
     about: About | None = None,
 ) -> Report:
@@ -92,14 +109,24 @@ def audit_report(
         What its `explain` returned.
     target : label or list of labels, optional
         What was asked of `explain`.
-    by : sequence of hashable, optional
-        Columns by whose groups the burden is compared; numbers with many values become bands.
+    by : sequence of hashable, or mapping of str to array-like, optional
+        Columns by whose groups decisions and burden are compared, also two at a time; numbers with many values become
+        bands. Or, by name, one value per explained row, which need not be known to the model.
     cost : mapping of hashable to float, optional
         What changing a feature costs, by name, in a unit of your own; by default the weights of the schema's rules.
     others : mapping of str to Explanations, optional
         Answers of other models or methods for the same rows, by name, to compare with.
+    truth : array-like, optional
+        The true label of each row of the fitted table, missing where it is not known: error rates are compared, too.
+    against : tuple of str, ONBMACF and Explanations, optional
+        Another model: its name, an explainer fitted with it, and its answers for the same rows and target.
     n_cases : int, default 6
         The most single rows to show.
+    n_actions : int, default 0
+        How many group actions to look for, which asks the model some hundred thousand more questions; responsiveness is
+        asked then, too.
+    full : bool, default False
+        Show all details unfolded, also in print.
     seed : int, default 0
         Of the bootstrap intervals.
     about : About, optional
@@ -113,31 +140,52 @@ def audit_report(
     Examples
     --------
     >>> report = audit_report(explainer, answers, target="fine", by=["famhist"])
-    >>> [section["title"] for section in report.content["sections"]][:2]
-    ['Which rows have a counterfactual, and what was released', 'Burden by famhist']
+    >>> report.content["verdicts"][0]["kind"]
+    'clear difference'
 
     """
     about = About() if about is None else about
     cost = _weights(explainer) if cost is None else cost
-    groups = [Groups.of(answers, name, cost, seed) for name in by]
-    gaps = {group.name: group.gaps for group in groups}
+    decisions = None if target is None else audit.Decisions.of(explainer, target, truth)
+    compared = Compared.of(answers, by, decisions, cost, seed)
+    asked = Asked(explainer, answers, compared, target, n_actions)
     content = {
-        "title": about.title,
-        "lead": _lead(explainer, answers),
-        "findings": [*about.notes, *audit.findings(answers, explainer.schema_, gaps, target)],
-        "asked": _asked(explainer, answers, target, by),
+        **_head(explainer, answers, about),
+        **_body(asked, others, against, truth, count(1)),
+        "findings": [*about.notes, *audit.findings(answers, explainer.schema_, compared.gaps, target)],
+        "asked": _asked(explainer, answers, target, list(by)),
         "data": _data(explainer, about),
         "columns": table("Columns of the table", _columns(explainer)),
         "model": _model(explainer, about),
         "classes": table("The model's labels on the table", _classes(explainer)),
-        "sections": sections(answers, explainer.schema_, groups, others),
-        "cases": cases(answers, n_cases),
+        "cases": cases(explainer, answers, n_cases),
         "cases_intro": _cases_intro(answers, n_cases),
         "limits": [*LIMITS, *(f"Warning: {message}" for message in answers.warnings)],
         "again": _again(explainer, about, seed),
         "command": about.command,
+        "full": full,
     }
     return Report(content)
+
+
+def _body(
+    asked: Asked,
+    others: Mapping[str, Explanations] | None,
+    against: tuple[str, ONBMACF, Explanations] | None,
+    truth: Any,
+    places: Iterator[int],
+) -> dict[str, Any]:
+    """Return the first page and the sections; `places` number the pictures."""
+    explainer, answers, compared, target, _ = asked
+    first = front(explainer, answers, compared, target, places)
+    parts = [*sections(answers, explainer.schema_, compared, places), *more_sections(asked, against, truth, places)]
+    return {**first, "sections": [*parts, beside(answers, others)] if others else parts}
+
+
+def _head(explainer: ONBMACF, answers: Explanations, about: About) -> dict[str, Any]:
+    """Return the title, who made the report, when and what for."""
+    lines = [("Purpose", about.purpose), ("Author", about.author), ("Date", about.date)]
+    return {"title": about.title, "lead": _lead(explainer, answers), "made": [line for line in lines if line[1]]}
 
 
 def _lead(explainer: ONBMACF, answers: Explanations) -> str:
@@ -215,8 +263,8 @@ def _classes(explainer: ONBMACF) -> pd.DataFrame:
 
 def _cases_intro(answers: Explanations, n_cases: int) -> str:
     return (
-        f"Up to {n_cases} of {len(answers):,} rows: first rows with a released feature, then rows without a "
-        "counterfactual, then the others in the given order."
+        f"Up to {n_cases} of {len(answers):,} rows that stand for many: of each kind of answer the most central row; "
+        "first kinds with a released feature, then without a counterfactual, then the others by their number of rows."
     )
 
 

@@ -23,6 +23,15 @@ HEADS = {
     "model_rows": "rows sent to the model",
     "excludes_zero": "interval excludes 0",
     "most_frequent_reason": "most frequent reason",
+    "n_selected": "selected",
+    "selection_rate": "selection rate",
+    "impact_ratio": "impact ratio",
+    "n_unknown": "true label unknown",
+    "true_positive_rate": "true positive rate",
+    "false_positive_rate": "false positive rate",
+    "p_adjusted": "p, corrected",
+    "n_features": "features",
+    "mean_cost": "mean cost",
 }
 SHARES = (
     "share",
@@ -34,6 +43,18 @@ SHARES = (
     "stability",
     "share_of_its_changes",
     "expected",
+    "selection_rate",
+    "accuracy",
+    "true_positive_rate",
+    "false_positive_rate",
+    "effectiveness",
+    "added",
+    "importance",
+    "responsiveness",
+    "share_changed",
+    "rate_before",
+    "rate_after",
+    "share_higher",
 )
 
 

@@ -15,6 +15,7 @@ from starlette.responses import PlainTextResponse, Response
 
 from onbmacf import __version__
 from onbmacf.web import api, audits, guide, metrics, people, person, saved
+from onbmacf.web.asking import Ask, explained
 from onbmacf.web.browse import Browser
 from onbmacf.web.cases import Sessions
 from onbmacf.web.engine import Engine
@@ -80,6 +81,7 @@ def _service(source: Source, settings: Settings) -> Service:
 def _lifespan(service: Service) -> Any:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> Any:
+        service.engine.warm_up(explained, service.source.table.head(1), Ask(target=service.source.target))
         service.jobs.go_on()
         yield
         await service.jobs.pause()

@@ -68,6 +68,10 @@ class Engine:
         """Return what `run` does, however long it takes: for work in the background."""
         return await asyncio.wrap_future(self._submitted(function, arguments))
 
+    def warm_up(self, function: Callable[..., Any], *arguments: Any) -> None:
+        """Call something whose answer nobody waits for: what is made on first use is there when it is needed."""
+        self._submitted(function, arguments)
+
     def _submitted(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> "Future[Any]":
         if isinstance(self.executor, ThreadPoolExecutor):
             return self.executor.submit(function, self.explainer, *arguments)

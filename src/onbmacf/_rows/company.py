@@ -1,0 +1,62 @@
+"""Whether a model says the same of a row twice, and whatever other rows are in the call.
+
+    black box, fitted rows, their labels, some of them  ->  model_warnings  ->  sentences
+
+Each row of a call must be labelled on its own: a model that compares it with the others (`x > x.mean()`) gives answers
+that depend on which points happen to be asked together.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from onbmacf._base.arrays import Mask, Matrix, Rows
+from onbmacf._rows.counts import Counts
+from onbmacf._rows.model import FAILED, BlackBox
+from onbmacf.errors import ModelError
+
+ALONE = 16  # of the rows asked again, so many are also asked one by one
+
+
+def model_warnings(box: BlackBox, N: Matrix, labels: Rows, probes: Rows) -> list[str]:
+    """Return what a caller should know of how a model answers; the probes are rows that are asked again."""
+    messages = [f"probabilities are left out: {box.no_probability}."] if box.no_probability else []
+    differs = box.ask(N[probes]) != labels[probes]
+    if differs.any() and _is_fickle(box, N, labels):
+        words = f"{differs.sum()} of {len(probes)} rows asked twice got another label"
+        return [*messages, f"the model is not deterministic: {words}."]
+    for other in _in_other_company(box, N[probes], labels[probes]):
+        differs |= other
+    if differs.any():
+        words = f"{differs.sum()} of {len(probes)} rows got another label in another order, in a smaller call or alone"
+        messages.append(
+            f"the model's answer to a row depends on the other rows in the call: {words}. Its counterfactuals hold "
+            "only among the rows that they were asked with."
+        )
+    return messages
+
+
+def _is_fickle(box: BlackBox, N: Matrix, labels: Rows) -> bool:
+    """Say whether the very call with which fit began is answered differently now."""
+    first = replace(box, sizes=(), counts=Counts())
+    return bool((first.ask(N[: box.chunk]) != labels[: box.chunk]).any())
+
+
+def _in_other_company(box: BlackBox, N: Matrix, labels: Rows) -> Iterator[Mask]:
+    """Yield which rows get another label: backwards, by halves, and some of them alone, without any padding."""
+    every, alone = np.arange(len(N)), np.unique(np.linspace(0, len(N) - 1, min(ALONE, len(N))).astype(np.intp))
+    for lines, size in ((every[::-1], len(N)), (every[::2], 0), (every[1::2], 0), (alone, 1)):
+        if len(lines):
+            differs = np.zeros(len(N), dtype=bool)
+            codes = _asked(replace(box, sizes=(size or len(lines),), counts=Counts()), N[lines])
+            differs[lines] = (codes != labels[lines]) & (codes != FAILED)
+            yield differs
+
+
+def _asked(box: BlackBox, N: Matrix) -> Rows:
+    """Return the labels of rows in calls of any size; none where the model cannot take such calls."""
+    try:
+        return box.ask(N)
+    except ModelError:
+        return np.full(len(N), FAILED)

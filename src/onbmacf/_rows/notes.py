@@ -1,0 +1,59 @@
+"""What a model did on the way beside saying a known label: raised an error, or said a label that no fitted row has.
+
+labels and codes of points, the factual of each  ->  Notes.take  ->  Notes.words, per factual
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onbmacf._base.arrays import Rows, objects
+from onbmacf._base.checks import listed
+from onbmacf._rows.replies import NaNAnswerError
+
+MOST_LABELS = 3  # unseen labels that are named in a reason
+
+
+class Notes:
+    """Errors and unseen labels, by factual; the first of each kind is kept in words."""
+
+    def __init__(self) -> None:
+        self._raised: dict[int, str] = {}
+        self._unseen: dict[int, list[Any]] = {}
+
+    def take(self, labels: NDArray[Any], codes: Rows, factual: Rows, n_classes: int) -> None:
+        """Note what is odd about the labels of some points."""
+        odd = np.flatnonzero((codes < 0) | (codes >= n_classes))
+        for line in odd.tolist():
+            self._note(int(factual[line]), labels[line])
+
+    def raise_on(self, factual: Rows, error: Exception) -> None:
+        """Note an error on points of some factuals."""
+        for own in factual.tolist():
+            self._raised.setdefault(own, raised_words(error))
+
+    def raised(self, n_factuals: int) -> NDArray[Any]:
+        """Return per factual what the model did instead of answering, in words; empty where it always answered."""
+        return objects(self._raised.get(factual, "") for factual in range(n_factuals))
+
+    def unseen(self, n_factuals: int) -> NDArray[Any]:
+        """Return per factual the labels that no fitted row has, in words; empty where there were none."""
+        return objects(listed(self._unseen.get(factual, ())) for factual in range(n_factuals))
+
+    def _note(self, factual: int, label: Any) -> None:
+        if isinstance(label, Exception):
+            self._raised.setdefault(factual, raised_words(label))
+            return
+        known, plain = self._unseen.setdefault(factual, []), label.item() if isinstance(label, np.generic) else label
+        if len(known) < MOST_LABELS and plain not in known:
+            known.append(plain)
+
+
+def raised_words(error: Exception) -> str:
+    """Return what the model did, in words.
+
+    >>> raised_words(KeyError("dose"))
+    "the model raised KeyError: 'dose'"
+    """
+    return str(error) if isinstance(error, NaNAnswerError) else f"the model raised {type(error).__name__}: {error}"

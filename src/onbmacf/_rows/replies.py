@@ -1,0 +1,111 @@
+"""What a model returned, in any container -> labels, or one probability per class: checked, one line per row.
+
+    answer of predict        ->  labels_of         ->  labels, an error in place of a NaN
+    answer of predict_proba  ->  probabilities_of  ->  rows x classes
+
+An answer of the wrong shape is a `ModelError`: no row of it can be trusted. A NaN is the fault of its own row.
+"""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from onbmacf._base.arrays import Matrix, objects
+from onbmacf._base.arrays import Rows as Codes
+from onbmacf._base.checks import listed
+from onbmacf.errors import ModelError
+
+
+class NaNAnswerError(ModelError):
+    """The model returned NaN for a row."""
+
+    def __init__(self) -> None:
+        super().__init__("the model returned NaN")
+
+
+def labels_of(answer: Any, n_rows: int, output: str, names: Any) -> NDArray[Any]:
+    """Return labels, scores or class probabilities as a vector of labels; `names` are the model's `classes_`."""
+    answer = _as_vector_or_matrix(_as_array(answer, "predict"), n_rows)
+    is_nan = _is_nan(answer)
+    if answer.ndim == 2:
+        answer = _named(answer.argmax(axis=1), answer.shape[1], names)
+    elif output == "probability":
+        answer = _named((_as_float(answer) > 0.5).astype(np.intp), 2, names)
+    elif output == "auto" and answer.dtype.kind == "f":
+        _check_labels_not_scores(answer[~is_nan])
+    if is_nan.any():
+        answer = objects(answer.tolist())
+        answer[is_nan] = objects([NaNAnswerError()] * int(is_nan.sum()))
+    return answer
+
+
+def probabilities_of(answer: Any, n_rows: int, n_classes: int) -> Matrix:
+    """Return what predict_proba returned as a matrix: a column per class; NaN stays NaN."""
+    answer = _as_float(_as_array(answer, "predict_proba"))
+    if answer.shape != (n_rows, n_classes):
+        raise ModelError(
+            f"predict_proba returned an array of shape {answer.shape} for {n_rows} rows and {n_classes} classes_; "
+            f"allowed: ({n_rows}, {n_classes})."
+        )
+    return answer
+
+
+def check_classes(names: list[Any], labels: list[Any]) -> None:
+    """Raise an error if predict says labels that are not among `classes_`: their probabilities could not be told."""
+    if any(label not in names for label in labels):
+        raise ModelError(
+            f"predict returns {listed(labels)}, but classes_ holds {listed(names)}: the columns of predict_proba "
+            "cannot be told. Let both name the same labels, or give model.predict in place of the model."
+        )
+
+
+def _as_array(answer: Any, what: str) -> NDArray[Any]:
+    if hasattr(answer, "detach"):  # a torch tensor
+        answer = answer.detach().cpu().numpy()
+    try:
+        return np.asarray(answer)
+    except ValueError as error:
+        raise ModelError(f"{what} returned something that is no array: {error}") from error
+
+
+def _as_float(answer: NDArray[Any]) -> Matrix:
+    try:
+        return answer.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise ModelError(f"the model returned {answer.tolist()[0]!r}, which is no probability.") from error
+
+
+def _as_vector_or_matrix(answer: NDArray[Any], n_asked: int) -> NDArray[Any]:
+    if answer.ndim == 0 or len(answer) != n_asked:
+        raise ModelError(
+            f"predict was given {n_asked} rows and returned {len(answer) if answer.ndim else 'a single value'}."
+        )
+    if answer.ndim > 2 or (answer.ndim == 2 and answer.shape[1] == 0):
+        raise ModelError(f"predict returned an array of shape {answer.shape}; allowed: (n,), (n, 1) or (n, C).")
+    return answer[:, 0] if answer.ndim == 2 and answer.shape[1] == 1 else answer
+
+
+def _named(positions: Codes, n_classes: int, names: Any) -> NDArray[Any]:
+    if names is None or len(names) != n_classes:
+        names = np.arange(n_classes)
+    return np.asarray(np.asarray(names)[positions])
+
+
+def _is_nan(answer: NDArray[Any]) -> NDArray[np.bool_]:
+    if answer.dtype.kind in "iub":
+        return np.zeros(len(answer), dtype=bool)
+    missing = pd.isna(answer)
+    return np.asarray(missing.any(axis=1) if missing.ndim == 2 else missing)
+
+
+def _check_labels_not_scores(answer: NDArray[Any]) -> None:
+    odd = answer[answer != np.trunc(answer)]
+    if len(odd):
+        inside = "could be a score or a label" if 0 <= odd[0] <= 1 else "looks like a score, not a label"
+        raise ModelError(
+            f"predict returned {odd[0]:.6g}, which {inside}. Pass output='probability' (labels 0 and 1, "
+            "threshold 0.5), threshold=... with classes=..., target=Between(low, high) for a regressor, or "
+            "output='label' to fit, or return labels."
+        )

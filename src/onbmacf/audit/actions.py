@@ -1,0 +1,290 @@
+"""Few actions that help many rows: chosen from the rows' own counterfactuals, every one asked of the model.
+
+    answers  ->  candidates (own changes, stretched)  ->  asked of some rows  ->  greedy choice, improved  ->  Actions
+
+A row that an action helps is worth 1 less a price times what the action costs it. The choice starts with the action
+that is worth most, adds the one that adds most, and then tries for each chosen one to drop, widen, narrow or add a
+feature (decision 0070). Nothing is drawn at random.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from onbmacf._base.checks import check_count
+from onbmacf._batch.fitted import Fitted
+from onbmacf.audit.effectiveness import cheapest
+from onbmacf.audit.figures import first_lines, is_asked
+from onbmacf.audit.grouping import checked_column, members_of
+from onbmacf.audit.moves import AT_LEAST, AT_MOST, BY, TO, Action, Asked, Move, in_words
+from onbmacf.errors import ParameterError
+from onbmacf.explainer import ONBMACF
+from onbmacf.explanations import Explanations
+
+Values = NDArray[np.float64]
+STRETCHES = (1.0, 1.5, 2.5)
+SOURCES = 120  # rows whose own changes become candidates
+SAMPLE = 500  # rows of which candidates are asked
+ROUNDS = 6  # of improvement
+COMMON = 16  # moves that an action may take over from others
+
+
+@dataclass(frozen=True, eq=False)
+class Actions:
+    """The chosen actions, and whom each helps.
+
+    Attributes
+    ----------
+    actions : tuple of str
+        Each action in words.
+    moves : tuple of tuple of Move
+        The same as features and values.
+    positions : array of int
+        Which of the explained rows the lines below are about: those that were searched.
+    flips : array of bool, rows x actions
+        Whether the action leads the row to a favourable label, as the model says.
+    costs : array of float, rows x actions
+        The distance that it moves the row; NaN where the row may not take it.
+    groups : Series or None
+        The group of each line, where `by` was given.
+
+    """
+
+    actions: tuple[str, ...]
+    moves: tuple[Action, ...]
+    positions: NDArray[np.intp]
+    flips: NDArray[np.bool_]
+    costs: Values
+    groups: "pd.Series[Any] | None" = field(default=None)
+
+    @property
+    def effectiveness(self) -> float:
+        """The share of rows that some action helps."""
+        return float(self.flips.any(axis=1).mean()) if len(self.flips) else float("nan")
+
+    @property
+    def mean_cost(self) -> float:
+        """The mean cost of the cheapest helping action, of the rows that are helped."""
+        return _mean_finite(cheapest(self.flips, self.costs))
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one line per action, in the order chosen: whom it helps, alone and after those before it."""
+        lines = []
+        for place, words in enumerate(self.actions):
+            before, now = self.flips[:, :place].any(axis=1), self.flips[:, place]
+            own = self.costs[now, place]
+            lines.append(
+                (words, len(self.moves[place]), now.mean(), (now & ~before).mean(), _mean_finite(own))
+                if len(now)
+                else (words, len(self.moves[place]), np.nan, np.nan, np.nan)
+            )
+        return pd.DataFrame(lines, columns=["action", "n_features", "effectiveness", "added", "mean_cost"])
+
+    def curve(self) -> pd.DataFrame:
+        """Return effectiveness and mean cost of the first action, the first two, and so on."""
+        lines = []
+        for k in range(1, len(self.actions) + 1):
+            least = cheapest(self.flips[:, :k], self.costs[:, :k])
+            lines.append((k, float(np.isfinite(least).mean()) if len(least) else np.nan, _mean_finite(least)))
+        return pd.DataFrame(lines, columns=["k", "effectiveness", "mean_cost"])
+
+    def by_group(self) -> pd.DataFrame:
+        """Return, per group, how many rows the actions help and at what mean cost; one line where there are none."""
+        groups = pd.Series(["all"] * len(self.flips)) if self.groups is None else self.groups
+        least, lines = cheapest(self.flips, self.costs), []
+        for group, rows in members_of(groups).items():
+            own = least[rows]
+            lines.append((group, len(own), float(np.isfinite(own).mean()), _mean_finite(own)))
+        return pd.DataFrame(lines, columns=["group", "n_rows", "effectiveness", "mean_cost"])
+
+
+def actions(
+    answers: Explanations,
+    explainer: ONBMACF,
+    k: int = 3,
+    by: Any = None,
+    *,
+    target: Any = None,
+    most_features: int = 6,
+    price: float = 1.0,
+) -> Actions:
+    """Choose a few actions that lead many rows to the favourable decision.
+
+    Parameters
+    ----------
+    answers : Explanations
+        What `explain` returned; the rows that were searched are those to be helped.
+    explainer : ONBMACF
+        The explainer that gave them: its model is asked, its rules and immutable features are kept.
+    k : int, default 3
+        How many actions.
+    by : hashable or array-like, optional
+        A column of the explained rows, or one group per row: whom the actions help is then told per group.
+    target : label or list of labels, optional
+        What is favourable; by default the labels that the counterfactuals have.
+    most_features : int, default 6
+        The most features in one action.
+    price : float, default 1
+        What a unit of distance takes off the worth of helping a row; more makes for cheaper actions that help fewer.
+
+    Returns
+    -------
+    Actions
+        In the order chosen, the most useful first.
+
+    Examples
+    --------
+    >>> chosen = audit.actions(answers, explainer, k=2, by="famhist")
+    >>> chosen.actions[0], chosen.effectiveness
+    ('tobacco at most 2.36 and ldl at most 7.64', 1.0)
+
+    """
+    check_count("k", k)
+    lines = np.flatnonzero(is_asked(answers))
+    rows = Asked.of(explainer.fitted_, answers.rows.iloc[lines], _wanted(answers, target))
+    some = rows.some(_spread(len(lines), SAMPLE))
+    pool = candidates(answers, explainer.fitted_, most_features)
+    chosen = choose(some, pool, k, price, most_features) if len(lines) and pool else ()
+    flips, costs = rows.asked(chosen)
+    groups = None if by is None else checked_column(answers, by).reset_index(drop=True).iloc[lines]
+    words = tuple(in_words(explainer.fitted_, action) for action in chosen)
+    return Actions(words, chosen, lines, flips, costs, None if groups is None else groups.reset_index(drop=True))
+
+
+def candidates(answers: Explanations, fitted: Fitted, most_features: int) -> list[Action]:
+    """Return the changes of first counterfactuals as actions: as far as they go, and stretched; each once."""
+    first = first_lines(answers)
+    lines = [line for line in first[first >= 0] if not answers.batch.released[line].any()]
+    lines = [lines[place] for place in _spread(len(lines), SOURCES)]
+    before = fitted.space.form.numbers(answers.rows.iloc[answers.batch.factual[lines]])
+    after = fitted.space.form.numbers(answers.batch.values.iloc[lines])
+    found: dict[Action, None] = {}
+    for own, new, changed in zip(before, after, answers.batch.changed[lines], strict=True):
+        features = np.flatnonzero(changed)
+        if 0 < len(features) <= most_features:
+            for by_amount in (False, True):
+                for stretch in STRETCHES:
+                    found[tuple(_move(fitted, int(at), own[at], new[at], stretch, by_amount) for at in features)] = None
+    return list(found)
+
+
+def choose(some: Asked, pool: Sequence[Action], k: int, price: float, most_features: int) -> tuple[Action, ...]:
+    """Choose greedily, then improve each chosen action while that helps."""
+    worths = _worths(some, pool, price)
+    taken: list[int] = []
+    for _ in range(min(k, len(pool))):
+        held = worths[:, taken].max(axis=1, initial=0.0)
+        gains = np.maximum(worths, held[:, np.newaxis]).sum(axis=0) - held.sum()
+        best = int(gains.argmax())  # a tie goes to the first
+        if gains[best] <= 1e-12:
+            break
+        taken.append(best)
+    common = _common(pool)
+    own = [(pool[place], worths[:, place]) for place in taken]
+    for turn in range(ROUNDS * len(own)):
+        own[turn % len(own)] = _improved(some, own, turn % len(own), common, price, most_features)
+    return _by_gain(own)
+
+
+def _improved(
+    some: Asked, own: list[tuple[Action, Values]], at: int, common: list[Move], price: float, most_features: int
+) -> tuple[Action, Values]:
+    """Return the chosen action at a place, or the variation of it with which all of them are worth most."""
+    held = np.zeros(len(some.N))
+    for place, (_, worth) in enumerate(own):
+        held = held if place == at else np.maximum(held, worth)
+    tried = list(_variations(some.fitted, own[at][0], common, most_features))
+    worths = _worths(some, tried, price)
+    totals = np.maximum(worths, held[:, np.newaxis]).sum(axis=0)
+    best = int(totals.argmax()) if len(tried) else -1
+    if best < 0 or totals[best] <= np.maximum(own[at][1], held).sum() + 1e-9:
+        return own[at]
+    return tried[best], worths[:, best]
+
+
+def _variations(fitted: Fitted, action: Action, common: list[Move], most_features: int) -> Iterable[Action]:
+    for place, move in enumerate(action):
+        rest = action[:place] + action[place + 1 :]
+        if rest:
+            yield rest
+        yield from ((*action[:place], other, *action[place + 1 :]) for other in _nearby(fitted, move))
+    named = {move.feature for move in action}
+    if len(action) < most_features:
+        yield from ((*action, move) for move in common if move.feature not in named)
+
+
+def _nearby(fitted: Fitted, move: Move) -> Iterable[Move]:
+    """Yield a move that goes somewhat farther or less far."""
+    low, high = fitted.ranges[move.feature]
+    if move.how == TO:
+        return
+    steps = (-0.15, -0.05, -0.02, 0.02, 0.05, 0.15)
+    for step in steps:
+        value = _readable(fitted, move.feature, move.value + step * (high - low))
+        inside = value if move.how == BY else float(np.clip(value, low, high))
+        if inside != move.value:
+            yield move._replace(value=inside)
+
+
+def _worths(some: Asked, pool: Sequence[Action], price: float) -> Values:
+    """Return what each action is worth to each row: 1 less the price of its cost, 0 where it does not help."""
+    flips, costs = some.asked(pool)
+    return np.where(flips & ~np.isnan(costs), np.maximum(1 - price * np.nan_to_num(costs), 0.0), 0.0)
+
+
+def _by_gain(own: list[tuple[Action, Values]]) -> tuple[Action, ...]:
+    """Return the actions in the order of what each adds."""
+    left, ordered, held = list(own), [], np.zeros(len(own[0][1]) if own else 0)
+    while left:
+        gains = [np.maximum(held, worth).sum() for _, worth in left]
+        action, worth = left.pop(int(np.argmax(gains)))
+        ordered.append(action)
+        held = np.maximum(held, worth)
+    return tuple(ordered)
+
+
+def _move(fitted: Fitted, at: int, own: float, new: float, stretch: float, by_amount: bool) -> Move:
+    feature = fitted.space.schema.features[at]
+    if not feature.is_numeric and feature.kind != "ordinal":
+        return Move(at, TO, float(new))
+    low, high = fitted.ranges[at] if feature.is_numeric else (0.0, float(len(feature.levels or ()) - 1))
+    value = float(np.clip(_readable(fitted, at, own + stretch * (new - own)), min(low, new), max(high, new)))
+    if by_amount and feature.is_numeric:
+        return Move(at, BY, _readable(fitted, at, value - own))
+    return Move(at, AT_LEAST if new > own else AT_MOST, value)
+
+
+def _readable(fitted: Fitted, at: int, value: float) -> float:
+    feature = fitted.space.schema.features[at]
+    decimals = fitted.space.readable[at] if feature.kind == "continuous" else 0
+    return float(np.round(value, decimals or 0))
+
+
+def _common(pool: Sequence[Action]) -> list[Move]:
+    counts = Counter(move for action in pool for move in action)
+    return [move for move, _ in counts.most_common(COMMON)]
+
+
+def _spread(n: int, most: int) -> NDArray[np.intp]:
+    """Return up to so many of n places, evenly spread."""
+    return np.unique(np.linspace(0, n - 1, min(n, most)).round().astype(np.intp)) if n else np.empty(0, dtype=np.intp)
+
+
+def _wanted(answers: Explanations, target: Any) -> list[Any]:
+    if target is not None:
+        return list(target) if isinstance(target, list | tuple | set) else [target]
+    found = list(dict.fromkeys(answers.batch.label.tolist()))
+    own = set(answers.labels[is_asked(answers)].tolist())
+    if not found or own & set(found):
+        raise ParameterError("actions needs target: which label is favourable does not follow from these answers.")
+    return found
+
+
+def _mean_finite(values: Values) -> float:
+    known = values[np.isfinite(values)]
+    return float(known.mean()) if len(known) else float("nan")

@@ -1,0 +1,230 @@
+"""Features: how often each matters, whether it is enough alone, which never help, and values that recur.
+
+    answers  ->  change_shares, thresholds        answers, explainer  ->  responsiveness  ->  never_help
+
+`change_shares` reads the answers; responsiveness asks the model about values of one feature at a time.
+"""
+
+from collections.abc import Hashable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from onbmacf._base.checks import check_between
+from onbmacf._text.wording import shown
+from onbmacf.audit.figures import first_lines, is_asked
+from onbmacf.audit.moves import TO, Asked, Move, moved
+from onbmacf.explainer import ONBMACF
+from onbmacf.explanations import Explanations
+
+Values = NDArray[np.float64]
+WINDOW = 0.05  # of a feature's range: values that count as one threshold
+TRIED = 15  # values of a number that are asked about
+MOST_ROWS = 200  # rows that are asked about one feature at a time
+
+
+def change_shares(answers: Explanations, confidence: float = 0.95) -> pd.DataFrame:
+    """Return how often the first counterfactual changes each feature, with an interval.
+
+    Parameters
+    ----------
+    answers : Explanations
+        What `explain` returned.
+    confidence : float, default 0.95
+        Of the intervals, which are Wilson's for a share, each for itself.
+
+    Returns
+    -------
+    DataFrame
+        One line per ``feature``, the most frequent first: ``change_shares``, the share of rows with a counterfactual
+        whose first one changes it, ``low`` and ``high``, and ``n_rows``, how many such rows there are.
+
+    Examples
+    --------
+    >>> audit.change_shares(answers).head(2).round(2)
+       feature  share   low  high  n_rows
+    0  tobacco   0.90  0.71  0.97      21
+    1      ldl   0.24  0.11  0.45      21
+
+    """
+    first = first_lines(answers)
+    changed = answers.batch.changed[first[first >= 0]]
+    lines = [
+        (name, *_share(int(changed[:, at].sum()), len(changed), confidence), len(changed))
+        for at, name in enumerate(answers.rows.columns)
+    ]
+    frame = pd.DataFrame(lines, columns=["feature", "share", "low", "high", "n_rows"])
+    return frame.sort_values("share", ascending=False, kind="stable").reset_index(drop=True)
+
+
+def responsiveness(
+    answers: Explanations, explainer: ONBMACF, *, target: Any = None, most_rows: int = MOST_ROWS
+) -> pd.DataFrame:
+    """Return for how many rows a change of one feature alone is enough.
+
+    Cheon, Wernerfelt, Friedler and Ustun, "Feature Responsiveness Scores" (2024), count reachable values in the same
+    way. For a number, 15 values spread over the fitted ones are asked about, for levels all; rules are kept.
+
+    Parameters
+    ----------
+    answers : Explanations
+        What `explain` returned.
+    explainer : ONBMACF
+        The explainer that gave them; its model is asked.
+    target : label or list of labels, optional
+        What is favourable; by default any label but the row's own.
+    most_rows : int, default 200
+        Rows that are asked about, evenly spread over those that were searched.
+
+    Returns
+    -------
+    DataFrame
+        One line per ``feature`` that may change, the most responsive first: ``responsiveness``, the share of rows that
+        some value of it alone leads to a favourable label, ``low`` and ``high`` (Wilson's 95 % interval), ``n_rows``.
+
+    Examples
+    --------
+    >>> audit.responsiveness(answers, explainer).head(2).round(2)
+       feature  responsiveness   low  high  n_rows
+    0  tobacco            0.90  0.71  0.97      21
+    1      ldl            0.57  0.37  0.76      21
+
+    """
+    places = np.flatnonzero(is_asked(answers))
+    places = places[np.unique(np.linspace(0, len(places) - 1, min(len(places), most_rows)).round().astype(int))]
+    favourable = _favourable(answers, explainer, target, places)
+    rows = Asked.of(explainer.fitted_, answers.rows.iloc[places], [])
+    lines = []
+    for at, feature in enumerate(explainer.schema_.features):
+        if not feature.immutable:
+            helped = _helped_alone(rows, at, favourable)
+            lines.append((feature.name, *_share(int(helped.sum()), len(helped), 0.95), len(helped)))
+    frame = pd.DataFrame(lines, columns=["feature", "responsiveness", "low", "high", "n_rows"])
+    return frame.sort_values("responsiveness", ascending=False, kind="stable").reset_index(drop=True)
+
+
+def never_help(important: pd.DataFrame, responsive: pd.DataFrame) -> list[Hashable]:
+    """Return the features that no first counterfactual changes, and that alone changed no decision that was asked.
+
+    Parameters
+    ----------
+    important, responsive : DataFrame
+        What `change_shares` and `responsiveness` returned.
+
+    Returns
+    -------
+    list
+        Names of features that may change and never helped.
+
+    Examples
+    --------
+    >>> audit.never_help(audit.change_shares(answers), audit.responsiveness(answers, explainer))
+    ['sbp', 'adiposity', 'famhist', 'typea', 'obesity', 'alcohol']
+
+    """
+    unused = set(important.loc[important["share"] == 0, "feature"])
+    return [name for name, share in zip(responsive["feature"], responsive["responsiveness"], strict=True)
+            if share == 0 and name in unused]  # fmt: skip
+
+
+def thresholds(answers: Explanations, least: int = 5) -> pd.DataFrame:
+    """Return the values at which first counterfactuals often end.
+
+    Parameters
+    ----------
+    answers : Explanations
+        What `explain` returned.
+    least : int, default 5
+        A threshold that fewer rows share is left out.
+
+    Returns
+    -------
+    DataFrame
+        One line per ``feature`` and direction: ``threshold`` in words, ``n_rows`` whose first counterfactual ends
+        there, within a twentieth of the range of the values seen, and ``share`` of the rows that have one; most shared
+        first.
+
+    Examples
+    --------
+    >>> audit.thresholds(answers)
+       feature     threshold  n_rows     share
+    0  tobacco  at most 2.58       7  0.333333
+
+    """
+    first = first_lines(answers)
+    lines_of = first[first >= 0]
+    lines = []
+    for at, name in enumerate(answers.rows.columns):
+        changed = lines_of[answers.batch.changed[lines_of, at]]
+        after = answers.batch.values.iloc[changed, at]
+        before = answers.rows.iloc[answers.batch.factual[changed], at]
+        lines += [(name, *found, found[1] / len(lines_of)) for found in _recurring(before, after) if found[1] >= least]
+    frame = pd.DataFrame(lines, columns=["feature", "threshold", "n_rows", "share"])
+    return frame.sort_values("n_rows", ascending=False, kind="stable").reset_index(drop=True)
+
+
+def _recurring(before: "pd.Series[Any]", after: "pd.Series[Any]") -> list[tuple[str, int]]:
+    """Return the value most rows end at, in words, and how many do; for numbers in each direction."""
+    if not len(after):
+        return []
+    if not pd.api.types.is_numeric_dtype(after.dtype) or pd.api.types.is_bool_dtype(after.dtype):
+        counts = after.astype(object).value_counts(sort=False)
+        best = int(counts.to_numpy().argmax())
+        return [(shown(counts.index[best]), int(counts.iloc[best]))]
+    own, new = before.to_numpy(dtype=np.float64), after.to_numpy(dtype=np.float64)
+    width = WINDOW * (max(own.max(), new.max()) - min(own.min(), new.min()))
+    found = []
+    for words, is_way in (("at most", new < own), ("at least", new > own)):
+        if is_way.any():
+            value, count = _densest(new[is_way], width, words == "at most")
+            found.append((f"{words} {shown(value)}", count))
+    return found
+
+
+def _densest(values: Values, width: float, takes_high: bool) -> tuple[float, int]:
+    """Return the end of the window of this width that holds most values, and how many it holds."""
+    ordered = np.sort(values)
+    counts = np.searchsorted(ordered, ordered + width, side="right") - np.arange(len(ordered))
+    start = int(counts.argmax())
+    inside = ordered[start : start + counts[start]]
+    return float(inside[-1] if takes_high else inside[0]), int(counts[start])
+
+
+def _helped_alone(rows: Asked, at: int, favourable: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return, per row, whether some value of one feature leads to a favourable label."""
+    seen = rows.fitted.seen_values[at]
+    tried = seen[np.unique(np.linspace(0, len(seen) - 1, min(len(seen), TRIED)).round().astype(int))]
+    helped = np.zeros(len(rows.N), dtype=bool)
+    for value in tried if rows.fitted.space.schema.features[at].is_numeric else seen:
+        _, N, may = moved(rows.fitted, (Move(at, TO, float(value)),), rows.z, rows.N)
+        open_lines = np.flatnonzero(may & ~helped & (N != rows.N).any(axis=1))
+        codes = rows.box.ask(N[open_lines])
+        known = (codes >= 0) & (codes < favourable.shape[1])
+        helped[open_lines] = known & favourable[open_lines, np.where(known, codes, 0)]
+    return helped
+
+
+def _favourable(answers: Explanations, explainer: ONBMACF, target: Any, places: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return, per row and class, whether the label would be favourable."""
+    known = explainer.classes_.tolist()
+    if target is not None:
+        wanted = list(target) if isinstance(target, list | tuple | set) else [target]
+        return np.tile([label in wanted for label in known], (len(places), 1))
+    own = answers.labels[places]
+    return np.array([[label != mine for label in known] for mine in own], dtype=bool).reshape(len(places), len(known))
+
+
+def _share(count: int, total: int, confidence: float) -> tuple[float, float, float]:
+    """Return a share with Wilson's interval; NaN of nothing."""
+    from scipy.stats import norm
+
+    if not total:
+        return float("nan"), float("nan"), float("nan")
+    z = float(norm.ppf(1 - (1 - check_between("confidence", confidence, 0, 1)) / 2))
+    share = count / total
+    middle, scale = share + z**2 / (2 * total), 1 + z**2 / total
+    half = z * np.sqrt(share * (1 - share) / total + z**2 / (4 * total**2))
+    low, high = (middle - half) / scale, (middle + half) / scale
+    return share, float(max(low, 0.0)) if count else 0.0, float(min(high, 1.0)) if count < total else 1.0

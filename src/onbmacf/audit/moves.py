@@ -1,0 +1,134 @@
+"""One action for many rows: a few moves of features, applied, asked about, and put into words.
+
+    Move(feature, how, value), ...  ->  moved  ->  rows that may be returned  ->  asked  ->  flips, costs
+
+An action says where each feature should go: to at most a value, to at least a value, by an amount, or to a level. A row
+that is there already keeps its value. Values are made readable, rules are kept, and a row for which that is not
+possible may not take the action. Every row is asked of the model.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onbmacf._balls.distance import paired
+from onbmacf._base.arrays import Mask, Matrix, Rows
+from onbmacf._batch.fitted import Fitted
+from onbmacf._rows.model import BlackBox
+from onbmacf._text.wording import shown
+
+AT_MOST, AT_LEAST, BY, TO = "at most", "at least", "by", "to"
+
+
+class Move(NamedTuple):
+    """Where one feature goes.
+
+    Attributes
+    ----------
+    feature : int
+        Its position among the columns.
+    how : {"at most", "at least", "by", "to"}
+        To at most or at least the value, by that much, or to the level with this number.
+    value : float
+        The value, amount or number of the level.
+
+    """
+
+    feature: int
+    how: str
+    value: float
+
+
+Action = tuple[Move, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """Rows to be helped, as numbers and points, and the model to ask."""
+
+    fitted: Fitted
+    box: BlackBox
+    N: Matrix
+    z: Matrix
+    wanted: Rows  # codes of the favourable labels
+
+    @classmethod
+    def of(cls, fitted: Fitted, rows: Any, wanted: Sequence[Any]) -> "Asked":
+        """Return rows of the caller, ready to be asked about; `wanted` are the favourable labels."""
+        N = fitted.space.form.numbers(rows)
+        known = fitted.black_box.classes.tolist()
+        codes = np.array([known.index(label) for label in wanted], dtype=np.intp)
+        return cls(fitted, fitted.black_box.counting(), N, fitted.space.encode_numbers(N), codes)
+
+    def some(self, lines: Rows) -> "Asked":
+        """Return some of the rows."""
+        return Asked(self.fitted, self.box, self.N[lines], self.z[lines], self.wanted)
+
+    def asked(self, actions: Sequence[Action]) -> tuple[Mask, Matrix]:
+        """Return, per row and action, whether it leads to a favourable label, and its cost; NaN where it is forbidden.
+
+        The cost is the distance that the row moves, 0 for one that is there already.
+        """
+        parts = [self._asked(action) for action in actions]
+        if not parts:
+            return np.zeros((len(self.N), 0), dtype=bool), np.zeros((len(self.N), 0))
+        return np.stack([flips for flips, _ in parts], axis=1), np.stack([costs for _, costs in parts], axis=1)
+
+    def _asked(self, action: Action) -> tuple[Mask, Matrix]:
+        points, N, may = moved(self.fitted, action, self.z, self.N)
+        costs = np.where(may, paired(self.z, points, self.fitted.options["metric"]), np.nan)
+        flips = np.zeros(len(N), dtype=bool)
+        flips[may] = np.isin(self.box.ask(N[may]), self.wanted)
+        return flips, costs
+
+
+def moved(fitted: Fitted, action: Action, z: Matrix, N: Matrix) -> tuple[Matrix, Matrix, Mask]:
+    """Apply an action to rows; return the points, their numbers, and which rows may take it."""
+    space, wanted = fitted.space, N.copy()
+    for move in action:
+        wanted[:, move.feature] = _target(move, N[:, move.feature], fitted.ranges[move.feature])
+    points = np.where((wanted != N)[:, space.feature_of], space.encode_numbers(wanted), z)
+    points = fitted.constraints.constrain(space.to_grid(points, z), z)
+    result = space.decode_numbers(points, near=(z, N))
+    may = fitted.constraints.allowed(result, N) & ~(space.is_immutable & (result != N)).any(axis=1)
+    most = space.schema.rules.max_changes
+    if most is not None:
+        may &= (result != N).sum(axis=1) <= most
+    return points, result, may
+
+
+def _target(move: Move, own: Matrix, ends: Matrix) -> NDArray[np.float64]:
+    if move.how == AT_MOST:
+        return np.minimum(own, move.value)
+    if move.how == AT_LEAST:
+        return np.maximum(own, move.value)
+    if move.how == BY:
+        low, high = np.minimum(ends[0], own), np.maximum(ends[1], own)
+        return np.clip(own + move.value, low, high)
+    return np.full(len(own), move.value)
+
+
+def in_words(fitted: Fitted, action: Action) -> str:
+    """Return an action as a reader says it: 'ldl at most 3.3 and tobacco lower by 2'."""
+    parts = [_move_in_words(fitted, move) for move in action]
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}" if parts else "nothing"
+
+
+def _move_in_words(fitted: Fitted, move: Move) -> str:
+    feature = fitted.space.schema.features[move.feature]
+    if not feature.is_numeric:
+        level = shown((feature.levels or ())[int(move.value)])
+        how = f"{move.how} " if move.how in (AT_MOST, AT_LEAST) else ""
+        return f"{feature.name} {how}{level}"
+    if move.how == BY:
+        return f"{feature.name} {'higher' if move.value > 0 else 'lower'} by {shown(_plain(abs(move.value)))}"
+    return f"{feature.name} {move.how} {shown(_plain(move.value))}"
+
+
+def _plain(value: float) -> float | int:
+    """Return a number without the error of its last bits."""
+    value = float(f"{value:.12g}")
+    return int(value) if value == int(value) else value

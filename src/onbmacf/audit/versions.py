@@ -1,0 +1,196 @@
+"""Two models, or two dates of one, about the same rows: who changes sides, whose burden rises, which answers hold.
+
+    answers before, answers after (same rows, same target)  ->  side_changes, burden_changes, version_gaps
+    answers before, the explainer of the model after  ->  still_holds
+
+Both batches must be of the same rows; a row that has the target label already counts as selected.
+"""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from onbmacf._base.enums import Status
+from onbmacf.audit.figures import first_lines
+from onbmacf.audit.grouping import checked_column, members_of
+from onbmacf.audit.groups import gaps_of
+from onbmacf.audit.recourse import recourse_costs
+from onbmacf.errors import ParameterError
+from onbmacf.explainer import ONBMACF
+from onbmacf.explanations import Explanations
+
+Values = NDArray[np.float64]
+SIDES = ["group", "n_rows", "n_gained", "n_lost", "share_changed", "rate_before", "rate_after"]
+BURDENS = ["group", "n_rows", "before", "after", "change", "low", "high", "share_higher"]
+
+
+def side_changes(before: Explanations, after: Explanations, by: Any = None) -> pd.DataFrame:
+    """Return whom the second model decides differently about.
+
+    Parameters
+    ----------
+    before, after : Explanations
+        What `explain` returned for the same rows and the same favourable target, with each model.
+    by : hashable or array-like, optional
+        A column of the rows, or one group per row; all rows together by default.
+
+    Returns
+    -------
+    DataFrame
+        Per ``group``: ``n_rows`` that both models could be asked about, ``n_gained`` that the second selects and the
+        first does not, ``n_lost`` the other way round, ``share_changed`` of the rows, and the selection rates of both.
+
+    Examples
+    --------
+    >>> stricter = ONBMACF().fit(table, lambda rows: (rows["ldl"] > 5).map({True: "risk", False: "fine"}))
+    >>> both = answers, stricter.explain(table.head(50), target="fine")
+    >>> audit.side_changes(*both)[["group", "n_rows", "n_gained", "n_lost"]]
+      group  n_rows  n_gained  n_lost
+    0   all      50         5       7
+
+    """
+    known, one, other = _sides(before, after)
+    lines = []
+    for group, rows in _groups(before, by).items():
+        own = rows[known[rows]]
+        gained, lost = int((~one & other)[own].sum()), int((one & ~other)[own].sum())
+        share = (gained + lost) / len(own) if len(own) else np.nan
+        rates = (float(one[own].mean()), float(other[own].mean())) if len(own) else (np.nan, np.nan)
+        lines.append((group, len(own), gained, lost, share, *rates))
+    return pd.DataFrame(lines, columns=SIDES)
+
+
+def burden_changes(
+    before: Explanations, after: Explanations, by: Any = None, *, n_resamples: int = 2000, seed: int = 0
+) -> pd.DataFrame:
+    """Return how the burden of the rows that both models refuse changes.
+
+    Parameters
+    ----------
+    before, after, by
+        As for `side_changes`.
+    n_resamples, seed
+        Of the bootstrap over rows that gives the intervals.
+
+    Returns
+    -------
+    DataFrame
+        Per ``group``: ``n_rows`` that both refuse and for which both found a counterfactual; the mean distance
+        ``before`` and ``after``; their difference ``change`` with its 95 % interval ``low`` to ``high`` (each row is
+        compared with itself); and ``share_higher``, of the rows whose distance is larger.
+
+    Examples
+    --------
+    >>> stricter = ONBMACF().fit(table, lambda rows: (rows["ldl"] > 5).map({True: "risk", False: "fine"}))
+    >>> both = answers, stricter.explain(table.head(50), target="fine")
+    >>> audit.burden_changes(*both)[["group", "n_rows", "change"]].round(2)
+      group  n_rows  change
+    0   all      16   -0.02
+
+    """
+    change, costs = _change(before, after)
+    lines = []
+    for place, (group, rows) in enumerate(_groups(before, by).items()):
+        own = rows[~np.isnan(change[rows])]
+        means = tuple(float(cost[own].mean()) if len(own) else np.nan for cost in costs)
+        interval = _interval(change[own], n_resamples, [seed, place])
+        moved = (float(change[own].mean()), *interval, float((change[own] > 0).mean())) if len(own) else (np.nan,) * 4
+        lines.append((group, len(own), *means, *moved))
+    return pd.DataFrame(lines, columns=BURDENS)
+
+
+def version_gaps(before: Explanations, after: Explanations, by: Any, **options: Any) -> pd.DataFrame:
+    """Return the differences between groups in who changes sides and in how their burden changes; tested together.
+
+    Parameters
+    ----------
+    before, after, by
+        As for `side_changes`; `by` must be given.
+    **options
+        As for `pairwise_gaps`.
+
+    Returns
+    -------
+    DataFrame
+        As `burden_gaps` gives it, for the measures ``changed_sides`` and ``burden_change``.
+
+    Examples
+    --------
+    >>> audit.version_gaps(answers, answers, "famhist")[["measure", "gap"]]
+             measure  gap
+    0  changed_sides  0.0
+    1  burden_change  0.0
+
+    """
+    known, one, other = _sides(before, after)
+    measures = {"changed_sides": np.where(known, one != other, np.nan), "burden_change": _change(before, after)[0]}
+    return gaps_of(measures, checked_column(before, by).reset_index(drop=True), **options)
+
+
+def still_holds(before: Explanations, after: ONBMACF) -> "pd.Series[Any]":
+    """Return whether each row's first counterfactual still has its label with another model.
+
+    Parameters
+    ----------
+    before : Explanations
+        What `explain` returned with the first model.
+    after : ONBMACF
+        Fitted with the second model on rows of the same columns; its model is asked.
+
+    Returns
+    -------
+    Series
+        One entry per row that has a counterfactual, with the caller's index: True where the label holds.
+
+    Examples
+    --------
+    >>> audit.still_holds(answers, explainer).mean()
+    np.float64(1.0)
+
+    """
+    first = first_lines(before)
+    lines = first[first >= 0]
+    fitted = after.fitted_
+    box = fitted.black_box.counting()
+    codes = box.ask(fitted.space.form.numbers(before.batch.values.iloc[lines]))
+    said = box.named(np.maximum(codes, 0))
+    holds = [code >= 0 and now == then for code, now, then in zip(codes, said, before.batch.label[lines], strict=True)]
+    return pd.Series(holds, index=before.rows.index[before.batch.factual[lines]], dtype=bool)
+
+
+def _sides(before: Explanations, after: Explanations) -> tuple[NDArray[np.bool_], ...]:
+    """Return which rows both models could be asked about, and whom each selects."""
+    if len(before) != len(after) or not (before.rows.index == after.rows.index).all():
+        raise ParameterError(
+            f"the two batches are not of the same rows ({len(before):,} and {len(after):,}): explain the same twice."
+        )
+    asked = [
+        ~np.isin(batch.statuses.astype(str), [Status.INVALID_ROW, Status.MODEL_ERROR]) for batch in (before, after)
+    ]
+    selected = [np.asarray(batch.statuses == Status.ALREADY) for batch in (before, after)]
+    return asked[0] & asked[1], selected[0], selected[1]
+
+
+def _change(before: Explanations, after: Explanations) -> tuple[Values, tuple[Values, Values]]:
+    """Return per row how its cost changes, NaN unless both refuse it and both have a way out; and both costs."""
+    _sides(before, after)
+    costs = recourse_costs(before), recourse_costs(after)
+    is_paired = np.isfinite(costs[0]) & np.isfinite(costs[1]) & (costs[0] > 0) & (costs[1] > 0)
+    change = np.full(len(before), np.nan)
+    change[is_paired] = costs[1][is_paired] - costs[0][is_paired]
+    return change, costs
+
+
+def _groups(answers: Explanations, by: Any) -> dict[Any, NDArray[np.intp]]:
+    return {"all": np.arange(len(answers))} if by is None else members_of(checked_column(answers, by))
+
+
+def _interval(values: Values, n_resamples: int, seed: list[int]) -> tuple[float, float]:
+    if len(values) < 2:
+        return float("nan"), float("nan")
+    random = np.random.default_rng(seed)
+    means = [values[random.integers(0, len(values), len(values))].mean() for _ in range(n_resamples)]
+    low, high = np.quantile(means, [0.025, 0.975])
+    return float(low), float(high)

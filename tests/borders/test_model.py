@@ -1,0 +1,241 @@
+"""The border of the model: what it may return, where it may fail, and what its company does to it. One table each."""
+
+import re
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from onbmacf import ONBMACF, Rule, Rules, Schema
+from onbmacf.errors import ModelError, OnbmacfWarning, ParameterError
+
+TABLE = pd.DataFrame(np.random.default_rng(0).random((40, 2)).round(2) * 5, columns=["x", "r"])
+ROWS = pd.DataFrame({"x": [0.5, 0.5, 0.7], "r": [1.0, 4.8, 2.0]})
+KNOWN = {tuple(row) for row in [*TABLE.to_numpy(), *ROWS.to_numpy()]}
+
+
+def above(rows):
+    return (rows["x"] > 2).to_numpy().astype(int)
+
+
+def sure(rows):
+    up = 1 / (1 + np.exp(2 - rows["x"].to_numpy()))
+    return np.column_stack([1 - up, up])
+
+
+class Model:
+    """A model with probabilities; what `changes` gives takes the place of its own."""
+
+    classes_ = np.array([0, 1])
+
+    def __init__(self, predict=above, predict_proba=sure, classes=classes_):
+        self.predict, self.predict_proba, self.classes_ = predict, predict_proba, classes
+
+
+def raising(where, words="no"):
+    """Return a function that raises where a condition holds for any row of the call."""
+
+    def check(rows):
+        if where(rows).any():
+            raise ZeroDivisionError(words)
+
+    return check
+
+
+def with_check(check, answer):
+    return lambda rows: (check(rows), answer(rows))[1]
+
+
+def nan_where(where):
+    def answer(rows):
+        found = sure(rows)
+        found[where(rows).to_numpy()] = np.nan
+        return found
+
+    return answer
+
+
+REFUSED_AT_FIT = {
+    "flat probabilities": (Model(predict_proba=lambda rows: sure(rows)[:, 1]), r"shape \(\d+,\) .* 2 classes_"),
+    "a column too many": (Model(predict_proba=lambda rows: sure(rows)[:, [0, 1, 1]]), r"shape \(\d+, 3\)"),
+    "too few rows": (Model(predict_proba=lambda rows: sure(rows)[:1]), r"shape \(1, 2\) for \d+ rows"),
+    "words": (Model(predict_proba=lambda rows: np.full((len(rows), 2), "a")), "'a'.*, which is no probability"),
+    "codes beside words": (
+        Model(predict=lambda rows: np.where(above(rows), "yes", "no")),
+        "predict returns 'no', 'yes', but classes_ holds 0, 1",
+    ),
+    "NaN": (Model(predict_proba=lambda rows: np.full((len(rows), 2), np.nan)), "NaN for row 0 of the table"),
+    "NaN in one row": (Model(predict_proba=nan_where(lambda rows: rows["r"] == TABLE["r"][7])), "NaN for row 7"),
+    "NaN labels": (lambda rows: np.where(rows["x"] > 4, np.nan, above(rows)), r"NaN for row \d+ of the table"),
+    "labels that are lists": (lambda rows: pd.Series([[int(x > 2)] for x in rows["x"]]).to_numpy(), "labels must be"),
+}
+
+
+@pytest.mark.parametrize("model, pattern", REFUSED_AT_FIT.values(), ids=REFUSED_AT_FIT)
+def test_a_model_whose_answers_cannot_be_read_is_refused_at_fit(model, pattern):
+    with pytest.raises(ModelError, match=pattern):
+        ONBMACF().fit(TABLE, model)
+
+
+def test_probabilities_that_always_raise_are_left_out_with_a_warning():
+    model = Model(predict_proba=with_check(raising(lambda rows: rows["x"] > -1), sure))
+    with pytest.warns(OnbmacfWarning, match="probabilities are left out: predict_proba raised ZeroDivisionError: no"):
+        explainer = ONBMACF().fit(TABLE, model)
+    answers = explainer.explain(ROWS)
+    assert list(answers.statuses) == ["found"] * 3
+    with pytest.raises(ParameterError, match="min_probability cannot be kept: predict_proba raised"):
+        explainer.explain(ROWS, min_probability=0.6)
+
+
+FRAGILE = {
+    "predict": lambda check: Model(predict=with_check(check, above)),
+    "predict_proba": lambda check: Model(predict_proba=with_check(check, sure)),
+}
+
+
+@pytest.mark.parametrize("least", [0.0, 0.6])
+@pytest.mark.parametrize("make", FRAGILE.values(), ids=FRAGILE)
+def test_a_row_that_fails_costs_no_other_row_anything(make, least):
+    rows = pd.DataFrame({"x": [0.5] * 15, "r": np.where(np.arange(15) % 3 == 0, 77.0, 1.0)})
+    schema = Schema.infer(TABLE, immutable=["r"])
+    explainer = ONBMACF().fit(TABLE, make(raising(lambda frame: frame["r"] == 77)), schema=schema)
+    sound = ONBMACF().fit(TABLE, Model(), schema=schema)
+    answers = explainer.explain(rows, min_probability=least)
+    expected = sound.explain(rows[rows["r"] == 1], min_probability=least)
+    found = answers.to_frame()
+    found = found[found["r"] == 1]
+    pd.testing.assert_frame_equal(found, expected.to_frame())
+    assert len(found) == 10
+    bad = answers[0]
+    if least or make is FRAGILE["predict"]:
+        assert "ZeroDivisionError: no" in bad.reason
+    alone = explainer.explain(rows.iloc[[0]], min_probability=least)[0]
+    assert (alone.status, len(alone.counterfactuals)) == (bad.status, len(bad.counterfactuals))
+
+
+def test_every_good_row_among_many_that_fail_is_kept():
+    """More fail than a failing call of a search is retried for."""
+    rows = pd.DataFrame({"x": [0.5] * 400, "r": np.where(np.arange(400) % 2 == 0, 77.0, 1.0)})
+    explainer = ONBMACF().fit(TABLE, Model(predict=with_check(raising(lambda frame: frame["r"] == 77), above)))
+    assert list(explainer.explain(rows, target=0).statuses) == ["model_error", "already"] * 200
+
+
+def test_nan_never_passes_a_minimum():
+    model = Model(predict_proba=nan_where(lambda rows: ~rows["r"].isin(TABLE["r"])))
+    answers = ONBMACF().fit(TABLE, model).explain(ROWS, min_probability=0.6)
+    assert (answers.to_frame()["probability"] >= 0.6).all()
+    schema = Schema.infer(TABLE, immutable=["r"])
+    answers = ONBMACF().fit(TABLE, model, schema=schema).explain(ROWS, min_probability=0.6)
+    assert list(answers.statuses) == ["found", "infeasible", "infeasible"]
+
+
+@pytest.mark.parametrize("recover", ["overlay", "persist"])
+@pytest.mark.parametrize("strategy", ["refined", "paper"])
+def test_the_least_probability_holds_whatever_becomes_of_home_balls(strategy, recover):
+    rows = pd.DataFrame({"x": [0.5, 1.9, 0.7, 2.1, 3.0, 1.0], "r": [1.0, 4.8, 2.0, 3.0, 9.0, -3.0]})
+    answers = ONBMACF(strategy=strategy, recover=recover).fit(TABLE, Model()).explain(rows, min_probability=0.7)
+    found = answers.to_frame()
+    asked = sure(found)[np.arange(len(found)), found["to"].astype(int)]
+    assert len(found)
+    assert (asked >= 0.7).all()
+
+
+def off_the_data(rows):
+    if any(tuple(row) not in KNOWN for row in rows.to_numpy()):
+        raise ValueError("off the data")
+    return above(rows)
+
+
+def strange_off_the_data(rows):
+    return [label if tuple(row) in KNOWN else 7 for row, label in zip(rows.to_numpy(), above(rows), strict=True)]
+
+
+TOLD = {
+    "raises": (off_the_data, "the model raised ValueError: off the data"),
+    "says another label": (strange_off_the_data, "the model said 7, as on no fitted row"),
+}
+HELD = {
+    "nothing": Schema.infer(TABLE),
+    "a feature": Schema.infer(TABLE, immutable=["r"]),
+    "a rule": Schema.infer(TABLE, rules=Rules({"x": Rule(high=2.5)})),
+}
+
+
+@pytest.mark.parametrize("schema", HELD.values(), ids=HELD)
+@pytest.mark.parametrize("model, words", TOLD.values(), ids=TOLD)
+def test_what_the_model_did_off_the_data_is_told(model, words, schema):
+    answers = ONBMACF().fit(TABLE, model, schema=schema).explain(ROWS, target=1)
+    assert all(words in reason for reason in answers.reasons)
+
+
+def test_a_label_that_is_nan_off_the_data_costs_its_point_only():
+    model = lambda rows: np.where(rows["r"] > 5, np.nan, above(rows))  # noqa: E731
+    answers = ONBMACF().fit(TABLE, model).explain(pd.DataFrame({"x": [0.5, 0.5], "r": [1.0, 6.0]}))
+    assert list(answers.statuses) == ["found", "model_error"]
+    assert answers[1].reason == "the model returned NaN"
+
+
+COMPANY = {
+    "the mean": lambda rows: (rows["x"] > rows["x"].mean()).astype(int),
+    "the rank": lambda rows: (rows["x"].rank() > len(rows) / 2).astype(int),
+    "the first row": lambda rows: (rows["x"] > rows["x"].iloc[0]).astype(int),
+}
+
+
+@pytest.mark.parametrize("n_rows", [4, 40, 700])
+@pytest.mark.parametrize("model", COMPANY.values(), ids=COMPANY)
+def test_a_model_that_compares_rows_is_warned_of_with_the_rate(model, n_rows):
+    table = pd.DataFrame({"x": np.random.default_rng(1).random(n_rows)})
+    with pytest.warns(OnbmacfWarning, match=r"other rows in the call: \d+ of \d+ rows got another label"):
+        ONBMACF().fit(table, model)
+
+
+def test_a_model_of_single_rows_is_not_warned_of():
+    assert ONBMACF().fit(TABLE, Model()).warnings_ == ()
+    assert ONBMACF().fit(TABLE, lambda rows: np.squeeze(above(rows)[:, np.newaxis])).warnings_ == ()
+
+
+class Counting(Model):
+    """Counts the rows it is given, in all threads together."""
+
+    def __init__(self):
+        self.n_rows, self._lock = 0, threading.Lock()
+        self.predict, self.predict_proba = self._counted(above), self._counted(sure)
+
+    def _counted(self, answer):
+        def counted(rows):
+            with self._lock:
+                self.n_rows += len(rows)
+            return answer(rows)
+
+        return counted
+
+
+@pytest.mark.parametrize("asked", [{}, {"min_probability": 0.7}, {"ranges": True}], ids=str)
+def test_eight_threads_state_what_each_of_them_asked(asked):
+    model = Counting()
+    explainer = ONBMACF().fit(TABLE, model)
+    parts = [TABLE.iloc[start : start + 2] for start in range(0, 16, 2)]
+    alone = [explainer.explain(part, **asked) for part in parts]
+    model.n_rows = 0
+    with ThreadPoolExecutor(8) as threads:
+        answers = list(threads.map(lambda part: explainer.explain(part, **asked), parts))
+    assert sum(own.n_model_rows for own in answers) == model.n_rows
+    assert [own.n_model_rows for own in answers] == [own.n_model_rows for own in alone]
+    assert [own.n_questions for own in answers] == [own.n_questions for own in alone]
+
+
+def test_retries_are_counted_as_what_was_sent():
+    sent = []
+
+    def fragile(rows):
+        sent.append(len(rows))
+        return with_check(raising(lambda frame: frame["r"] == 77), above)(rows)
+
+    explainer = ONBMACF().fit(TABLE, fragile)
+    sent.clear()
+    answers = explainer.explain(pd.DataFrame({"x": [0.5] * 9, "r": [1.0, 77.0, 2.0] * 3}))
+    assert (answers.n_calls, answers.n_model_rows) == (len(sent), sum(sent))
+    assert re.fullmatch("the model raised ZeroDivisionError: no", answers[1].reason)

@@ -1,0 +1,197 @@
+"""Fuzzed cases: a table with columns of any kind, a model, rules, options, and rows, some of them bad.
+
+What is drawn is small; the values come from a random generator with a drawn seed, so a case is quick to make and its
+seed says it all.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import pandas as pd
+from hypothesis import strategies as st
+
+from fuzz.models import BROKEN, HONEST
+from onbmacf import Rule
+
+WORDS = ("a", "b", "red", "", "nan", "<b>", "1", "ä", "x y")
+
+
+def _numbers(scale, decimals):
+    return lambda rng, n: np.round(rng.normal(size=n) * scale, decimals)
+
+
+def _whole(dtype, low, high):
+    return lambda rng, n: rng.integers(low, high, n).astype(dtype)
+
+
+def _levels(dtype, ordered=False):
+    def make(rng, n):
+        names = list(rng.permutation(WORDS[: int(rng.integers(2, 6))]))
+        values = rng.choice(names, n)
+        return (
+            pd.Categorical(values, categories=names, ordered=ordered)
+            if dtype == "category"
+            else pd.array(values, dtype)
+        )
+
+    return make
+
+
+COLUMNS = {
+    "float64": _numbers(10, 2),
+    "fine": _numbers(1, 12),
+    "tiny": _numbers(1e-9, 12),
+    "huge": _numbers(1e12, 0),
+    "float32": lambda rng, n: _numbers(3, 2)(rng, n).astype(np.float32),
+    "constant": lambda rng, n: np.full(n, 2.5),
+    "few": lambda rng, n: rng.choice([0.5, 1.5, 4.0], n),
+    "int64": _whole(np.int64, -50, 50),
+    "int8": _whole(np.int8, -128, 127),
+    "uint8": _whole(np.uint8, 0, 255),
+    "Int64": lambda rng, n: pd.array(rng.integers(0, 9, n), "Int64"),
+    "Float64": lambda rng, n: pd.array(rng.random(n).round(3), "Float64"),
+    "bool": lambda rng, n: rng.random(n) > 0.5,
+    "boolean": lambda rng, n: pd.array(rng.random(n) > 0.5, "boolean"),
+    "objects": lambda rng, n: pd.Series(rng.integers(0, 9, n).tolist(), dtype=object),
+    "text": _levels("str"),
+    "object text": _levels(object),
+    "string": _levels("string"),
+    "category": _levels("category"),
+    "ordered": _levels("category", ordered=True),
+}
+BAD = (
+    np.nan,
+    None,
+    np.inf,
+    1e308,
+    -1e200,
+    10**400,
+    "?",
+    "12,5",
+    [1],
+    {},
+    pd.Timestamp("2020"),
+    1 + 2j,
+    300,
+    5.5,
+    b"a",
+    True,
+)
+INDEXES = ("range", "repeated", "text")
+
+
+@dataclass
+class Case:
+    """One fuzzed question, and what is needed to ask it."""
+
+    seed: int
+    kinds: list
+    n_rows: int
+    model: str
+    options: dict
+    asked: dict
+    has_rules: bool
+    n_bad: int
+    index: str
+    table: pd.DataFrame = field(init=False)
+    rows: pd.DataFrame = field(init=False)
+    bad: list = field(init=False)
+
+    def __post_init__(self):
+        rng = np.random.default_rng(self.seed)
+        names = [f"c{at}" for at in range(len(self.kinds))]
+        self.table = pd.DataFrame(
+            {name: COLUMNS[kind](rng, self.n_rows) for name, kind in zip(names, self.kinds, strict=True)}
+        )
+        self.immutable = [name for name in names[1:] if rng.random() < 0.25]
+        self.rules = {name: _rule(rng, self.table[name]) for name in names if self.has_rules and rng.random() < 0.5}
+        self.at_most = _pairs(rng, self.table) if self.has_rules else []
+        self.max_changes = int(rng.integers(1, 4)) if self.has_rules and rng.random() < 0.3 else None
+        self.rows = _rows(rng, self.table)
+        self.bad = _spoil(rng, self)
+        self.rows.index = {
+            "range": range(len(self.rows)),
+            "repeated": [7] * len(self.rows),
+            "text": list("abcdef")[: len(self.rows)],
+        }[self.index]
+
+
+def _rule(rng, column):
+    """Return a rule that fits the column, most of the time."""
+    if column.dtype.kind in "biuf" and not isinstance(column.dtype, pd.BooleanDtype) and column.dtype != bool:
+        values = np.sort(column.to_numpy(dtype=float))
+        low, high = values[int(rng.integers(0, len(values)))], values[-1]
+        return [
+            Rule(direction="up"),
+            Rule(direction="down"),
+            Rule(low=float(low)),
+            Rule(high=float(low)),
+            Rule(low=float(low), high=float(high)),
+            Rule(step=float(rng.choice([0.1, 0.5, 1, 3]))),
+            Rule(low=float(low), step=0.25),
+            Rule(weight=3.0),
+            Rule(high=0.1),
+        ][int(rng.integers(0, 9))]
+    levels = list(pd.unique(column))
+    some = tuple(levels[: int(rng.integers(1, len(levels) + 1))])
+    return [Rule(allowed=some), Rule(forbidden=((levels[0], levels[-1]),)), Rule(weight=0.5)][int(rng.integers(0, 3))]
+
+
+def _pairs(rng, table):
+    numeric = [name for name in table if table[name].dtype.kind in "iuf"]
+    return [(numeric[0], numeric[-1])] if len(numeric) > 1 and rng.random() < 0.3 else []
+
+
+def _rows(rng, table):
+    """Return rows near the table's: fitted ones, with some numbers moved in and out of the fitted range."""
+    rows = table.iloc[rng.integers(0, len(table), int(rng.integers(1, 5)))].reset_index(drop=True)
+    for name in rows:
+        if rows[name].dtype == np.float64 and rng.random() < 0.5:
+            rows[name] = np.round(rows[name] * rng.choice([1, 1.01, -3]) + rng.normal(size=len(rows)), 3)
+    return rows
+
+
+def _spoil(rng, case):
+    """Put bad values into some rows; return which rows hold one that must be told."""
+    spoilt = []
+    for row in range(min(case.n_bad, len(case.rows))):
+        name, value = case.table.columns[int(rng.integers(0, len(case.kinds)))], BAD[int(rng.integers(0, len(BAD)))]
+        cells = case.rows[name].tolist()
+        cells[row] = value
+        case.rows[name] = pd.Series([*cells, None], dtype=object)[:-1]
+        spoilt.append(row)
+    return spoilt
+
+
+OPTIONS = st.fixed_dictionaries(
+    {},
+    optional={
+        "n_counterfactuals": st.integers(1, 4),
+        "metric": st.sampled_from(["manhattan", "euclidean", "chebyshev"]),
+        "strategy": st.sampled_from(["refined", "refined", "paper"]),
+        "plausibility": st.sampled_from([0, 0.5, 1]),
+        "recover": st.sampled_from(["overlay", "persist"]),
+        "release": st.sampled_from(["nothing", "immutable", "rules"]),
+        "search": st.sampled_from(["best_first", "exhaustive"]),
+        "max_model_rows": st.integers(1, 200),
+        "max_model_calls": st.integers(1, 20),
+        "predict_chunk": st.sampled_from([1, 7, 64]),
+        "association": st.sampled_from(["surface", "center"]),
+        "boundary": st.sampled_from(["surface", "ratio"]),
+    },
+)
+ASKED = st.fixed_dictionaries(
+    {}, optional={"min_probability": st.sampled_from([0.55, 0.9]), "front": st.just(True), "ranges": st.just(True)}
+)
+CASES = st.builds(
+    Case,
+    seed=st.integers(0, 2**32 - 1),
+    kinds=st.lists(st.sampled_from(sorted(COLUMNS)), min_size=1, max_size=5),
+    n_rows=st.integers(2, 25),
+    model=st.sampled_from([*sorted(HONEST) * 4, *sorted(BROKEN)]),
+    options=OPTIONS,
+    asked=ASKED,
+    has_rules=st.booleans(),
+    n_bad=st.integers(0, 2),
+    index=st.sampled_from(INDEXES),
+)

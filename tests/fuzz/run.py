@@ -1,0 +1,112 @@
+"""One fuzzed case from start to end, and a damaged file; failures name the seed by which they come back."""
+
+import copy
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from fuzz.guard import TYPED, bounded
+from fuzz.models import HONEST, MODELS
+from fuzz.promises import check_answers, check_same, check_untouched
+from onbmacf import ONBMACF, Rules, Schema
+from onbmacf.io import read_table
+
+
+def run_case(case):
+    """Fit, explain, and check all promises; errors of our own types are answers, too."""
+    model = MODELS[case.model](case.table, case.seed)
+    table, rows = case.table.copy(deep=True), copy.deepcopy(case.rows)
+    with bounded():
+        try:
+            schema = Schema.infer(
+                case.table,
+                immutable=case.immutable,
+                rules=Rules(case.rules, at_most=case.at_most, max_changes=case.max_changes),
+            )
+            explainer = ONBMACF(**case.options).fit(case.table, model, schema=schema)
+            answers = explainer.explain(case.rows, **case.asked)
+        except TYPED:
+            return "refused"
+        finally:
+            check_untouched(table, case.table)
+            check_untouched(rows, case.rows)
+        if case.model in HONEST:
+            check_answers(case, model, answers, schema.kinds)
+        if case.model in HONEST and case.options.get("recover") != "persist":
+            _check_company(explainer, case, answers)
+    return "answered"
+
+
+def _check_company(explainer, case, answers):
+    """The same rows alone, and in another order, as records of another container."""
+    n = len(case.rows)
+    turned = explainer.explain(case.rows.iloc[::-1], **case.asked)
+    check_same(answers, turned, [(row, n - 1 - row) for row in range(n)])
+    for row in range(n):
+        record = {name: case.rows[name].iloc[row] for name in reversed(case.rows.columns)}
+        check_same(answers, explainer.explain([record], **case.asked), [(row, 0)])
+
+
+def run_damaged_map(seed):
+    """Save a map, change some of its bytes, and load it: a typed error, or the same answers."""
+    rng = np.random.default_rng(seed)
+    table = pd.DataFrame({"x": rng.random(12).round(3), "k": rng.choice(list("abc"), 12)})
+    model = lambda rows: (rows["x"] > 0.5).astype(int)  # noqa: E731
+    with tempfile.TemporaryDirectory() as folder, bounded():
+        path = Path(folder, "map.onb")
+        try:
+            explainer = ONBMACF().fit(table, model)
+        except TYPED:
+            return "refused"
+        explainer.save(path)
+        path.write_bytes(_damaged(rng, path.read_bytes()))
+        try:
+            other = ONBMACF.load(path, model)
+        except TYPED:
+            return "refused"
+        check_same(explainer.explain(table[:3]), other.explain(table[:3]), [(0, 0), (1, 1), (2, 2)])
+    return "answered"
+
+
+def run_odd_files(seed):
+    """Read bytes as a table and as rules: a typed error, or an object."""
+    rng = np.random.default_rng(seed)
+    pieces = [
+        b"a,b\n",
+        b"1,2\n",
+        b"\r",
+        b'"',
+        b"\xff",
+        b"x = 1\n",
+        b"[features.a]\n",
+        b"low = ",
+        b"inf",
+        b"\x00",
+        b";",
+        b"'",
+    ]
+    content = b"".join(pieces[int(at)] for at in rng.integers(0, len(pieces), int(rng.integers(0, 12))))
+    outcome = "refused"
+    with tempfile.TemporaryDirectory() as folder, bounded():
+        for name, read in (("t.csv", read_table), ("r.toml", Rules.from_toml)):
+            Path(folder, name).write_bytes(content)
+            try:
+                read(Path(folder, name))
+                outcome = "answered"
+            except TYPED:
+                pass
+    return outcome
+
+
+def _damaged(rng, content):
+    kind = int(rng.integers(0, 4))
+    if kind == 0:
+        return content[: int(rng.integers(0, len(content)))]
+    if kind == 1:
+        return content + bytes(int(rng.integers(1, 9)))
+    changed = bytearray(content)
+    for _ in range(int(rng.integers(1, 4)) if kind == 2 else 0):
+        changed[int(rng.integers(0, len(changed)))] ^= 1 << int(rng.integers(0, 8))
+    return bytes(changed)

@@ -1,0 +1,164 @@
+"""Group actions, single features and two models: counted by hand, asked again, and kept within the rules."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from onbmacf import ONBMACF, Rule, Rules, Schema, audit
+from onbmacf.audit.moves import AT_LEAST, AT_MOST, BY, TO, Asked, Move, in_words, moved
+from onbmacf.errors import ParameterError
+
+
+def model(rows):
+    return np.where(rows["tobacco"] + rows["ldl"] + (rows["age"] > 50) > 8, "risk", "fine")
+
+
+@pytest.fixture(scope="module")
+def explainer(heart):
+    rules = Rules({"ldl": Rule(low=3.0), "obesity": Rule(direction="down")})
+    return ONBMACF().fit(heart, model, schema=Schema.infer(heart, immutable=["age", "famhist"]).with_rules(rules))
+
+
+@pytest.fixture(scope="module")
+def answers(explainer, heart):
+    return explainer.explain(heart.head(120), target="fine")
+
+
+@pytest.fixture(scope="module")
+def chosen(answers, explainer):
+    return audit.actions(answers, explainer, k=3, by="famhist")
+
+
+def test_every_action_was_asked_of_the_model_and_keeps_rules_and_immutables(chosen, answers, explainer):
+    fitted, rows = explainer.fitted_, answers.rows.iloc[chosen.positions]
+    names = list(rows.columns)
+    for place, action in enumerate(chosen.moves):
+        assert not {names[move.feature] for move in action} & {"age", "famhist"}
+        asked = Asked.of(fitted, rows, ["fine"])
+        _, N, may = moved(fitted, action, asked.z, asked.N)
+        after = fitted.space.form.frame(N)
+        assert (chosen.flips[:, place] == (model(after) == "fine") & may).all()
+        changed = (after["ldl"].to_numpy() != rows["ldl"].to_numpy()) & may
+        assert (after["ldl"].to_numpy()[changed] >= 3.0).all()
+        assert (np.isnan(chosen.costs[:, place]) == ~may).all()
+
+
+def test_figures_are_those_of_the_flips_and_more_actions_never_help_fewer(chosen):
+    helped = chosen.flips.any(axis=1)
+    assert chosen.effectiveness == helped.mean()
+    least = [min(c for f, c in zip(*line, strict=True) if f) for line in zip(chosen.flips, chosen.costs, strict=True)
+             if line[0].any()]  # fmt: skip
+    assert chosen.mean_cost == pytest.approx(np.mean(least))
+    curve = chosen.curve()
+    assert curve["effectiveness"].is_monotonic_increasing
+    assert curve["effectiveness"].iloc[-1] == chosen.effectiveness
+    assert chosen.to_frame()["added"].sum() == pytest.approx(chosen.effectiveness)
+    groups = chosen.by_group()
+    assert groups["n_rows"].sum() == len(chosen.positions)
+    assert (groups["effectiveness"] * groups["n_rows"]).sum() == pytest.approx(helped.sum())
+
+
+def test_three_actions_help_nearly_all_and_the_same_come_out_again(chosen, answers, explainer):
+    assert chosen.effectiveness >= 0.9
+    assert audit.actions(answers, explainer, k=3).actions == chosen.actions
+
+
+def test_moves_by_hand(explainer, heart):
+    fitted = explainer.fitted_
+    at = {name: place for place, name in enumerate(heart.columns)}
+    rows = heart.head(3).assign(tobacco=[1.0, 5.0, 9.0], famhist=["Absent", "Present", "Absent"])
+    asked = Asked.of(fitted, rows, ["fine"])
+
+    def after(*moves):
+        return fitted.space.form.frame(moved(fitted, moves, asked.z, asked.N)[1])
+
+    assert after(Move(at["tobacco"], AT_MOST, 4.0))["tobacco"].tolist() == [1, 4, 4]
+    assert after(Move(at["tobacco"], AT_LEAST, 4.0))["tobacco"].tolist() == [4, 5, 9]
+    assert after(Move(at["tobacco"], BY, -2.0))["tobacco"].tolist() == [0, 3, 7]  # 0 is the least seen
+    assert not moved(fitted, (Move(at["famhist"], TO, 1.0),), asked.z, asked.N)[2].all()  # immutable
+    words = in_words(fitted, (Move(at["ldl"], AT_MOST, 3.30), Move(at["tobacco"], BY, -2.0)))
+    assert words == "ldl at most 3.3 and tobacco lower by 2"
+
+
+def test_an_action_tree_gives_each_subgroup_its_action(chosen, answers):
+    leaves = audit.action_tree(chosen, answers, depth=2)
+    assert leaves["n_rows"].sum() == len(chosen.positions)
+    assert set(leaves["action"]) <= set(chosen.actions)
+    overall = (leaves["effectiveness"] * leaves["n_rows"]).sum() / leaves["n_rows"].sum()
+    assert chosen.flips.mean(axis=0).max() - 1e-12 <= overall <= chosen.effectiveness + 1e-12
+    assert leaves["subgroup"].is_unique
+
+
+def test_actions_of_nobody_and_without_a_target_are_said(answers, explainer, heart):
+    nobody = audit.actions(explainer.explain(heart.head(0), target="fine"), explainer, target="fine")
+    assert nobody.actions == ()
+    assert np.isnan(nobody.effectiveness)
+    both = explainer.explain(heart.head(30))
+    with pytest.raises(ParameterError, match="actions needs target"):
+        audit.actions(both, explainer)
+
+
+def test_importance_and_thresholds_agree_with_counting(answers):
+    first = [answer.counterfactuals[0] for answer in answers if answer.counterfactuals]
+    frame = audit.change_shares(answers).set_index("feature")
+    for name in answers.rows.columns:
+        assert frame.loc[name, "share"] == np.mean([name in found.changed for found in first])
+        assert frame.loc[name, "low"] <= frame.loc[name, "share"] <= frame.loc[name, "high"]
+    line = audit.thresholds(answers).iloc[0]
+    name, (words, value) = line["feature"], line["threshold"].rsplit(" ", 1)
+    ends = [found.values[name] for found in first if name in found.changed]
+    assert words in ("at most", "at least")
+    assert (
+        sum(float(value) - 1e-9 <= end if words == "at least" else end <= float(value) + 1e-9 for end in ends)
+        >= (line["n_rows"])
+    )
+
+
+def test_responsiveness_is_what_the_model_says_of_one_feature_alone(answers, explainer, heart):
+    frame = audit.responsiveness(answers, explainer, target="fine").set_index("feature")
+    refused = answers.rows[answers.statuses != "already"]
+    least = heart["tobacco"].min()
+    alone = model(refused.assign(tobacco=least)) == "fine"
+    assert frame.loc["tobacco", "responsiveness"] == pytest.approx(alone.mean())
+    assert "age" not in frame.index
+    assert frame.loc["sbp", "responsiveness"] == 0
+    assert "sbp" in audit.never_help(audit.change_shares(answers), audit.responsiveness(answers, explainer))
+
+
+def test_wilsons_interval_by_hand():
+    from onbmacf.audit.features import _share
+
+    share, low, high = _share(2, 10, 0.95)
+    z = 1.959963984540054
+    middle, half = 0.2 + z**2 / 20, z * np.sqrt(0.2 * 0.8 / 10 + z**2 / 400)
+    assert (share, low, high) == pytest.approx(
+        (0.2, (middle - half) / (1 + z**2 / 10), (middle + half) / (1 + z**2 / 10))
+    )
+    assert _share(0, 10, 0.95)[1] == 0
+    assert np.isnan(_share(0, 0, 0.95)[0])
+
+
+def test_two_models_side_by_side(answers, explainer, heart):
+    def stricter(rows):
+        return np.where(rows["tobacco"] + rows["ldl"] + 3 * (rows["age"] > 50) > 8, "risk", "fine")
+
+    other = ONBMACF().fit(heart, stricter, schema=explainer.schema_)
+    after = other.explain(heart.head(120), target="fine")
+    rows = heart.head(120)
+    gained, lost = (
+        (model(rows) == "risk") & (stricter(rows) == "fine"),
+        (model(rows) == "fine") & (stricter(rows) == "risk"),
+    )
+    (line,) = audit.side_changes(answers, after).itertuples()
+    assert (line.n_rows, line.n_gained, line.n_lost) == (120, gained.sum(), lost.sum())
+    old = pd.Series(np.where(rows["age"] > 50, "old", "young"))
+    by_age = audit.burden_changes(answers, after, old).set_index("group")
+    assert by_age.loc["old", "low"] > 0  # two more units of risk cost the old more
+    assert abs(by_age.loc["young", "change"]) < abs(by_age.loc["old", "change"])
+    gaps = audit.version_gaps(answers, after, old)
+    assert set(gaps["measure"]) == {"changed_sides", "burden_change"}
+    holds = audit.still_holds(answers, other)
+    first = [answer.counterfactuals[0].values for answer in answers if answer.counterfactuals]
+    assert holds.tolist() == (stricter(pd.DataFrame(first)) == "fine").tolist()
+    with pytest.raises(ParameterError, match="not of the same rows"):
+        audit.side_changes(answers, after[:10])
