@@ -15,9 +15,9 @@ from onbmacf._base.arrays import Mask, Matrix, Rows, stack, take
 from onbmacf._base.missing import between, gaps, is_missing
 from onbmacf._search.problem import Asking, Features, Snap
 
-GAINS = np.array([0.0, 1 / 32, 1 / 4, 1 / 2, 3 / 4])  # of the largest saving of a point, that are compared
+PARTS = 32  # of the largest change of a point: gains are compared in such parts
 KEPT = (0.0, 0.5)  # what stays of the change that is given up
-AHEAD = ((1, 2, 3, 4), (1, 3), (1,))  # gains that are asked about first, where there is room for all exchanges
+AHEAD = ((1, 8, 16, 24), (1, 16), (1,))  # parts that are asked about first, where there is room for all exchanges
 Ends = tuple[Matrix, Matrix]  # the lowest and the highest fitted value of each column
 
 
@@ -57,11 +57,11 @@ def exchanged(start: Matrix, point: Matrix, ends: Ends, features: Features, aski
         return point
     trades, best = _trades(start, point, ends, features, snap), point.copy()
     every, none = np.arange(len(point)), np.zeros(len(point), dtype=np.intp)
-    at, unit = Gains(none, none + len(GAINS), none + 1), _units(start, trades)
+    at, unit = Gains(none, none + PARTS, none + 1), _units(start, trades)
     asking.ahead(*_first_questions(start, trades, snap, asking.places))
     while len(trades.line) and not asking.is_late():
         _ask_rest(start, trades, at, unit, asking, snap)
-        trial, due = _moved(start, trades, (GAINS[at.part] * unit)[trades.line], snap)
+        trial, due = _moved(start, trades, (at.part * unit)[trades.line], snap)
         hit = due[asking.holds(trial[due], trades.line[due])]
         own, first = np.unique(trades.line[hit], return_index=True)
         best[own] = trial[hit[first]]
@@ -92,7 +92,7 @@ def _trades(start: Matrix, point: Matrix, ends: Ends, features: Features, snap: 
 def _units(start: Matrix, trades: Trades) -> Matrix:
     """Return per line one part of the most that giving up a change saves."""
     unit = np.zeros(len(start))
-    np.maximum.at(unit, trades.line, trades.saved)
+    np.maximum.at(unit, trades.line, trades.saved / PARTS)
     return unit
 
 
@@ -128,7 +128,7 @@ def _first_questions(start: Matrix, trades: Trades, snap: Snap, places: int) -> 
     parts = np.array(next((own for own in AHEAD if len(trades.line) * len(own) <= places), ()), dtype=np.intp)
     lines, part = np.tile(np.arange(len(trades.line)), len(parts)), np.repeat(parts, len(trades.line))
     every = take(trades, lines)
-    trial, due = _moved(start, every, GAINS[part] * _units(start, trades)[every.line], snap)
+    trial, due = _moved(start, every, part * _units(start, trades)[every.line], snap)
     return trial[due], every.line[due]
 
 
@@ -139,7 +139,7 @@ def _ask_rest(start: Matrix, trades: Trades, at: Gains, unit: Matrix, asking: As
         return
     lines = np.repeat(np.arange(len(sizes)), sizes)
     part = np.arange(len(lines)) - np.repeat(np.cumsum(sizes) - sizes, sizes) + at.reached[trades.line[lines]] + 1
-    _ask(start, take(trades, lines), GAINS[part] * unit[trades.line[lines]], asking, snap)
+    _ask(start, take(trades, lines), part * unit[trades.line[lines]], asking, snap)
 
 
 def _ask(start: Matrix, trades: Trades, gain: Matrix, asking: Asking, snap: Snap) -> None:

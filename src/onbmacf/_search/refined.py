@@ -31,7 +31,7 @@ FEW_JOINT = 512  # combinations of values that are asked about at once, instead 
 MOST_JOINT = 1 << 14  # combinations that are asked about when a search finds nothing
 REDUCED = 30  # projected centres per factual, the nearest, that are reduced; all of them at plausibility=1
 SPARE = 6  # more centres that are asked about with the nearest: some have another label
-POOL = 14  # reduced points per factual that are looked at again
+POOL = 20  # reduced points per factual that are looked at again
 OTHER = 12  # of the nearest projected centres that are also reduced in the other order
 PROJECTIONS = 3  # one part in so many of what a budget has left is for projected centres
 REDUCTIONS = 2  # and of what is then left, for reducing them

@@ -76,8 +76,10 @@ def shrink_changes(start: Matrix, way: Segment, features: Features, asking: Aski
 
     The changes of a point are halved side by side, each with the others as they are. One that gave nothing is not
     tried again when others have been taken back. The only change of a point goes on where its way was halved last
-    (docs/decisions/0054-fewer-rounds.md). Of many changes, the smallest are looked at.
+    (docs/decisions/0054-fewer-rounds.md); several ones on such a way go on together first. Of many changes, the
+    smallest are looked at.
     """
+    way = _gone_on_together(start, way, features, asking, snap)
     point, changes = way.at.best.copy(), _first_changes(start, way, features)
     for _ in range(TURNS):
         part, shrunk = _shrink_each(start, point, way.goal, changes, features, asking, snap)
@@ -90,6 +92,17 @@ def shrink_changes(start: Matrix, way: Segment, features: Features, asking: Aski
         stays[best] = False
         changes = take(changes._replace(low=part - 1), np.flatnonzero(stays))  # 0 - 1 is NOT_ASKED
     return point
+
+
+def _gone_on_together(start: Matrix, way: Segment, features: Features, asking: Asking, snap: Snap) -> Segment:
+    """Halve the ways further on which a point of several changes still stands."""
+    is_several = changed_in_order(start, way.at.best, features)[1] > 1
+    lines = np.flatnonzero(is_several & (way.n_parts > 2**HALVINGS))
+    some = Segment(way.goal[lines], way.n_parts[lines], take(way.at, lines))
+    some = shrink_segment(start[lines], some, asking.among(lines), snap)
+    at = take(way.at, np.arange(len(start)))
+    at.low[lines], at.high[lines], at.best[lines] = some.at
+    return way._replace(at=at)
 
 
 def _first_changes(start: Matrix, way: Segment, features: Features) -> Change:
