@@ -106,3 +106,11 @@ def test_stages_take_arrays_and_import_no_pandas(package):
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert set(names) <= set(loaded)
     assert "pandas" not in loaded
+
+
+@pytest.mark.xdist_group("together")
+def test_workers_keep_the_tests_of_a_group_together(request):
+    """Fixtures that train models are made once per group; a release of pytest once broke that without a word."""
+    if not getattr(request.config.option, "loadgroup", False):
+        pytest.skip("not run with --dist loadgroup")
+    assert request.node.nodeid.endswith("@together")

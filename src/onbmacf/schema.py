@@ -8,27 +8,20 @@ distance are errors that name the column. Any guess can be overridden by name.
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, get_args
+from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from onbmacf._base.checks import check_choice, check_count, did_you_mean, listed
-from onbmacf._base.containers import is_foreign_table, kind_of, plain_array
-from onbmacf._base.numeric_text import numbers_as_text
 from onbmacf._base.typed import flag, level, sequence
-from onbmacf._columns.converters import converter_of
-from onbmacf._columns.polars_frames import pandas_frame
+from onbmacf._columns.frames import as_frame, repeated
+from onbmacf._columns.kinds import KINDS, NUMERIC, Kind, guess
 from onbmacf._text import short
-from onbmacf.errors import ParameterError, TableError
+from onbmacf.errors import ParameterError
 from onbmacf.rules import Rules, summary
 
-Kind = Literal["continuous", "integer", "ordinal", "categorical", "binary"]
-KINDS: tuple[str, ...] = get_args(Kind)
-NUMERIC = ("continuous", "integer")
 LEVELS = sequence(level)
 HEAD = ("feature", "kind", "may change", "values")  # of the table that shows a schema
-LARGEST_EXACT = 2.0**53  # beyond this, float64 cannot represent every whole number
 
 
 @dataclass(frozen=True)
@@ -134,7 +127,7 @@ class Schema:
             raise ParameterError(f"rules must be Rules or a dict, got {self.rules!r}.")
         names = self.names
         if len(set(names)) != len(names):
-            raise ParameterError(f"schema names a feature twice: {listed(_repeated(names))}.")
+            raise ParameterError(f"schema names a feature twice: {listed(repeated(names))}.")
         self._take_over(self.rules.immutable)
         if self.features and all(feature.immutable for feature in self.features):
             raise ParameterError("every feature is immutable: nothing could change. Leave at least one mutable.")
@@ -313,39 +306,6 @@ def _values(feature: Feature) -> str:
     return "" if feature.decimals is None else f"{feature.decimals} decimal{'s' * (feature.decimals != 1)}"
 
 
-def as_frame(table: Any) -> pd.DataFrame:
-    """Return the table as a DataFrame with distinct columns; arrays get the names x0, x1, ..."""
-    if hasattr(table, "toarray") or "sparse" in type(table).__module__:
-        raise TableError("the table is a sparse matrix, which is not supported: dense only. Call .toarray() first.")
-    table = pandas_frame(table)
-    if isinstance(table, pd.DataFrame):
-        if not table.columns.is_unique:
-            raise TableError(f"column names repeat: {listed(_repeated(table.columns))}. Rename them.")
-        return table
-    if is_foreign_table(table):
-        raise TableError(
-            f"the table is a {kind_of(table)}: pass a DataFrame of pandas or polars, or an array, in the form that the "
-            "model takes."
-        )
-    if kind_of(table) == "polars LazyFrame":
-        raise TableError("the table is a polars LazyFrame, whose rows are not read yet. Call .collect() first.")
-    values = plain_array(table, TableError, as_objects=False)
-    if values.ndim != 2:
-        raise TableError(f"the table must have rows and columns, got an array of shape {values.shape}.")
-    return pd.DataFrame(values, columns=[f"x{column}" for column in range(values.shape[1])]).infer_objects()
-
-
-def observed_levels(column: "pd.Series[Any]") -> tuple[Any, ...]:
-    """Return the levels seen in a column: categories in their order, anything else sorted; a missing value is none."""
-    if isinstance(column.dtype, pd.CategoricalDtype):
-        return tuple(column.cat.remove_unused_categories().cat.categories.tolist())
-    found = pd.unique(column.dropna()).tolist()
-    try:
-        return tuple(sorted(found))
-    except TypeError:
-        return tuple(sorted(found, key=lambda level: (type(level).__name__, str(level))))
-
-
 def _infer_feature(
     column: "pd.Series[Any]", kind: Kind | None, order: Sequence[Any] | None, immutable: bool
 ) -> Feature:
@@ -355,71 +315,7 @@ def _infer_feature(
         return Feature(column.name, "ordinal", immutable, tuple(column.cat.categories.tolist()))
     if kind is not None:
         return Feature(column.name, kind, immutable)
-    return Feature(column.name, *_guess(column, immutable))
-
-
-def _guess(column: "pd.Series[Any]", immutable: bool) -> tuple[Kind, bool, tuple[Any, ...] | None]:
-    """Return kind, immutable and levels of a column that was not described by the caller."""
-    dtype = column.dtype
-    converter = converter_of(column)
-    if converter is not None:
-        return ("continuous" if converter.kind == "decimal" else "integer"), immutable, None
-    if isinstance(dtype, pd.CategoricalDtype):
-        if dtype.ordered:
-            return "ordinal", immutable, tuple(dtype.categories.tolist())
-        return _levelled(column), immutable, None
-    if pd.api.types.is_bool_dtype(dtype):
-        return "binary", immutable, (False, True)
-    if pd.api.types.is_complex_dtype(dtype):
-        raise _no_distance(column)
-    if pd.api.types.is_numeric_dtype(dtype):
-        return ("integer" if _is_whole(column) else "continuous"), immutable, None
-    if pd.api.types.is_string_dtype(dtype) or pd.api.types.is_object_dtype(dtype):
-        return _guess_objects(column, immutable)
-    raise _no_distance(column)
-
-
-def _guess_objects(column: "pd.Series[Any]", immutable: bool) -> tuple[Kind, bool, tuple[Any, ...] | None]:
-    present = column[column.notna()]
-    inferred = present.infer_objects()
-    if not pd.api.types.is_object_dtype(inferred.dtype) and not pd.api.types.is_string_dtype(inferred.dtype):
-        return _guess(inferred, immutable)
-    is_text = present.map(lambda value: isinstance(value, str)).to_numpy(dtype=bool)
-    if not is_text.all():
-        raise _mixed(column, present, is_text)
-    if found := numbers_as_text(present.tolist()):
-        raise TableError(
-            f"column {column.name!r} holds {found}. Convert it with pd.to_numeric, with a point for decimals and "
-            f"missing values in place of marks, or pass kinds={{{column.name!r}: 'categorical'}} if they are names."
-        )
-    return _levelled(column), immutable, None
-
-
-def _levelled(column: "pd.Series[Any]") -> Kind:
-    return "binary" if column.nunique() == 2 else "categorical"
-
-
-def _is_whole(column: "pd.Series[Any]") -> bool:
-    if pd.api.types.is_integer_dtype(column.dtype):
-        return True
-    values = column.dropna().to_numpy(dtype=np.float64)
-    return bool(np.all(np.abs(values) < LARGEST_EXACT) and np.all(np.trunc(values) == values))
-
-
-def _mixed(column: "pd.Series[Any]", present: "pd.Series[Any]", is_text: Any) -> TableError:
-    if not is_text.any():
-        return _no_distance(column)
-    text, other = present[is_text].iloc[0], present[~is_text].iloc[0]
-    return TableError(
-        f"column {column.name!r} mixes text and other values, e.g. {text!r} and {other!r}. Convert it to one type."
-    )
-
-
-def _no_distance(column: "pd.Series[Any]") -> TableError:
-    return TableError(
-        f"column {column.name!r} has dtype {column.dtype}, for which no distance is defined. Allowed: "
-        "numbers, bool, text, categories, dates, times, durations, periods and decimals."
-    )
+    return Feature(column.name, *guess(column, immutable))
 
 
 def _feature(name: str, value: Any) -> Feature:
@@ -452,8 +348,3 @@ def _check_known(role: str, names: Iterable[Hashable], columns: Iterable[Hashabl
                 f"{role} names {name!r}, which is not a column.{did_you_mean(name, columns)} "
                 f"Columns: {listed(columns)}."
             )
-
-
-def _repeated(names: Iterable[Hashable]) -> list[Hashable]:
-    seen: set[Hashable] = set()
-    return sorted({name for name in names if name in seen or seen.add(name)}, key=str)  # type: ignore[func-returns-value]

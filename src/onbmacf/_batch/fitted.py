@@ -21,6 +21,7 @@ from onbmacf._base.arrays import Matrix, Rows
 from onbmacf._base.missing import known_ends
 from onbmacf._batch.fit_checks import fit_warnings, probe_rows
 from onbmacf._batch.forecast import fit_forecast
+from onbmacf._columns.frames import as_frame
 from onbmacf._rows.committee import Committee, seated
 from onbmacf._rows.constraints import Constraints
 from onbmacf._rows.form import TableForm
@@ -34,7 +35,7 @@ from onbmacf._search.options import OF_FIT, Options
 from onbmacf._search.problem import Map
 from onbmacf._search.strategies import checked
 from onbmacf.errors import OnbmacfWarning, ParameterError
-from onbmacf.schema import Schema, as_frame
+from onbmacf.schema import Schema
 
 NOTHING_SAID: Mapping[str, Any] = {}  # about the model's answers: arguments of `Reading.of`
 N_NEIGHBOURS = 5  # y of the field's yNN

@@ -153,7 +153,7 @@ def _numbers_of_durations(column: "pd.Series[Any]", by: Converter) -> NDArray[np
 def _durations(numbers: NDArray[np.float64], by: Converter) -> "pd.Series[Any]":
     found = pd.Series(_whole(numbers, by.unit).view("timedelta64[us]"))
     if pd.api.types.is_object_dtype(by.dtype):
-        return pd.Series([*found.dt.to_pytimedelta(), None], dtype=object).iloc[:-1]
+        return pd.Series([*pd.TimedeltaIndex(found).to_pytimedelta(), None], dtype=object).iloc[:-1]
     return found.astype(by.dtype)
 
 

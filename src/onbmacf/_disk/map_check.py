@@ -23,6 +23,7 @@ from onbmacf._base.typed import Check, checked, count, flag, level, number, opti
 from onbmacf._batch.fit_checks import probe_rows
 from onbmacf._batch.fitted import groups_of
 from onbmacf._columns.converters import KINDS as CONVERTERS
+from onbmacf._columns.kinds import KINDS
 from onbmacf._columns.polars_frames import ARGUMENTS
 from onbmacf._rows.constraints import Constraints
 from onbmacf._rows.form import TableForm
@@ -32,7 +33,6 @@ from onbmacf._rows.space import FeatureSpace
 from onbmacf._search.options import NAMES, Options
 from onbmacf.errors import InvalidFileError, StoreError
 from onbmacf.rules import PAIRS, RULE_KEYS
-from onbmacf.schema import KINDS
 
 WORK = 2e8  # rows x rows x columns up to which the whole cover is made again: a second
 SAMPLE = 32  # rows of a larger one whose nearest enemy is looked for again

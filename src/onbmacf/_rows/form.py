@@ -17,13 +17,15 @@ import pandas as pd
 from onbmacf._base.arrays import Matrix, Rows
 from onbmacf._base.checks import did_you_mean, listed
 from onbmacf._columns.converters import Converter, converter_of
+from onbmacf._columns.frames import as_frame
+from onbmacf._columns.kinds import LARGEST_EXACT, observed_levels
 from onbmacf._columns.polars_frames import PolarsTypes, is_polars, with_room
 from onbmacf._rows.blocks import BlockForm
 from onbmacf._rows.cells import exact_numbers, given_dtype, level_codes, shown
 from onbmacf._rows.containers import rows_frame
 from onbmacf._text.absent import is_absent
 from onbmacf.errors import RowsError, TableError
-from onbmacf.schema import LARGEST_EXACT, Feature, Schema, as_frame, observed_levels
+from onbmacf.schema import Feature, Schema
 
 IDENTIFIER_ROWS = 20  # with fewer rows, all values being different means little
 

@@ -14,10 +14,11 @@ import numpy as np
 import pandas as pd
 
 from onbmacf._base.arrays import Mask, Matrix
+from onbmacf._columns.kinds import LARGEST_EXACT
 from onbmacf._rows.cells import cast, shown
 from onbmacf._rows.form import TableForm
 from onbmacf._rows.space import FeatureSpace
-from onbmacf.schema import LARGEST_EXACT, Feature
+from onbmacf.schema import Feature
 
 FARTHEST = 1e80  # fitted ranges from the lowest fitted value: what lies nearer is apart from missing values
 

@@ -14,12 +14,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from onbmacf._columns.kinds import Kind
 from onbmacf._rows.scales import weight_of
 from onbmacf.audit.given import as_answers
 from onbmacf.errors import ParameterError
 from onbmacf.explanation import Explanation
 from onbmacf.explanations import Explanations
-from onbmacf.schema import Feature, Kind
+from onbmacf.schema import Feature
 
 if TYPE_CHECKING:
     from onbmacf.explainer import ONBMACF

@@ -15,11 +15,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from onbmacf._columns.kinds import Kind
 from onbmacf._rows.space import FeatureSpace
 from onbmacf.bench import sources
 from onbmacf.bench.protocol import Labels, Task
 from onbmacf.errors import ParameterError
-from onbmacf.schema import Kind, Schema
+from onbmacf.schema import Schema
 
 ONE_HOT_HEIGHT = 1.0  # the network's inputs: an active level is 1
 

@@ -1,0 +1,39 @@
+"""A caller's table as a pandas DataFrame with distinct columns, whatever it came as."""
+
+from collections.abc import Hashable, Iterable
+from typing import Any
+
+import pandas as pd
+
+from onbmacf._base.checks import listed
+from onbmacf._base.containers import is_foreign_table, kind_of, plain_array
+from onbmacf._columns.polars_frames import pandas_frame
+from onbmacf.errors import TableError
+
+
+def as_frame(table: Any) -> pd.DataFrame:
+    """Return the table as a DataFrame with distinct columns; arrays get the names x0, x1, ..."""
+    if hasattr(table, "toarray") or "sparse" in type(table).__module__:
+        raise TableError("the table is a sparse matrix, which is not supported: dense only. Call .toarray() first.")
+    table = pandas_frame(table)
+    if isinstance(table, pd.DataFrame):
+        if not table.columns.is_unique:
+            raise TableError(f"column names repeat: {listed(repeated(table.columns))}. Rename them.")
+        return table
+    if is_foreign_table(table):
+        raise TableError(
+            f"the table is a {kind_of(table)}: pass a DataFrame of pandas or polars, or an array, in the form that the "
+            "model takes."
+        )
+    if kind_of(table) == "polars LazyFrame":
+        raise TableError("the table is a polars LazyFrame, whose rows are not read yet. Call .collect() first.")
+    values = plain_array(table, TableError, as_objects=False)
+    if values.ndim != 2:
+        raise TableError(f"the table must have rows and columns, got an array of shape {values.shape}.")
+    return pd.DataFrame(values, columns=[f"x{column}" for column in range(values.shape[1])]).infer_objects()
+
+
+def repeated(names: Iterable[Hashable]) -> list[Hashable]:
+    """Return the names that occur more than once."""
+    seen: set[Hashable] = set()
+    return sorted({name for name in names if name in seen or seen.add(name)}, key=str)  # type: ignore[func-returns-value]

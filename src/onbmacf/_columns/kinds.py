@@ -1,0 +1,96 @@
+"""The kind of a column that the caller did not describe, read off its dtype and its values.
+
+    column  ->  guess  ->  kind, immutable, levels     (or a TableError that names the column)
+    column  ->  observed_levels
+
+Nothing is guessed silently: numbers stored as text, columns that mix types and dtypes that have no distance are errors.
+"""
+
+from typing import Any, Literal, get_args
+
+import numpy as np
+import pandas as pd
+
+from onbmacf._base.numeric_text import numbers_as_text
+from onbmacf._columns.converters import converter_of
+from onbmacf.errors import TableError
+
+Kind = Literal["continuous", "integer", "ordinal", "categorical", "binary"]
+KINDS: tuple[str, ...] = get_args(Kind)
+NUMERIC = ("continuous", "integer")
+LARGEST_EXACT = 2.0**53  # beyond this, float64 cannot represent every whole number
+
+
+def observed_levels(column: "pd.Series[Any]") -> tuple[Any, ...]:
+    """Return the levels seen in a column: categories in their order, anything else sorted; a missing value is none."""
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        return tuple(column.cat.remove_unused_categories().cat.categories.tolist())
+    found = pd.unique(column.dropna()).tolist()
+    try:
+        return tuple(sorted(found))
+    except TypeError:
+        return tuple(sorted(found, key=lambda level: (type(level).__name__, str(level))))
+
+
+def guess(column: "pd.Series[Any]", immutable: bool) -> tuple[Kind, bool, tuple[Any, ...] | None]:
+    """Return kind, immutable and levels of a column that was not described by the caller."""
+    dtype = column.dtype
+    converter = converter_of(column)
+    if converter is not None:
+        return ("continuous" if converter.kind == "decimal" else "integer"), immutable, None
+    if isinstance(dtype, pd.CategoricalDtype):
+        if dtype.ordered:
+            return "ordinal", immutable, tuple(dtype.categories.tolist())
+        return _levelled(column), immutable, None
+    if pd.api.types.is_bool_dtype(dtype):
+        return "binary", immutable, (False, True)
+    if pd.api.types.is_complex_dtype(dtype):
+        raise _no_distance(column)
+    if pd.api.types.is_numeric_dtype(dtype):
+        return ("integer" if _is_whole(column) else "continuous"), immutable, None
+    if pd.api.types.is_string_dtype(dtype) or pd.api.types.is_object_dtype(dtype):
+        return _guess_objects(column, immutable)
+    raise _no_distance(column)
+
+
+def _guess_objects(column: "pd.Series[Any]", immutable: bool) -> tuple[Kind, bool, tuple[Any, ...] | None]:
+    present = column[column.notna()]
+    inferred = present.infer_objects()
+    if not pd.api.types.is_object_dtype(inferred.dtype) and not pd.api.types.is_string_dtype(inferred.dtype):
+        return guess(inferred, immutable)
+    is_text = present.map(lambda value: isinstance(value, str)).to_numpy(dtype=bool)
+    if not is_text.all():
+        raise _mixed(column, present, is_text)
+    if found := numbers_as_text(present.tolist()):
+        raise TableError(
+            f"column {column.name!r} holds {found}. Convert it with pd.to_numeric, with a point for decimals and "
+            f"missing values in place of marks, or pass kinds={{{column.name!r}: 'categorical'}} if they are names."
+        )
+    return _levelled(column), immutable, None
+
+
+def _levelled(column: "pd.Series[Any]") -> Kind:
+    return "binary" if column.nunique() == 2 else "categorical"
+
+
+def _is_whole(column: "pd.Series[Any]") -> bool:
+    if pd.api.types.is_integer_dtype(column.dtype):
+        return True
+    values = column.dropna().to_numpy(dtype=np.float64)
+    return bool(np.all(np.abs(values) < LARGEST_EXACT) and np.all(np.trunc(values) == values))
+
+
+def _mixed(column: "pd.Series[Any]", present: "pd.Series[Any]", is_text: Any) -> TableError:
+    if not is_text.any():
+        return _no_distance(column)
+    text, other = present[is_text].iloc[0], present[~is_text].iloc[0]
+    return TableError(
+        f"column {column.name!r} mixes text and other values, e.g. {text!r} and {other!r}. Convert it to one type."
+    )
+
+
+def _no_distance(column: "pd.Series[Any]") -> TableError:
+    return TableError(
+        f"column {column.name!r} has dtype {column.dtype}, for which no distance is defined. Allowed: "
+        "numbers, bool, text, categories, dates, times, durations, periods and decimals."
+    )
