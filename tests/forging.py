@@ -19,8 +19,8 @@ from onbmacf.errors import OnbmacfError, ParameterError
 
 NUMBERS = [0, -1, 1, 2, 0.5, -0.0, 1e-300, 1e300, np.nan, np.inf, -np.inf, 2**31, 2**53, 2**62, -(2**62), 1 + 1e-9]
 ODD = [None, True, False, 0, -1, 1, 2, 0.25, 2**31, 10**30, float("nan"), float("inf"), "", "a", "manhattan", "object",
-       "float32", "int8", "datetime64[ns]", "binary", "ordinal", "categorical", "paper", "overlay", [], [1], ["a", "b"],
-       [[1]], {}, {"a": 1}, [None] * 3]  # fmt: skip
+       "float32", "int8", "datetime64[ns]", "binary", "ordinal", "categorical", "paper", "overlay", "persist",
+       [], [1], ["a", "b"], [[1]], {}, {"a": 1}, [None] * 3]  # fmt: skip
 
 
 def table(n=45):

@@ -51,6 +51,7 @@ FORGED = {
     "a thousand processes": (set_at(("parameters", "n_jobs"), 1000), "n_jobs=1,000 is more than 256 processes"),
     "many answers": (set_at(("parameters", "n_counterfactuals"), 10**12), "must be at most 100,000"),
     "text as an option": (set_at(("parameters", "plausibility"), "a"), r"plausibility must be in \[0, 1\]"),
+    "an agreement above 1": (set_at(("parameters", "agreement"), 2**31), r"agreement must be in \[0, 1\]"),
     "a list as a metric": (set_at(("parameters", "metric"), ["a"]), "metric"),
     "an option that is none": (set_at(("parameters", "x"), 1), "saved with the option 'x', which this version lacks"),
     "one label": (set_at(("classes",), ["low"]), "classes must be a list of at least 2"),
@@ -120,17 +121,58 @@ def test_a_pipe_is_no_map_and_is_not_waited_for(tmp_path):
         ONBMACF.load(tmp_path / "pipe", forging.model)
 
 
-def test_a_map_that_rows_were_let_into_is_saved_and_loaded(tmp_path):
-    rng = np.random.default_rng(1)
-    table = pd.DataFrame(rng.random((60, 2)).round(2), columns=list("ab"))
-    rule = lambda rows: (np.sin(9 * rows["a"]) + rows["b"] > 0.9).astype(int)  # noqa: E731
-    explainer = ONBMACF(recover="persist").fit(table, rule)
-    explainer.explain(pd.DataFrame(rng.random((60, 2)).round(3) * 1.3, columns=list("ab")))
+def waves(rows):
+    return (np.sin(9 * rows["a"]) + rows["b"] > 0.9).astype(int)
+
+
+def points(n, seed, scale=1.0, decimals=2):
+    rows = np.random.default_rng(seed).random((n, 2)) * scale
+    return pd.DataFrame(rows.round(decimals), columns=list("ab"))
+
+
+@pytest.fixture
+def grown():
+    """A map that rows were let into."""
+    explainer = ONBMACF(recover="persist").fit(points(60, 1), waves)
+    explainer.explain(points(60, 2, 1.3, 3))
     assert len(explainer.Z_) > 60
-    explainer.save(tmp_path / "m.onb")
-    loaded = ONBMACF.load(tmp_path / "m.onb", rule)
+    return explainer
+
+
+def test_a_map_that_rows_were_let_into_answers_as_before_it_was_saved(grown, tmp_path):
+    grown.save(tmp_path / "m.onb")
+    loaded = ONBMACF.load(tmp_path / "m.onb", waves)
     for name in ("centers", "radii", "labels", "owner", "reach"):
-        np.testing.assert_array_equal(getattr(loaded.cover_, name), getattr(explainer.cover_, name))
+        np.testing.assert_array_equal(getattr(loaded.cover_, name), getattr(grown.cover_, name))
+    rows = points(40, 3, 1.2)
+    share = loaded.fitted_.neighbours.share, grown.fitted_.neighbours.share
+    every = np.random.default_rng(4).random((500, 2)) * 1.2
+    labels = np.zeros(500, dtype=np.intp)
+    np.testing.assert_array_equal(share[0](every, labels), share[1](every, labels))
+    pd.testing.assert_frame_equal(loaded.explain(rows).to_frame(), grown.explain(rows).to_frame())
+    pd.testing.assert_frame_equal(loaded.explain(rows).to_frame(), grown.explain(rows).to_frame())  # both have grown
+
+
+def test_a_map_that_rows_were_let_into_is_checked_like_any_other(grown, tmp_path):
+    grown.set_params(recover="overlay").save(tmp_path / "m.onb")
+    ONBMACF.load(tmp_path / "m.onb", waves)
+    arrays, manifest = store.read(tmp_path / "m.onb")
+    n = manifest["n_fitted"]
+    assert n == 60
+    other = {"fewer": n - 1, "all": None, "more": len(arrays["Z"]), "one": 1}
+    for forged in other.values():
+        store.write(tmp_path / "forged.onb", arrays, {**manifest, "n_fitted": forged})
+        with pytest.raises(InvalidFileError):
+            ONBMACF.load(tmp_path / "forged.onb", waves)
+
+
+def test_a_row_of_a_label_that_no_fitted_row_has_is_not_let_in(tmp_path):
+    rule = lambda rows: np.where(rows["a"] > 1.5, 7, waves(rows))  # noqa: E731
+    explainer = ONBMACF(recover="persist").fit(points(60, 1), rule)
+    answers = explainer.explain(points(5, 2, 0.1).assign(a=1.75))
+    assert set(answers.labels) == {7}
+    explainer.save(tmp_path / "m.onb")
+    assert len(ONBMACF.load(tmp_path / "m.onb", rule).Z_) == 60
 
 
 def test_a_large_map_is_checked_in_part(tmp_path, monkeypatch):

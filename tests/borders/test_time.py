@@ -103,3 +103,48 @@ def test_no_stage_prepares_questions_that_come_too_late(model, monkeypatch, modu
     model.calls_left = 2  # the rows' own labels are known then, and the time is up
     explainer.explain(low, max_seconds=LIMIT, **asked)
     assert begun == []
+
+
+WIDE = pd.DataFrame(np.random.default_rng(0).random((40, 340)).round(3)).add_prefix("c")
+WIDE["c5"] = np.arange(40) % 3 / 4  # a row with two low values needs both to change
+
+
+def searches_of(monkeypatch, model, rows, names, table=WIDE):
+    """Explain with few features free; return the answers and how many searches they took."""
+    from onbmacf._batch import explain
+
+    explainer, searches = ONBMACF().fit(table, model), []
+    search_all = explain.search_all
+    monkeypatch.setattr(explain, "search_all", lambda *own: (searches.append(own), search_all(*own))[1])
+    return explainer.explain(rows, vary=names), len(searches)
+
+
+def test_of_many_immutable_features_those_are_released_that_tell_the_labels_apart(monkeypatch):
+    answers, n = searches_of(monkeypatch, lambda rows: (rows["c300"] > 0.5).astype(int), WIDE.head(2), ["c1", "c2"])
+    assert n <= 3
+    assert [list(own) for own in answers.would_need] == [["c300"]] * 2
+
+
+def test_what_was_not_released_is_said(monkeypatch):
+    both = lambda rows: ((rows["c300"] > 0.5) & (rows["c5"] > 0.4)).astype(int)  # noqa: E731
+    rows = WIDE[(WIDE["c300"] < 0.4) & (WIDE["c5"] < 0.3)].head(1)
+    answers, n = searches_of(monkeypatch, both, rows, ["c1", "c2"])
+    assert n == 33
+    said = "Only 32 of the 338 immutable features were released by themselves; all together were not."
+    assert answers[0].reason.endswith(f" questions to the model. {said}")
+    narrow = WIDE[[*WIDE.columns[:10], "c300"]]
+    few = searches_of(monkeypatch, both, rows[narrow.columns], ["c1", "c2"], narrow)[0]
+    assert list(few[0].would_need) == ["c5", "c300"]  # of 9 every one is tried, and all together
+    assert "released by themselves" not in few[0].reason
+
+
+def test_of_many_rules_some_are_released(monkeypatch):
+    from onbmacf._batch import infeasible
+
+    monkeypatch.setattr(infeasible, "MOST_SINGLY", 2)
+    rules = Rules({"x": Rule(high=1), "r": Rule(high=1), "s": Rule(high=1)})
+    row = pd.DataFrame({"x": [0.5], "r": [0.5], "s": [0.5]})
+    explainer = ONBMACF().fit(TABLE, lambda rows: (rows["s"] > 2).astype(int), schema=Schema.infer(TABLE, rules=rules))
+    reason = explainer.explain(row)[0].reason
+    assert "One is found without" in reason
+    assert reason.endswith("Only 2 of the 3 rules were released by themselves.")

@@ -11,6 +11,7 @@ from onbmacf.errors import OnbmacfError
 SECONDS = 10  # of computing; a busy machine may take longer by the clock
 CLOCK_SECONDS = 300  # of the clock: something waits for ever
 MEGABYTES = 500
+_SINCE = [0]  # cases begun
 TYPED = (OnbmacfError, ImportError)  # ImportError: an extra that is not installed
 
 
@@ -27,7 +28,7 @@ def bounded():
 
     old = {name: signal.signal(name, stop) for name in (signal.SIGPROF, signal.SIGALRM)}
     limit = resource.getrlimit(resource.RLIMIT_AS)
-    gc.collect()
+    _collect()
     resource.setrlimit(resource.RLIMIT_AS, (_used() + MEGABYTES * 2**20, limit[1]))
     signal.setitimer(signal.ITIMER_PROF, SECONDS)
     signal.setitimer(signal.ITIMER_REAL, CLOCK_SECONDS)
@@ -41,6 +42,14 @@ def bounded():
         resource.setrlimit(resource.RLIMIT_AS, limit)
         for name, handler in old.items():
             signal.signal(name, handler)
+
+
+def _collect():
+    """Free what earlier cases left, now and then: it takes longer than many a case."""
+    _SINCE[0] += 1
+    if _SINCE[0] % 32 == 1:
+        gc.collect()
+        gc.freeze()
 
 
 def _used():

@@ -1,6 +1,8 @@
 """Models to fuzz with: functions of single rows, some with probabilities, some that misbehave.
 
 Each is made for a table; numbers are read off a row by `_score`, which knows nothing of the package's own encoding.
+Honest models keep every promise; of fragile ones, which misbehave off the fitted rows only, all that is answered still
+holds, and rows that they do not answer say so; others must be refused.
 """
 
 from zlib import crc32
@@ -15,16 +17,21 @@ def _score(rows, weights):
     for name, (weight, middle) in weights.items():
         column = rows[name]
         if column.dtype == object or column.dtype.kind not in "biuf" or pd.api.types.is_bool_dtype(column.dtype):
-            values = np.array([_of_value(value) for value in column.tolist()])
+            codes, levels = pd.factorize(column.astype(object), use_na_sentinel=False)
+            values = np.array([_of_value(value) for value in levels.tolist()])[codes]
         else:
-            values = column.to_numpy(dtype=float)
-        total += weight * (values - middle) / max(abs(middle), 1e-9)
+            values = column.to_numpy(dtype=float, na_value=np.nan)
+        total += weight * (np.where(np.isnan(values), middle / 2, values) - middle) / max(abs(middle), 1e-9)
     return total
 
 
 def _of_value(value):
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return float(value) if is_number else crc32(repr(value).encode()) % 97 / 97
+    return 0.5 if _is_na(value) else float(value) if is_number else crc32(repr(value).encode()) % 97 / 97
+
+
+def _is_na(value):
+    return value is None or value is pd.NA or value != value
 
 
 class Scorer:
@@ -51,21 +58,30 @@ class Scorer:
         return found
 
 
-def _raising(table, seed):
-    model = Scorer(table, seed)
+def _off(change, what="predict", labels=(0, 1)):
+    """Return a maker of models that answer as `change` does where a row is off the data: one in six of them."""
 
-    def predict(rows):
-        scores = _score(rows, model.weights)
-        if (np.abs(scores * 1000 % 7) < 0.5).any() and not _all_fitted(rows, table):
-            raise ArithmeticError("some rows are not liked")
-        return model.predict(rows)
+    def make(table, seed):
+        model = Scorer(table, seed, labels, has_probability=True)
+        own, known = getattr(model, what), _lines(table)
 
-    return predict
+        def answer(rows):
+            odd = [_is_odd(line, known) for line in _lines(rows)]
+            return change(own(rows), np.array(odd)) if any(odd) else own(rows)
+
+        setattr(model, what, answer)
+        return model
+
+    return make
 
 
-def _all_fitted(rows, table):
-    known = {repr(row) for row in table.astype(object).to_numpy().tolist()}
-    return all(repr(row) in known for row in rows.astype(object).to_numpy().tolist())
+def _lines(rows):
+    """Return a line of text per row."""
+    return [repr(row) for row in rows.astype(object).to_numpy().tolist()]
+
+
+def _is_odd(line, known):
+    return crc32(line.encode()) % 6 == 0 and line not in known
 
 
 def _with_proba(change):
@@ -78,8 +94,19 @@ def _with_proba(change):
     return make
 
 
+def _named(classes, has_probability):
+    """Return a maker of models whose `classes_` are not what they say."""
+
+    def make(table, seed):
+        model = Scorer(table, seed, ("no", "yes"), has_probability)
+        model.classes_ = np.array(classes)
+        return model
+
+    return make
+
+
 def _raise(found, rows):
-    raise ValueError("no probabilities today")
+    raise ArithmeticError("not today")
 
 
 HONEST = {
@@ -90,17 +117,32 @@ HONEST = {
     "probabilities": lambda table, seed: Scorer(table, seed, has_probability=True),
     "words with probabilities": lambda table, seed: Scorer(table, seed, ("a", "b", "c"), has_probability=True),
 }
-BROKEN = {
-    "raising": _raising,
+FRAGILE = {
+    "raising": _off(lambda found, odd: _raise(found, odd)),
+    "nan label": _off(lambda found, odd: np.where(odd, np.nan, found)),
+    "another label": _off(lambda found, odd: np.where(odd, "odd", found), labels=("no", "yes")),
+    "proba raising off the data": _off(lambda found, odd: _raise(found, odd), "predict_proba"),
+    "proba nan off the data": _off(
+        lambda found, odd: np.where(odd[:, np.newaxis], np.nan, found), "predict_proba", ("a", "b", "c")
+    ),
+    "raising proba": _with_proba(_raise),
+}
+ODD = {
+    "company": lambda table, seed: lambda rows: np.arange(len(rows)) % 2,
+    "short off the data": _off(lambda found, odd: found[:-1]),
+    "wide off the data": _off(lambda found, odd: np.c_[found, found, found].reshape(len(found), 3, 1)),
+    "flat proba off the data": _off(lambda found, odd: found[:, 0], "predict_proba"),
+}
+REFUSED = {
     "one label": lambda table, seed: lambda rows: np.zeros(len(rows), dtype=int),
     "short": lambda table, seed: lambda rows: np.zeros(1),
     "scores": lambda table, seed: lambda rows: np.linspace(0, 1, len(rows)),
-    "company": lambda table, seed: lambda rows: np.arange(len(rows)) % 2,
     "lists": lambda table, seed: lambda rows: pd.Series([[1]] * len(rows)).to_numpy(),
     "nothing": lambda table, seed: lambda rows: None,
     "flat proba": _with_proba(lambda found, rows: found[:, 0]),
-    "raising proba": _with_proba(_raise),
-    "nan proba": _with_proba(lambda found, rows: np.where(found > 0.7, np.nan, found)),
+    "nan proba": _with_proba(lambda found, rows: found * np.nan),
+    "other classes": _named((0, 1), has_probability=True),
+    "other classes, no proba": _named((0, 1), has_probability=False),
     "not a model": lambda table, seed: 5,
 }
-MODELS = HONEST | BROKEN
+MODELS = HONEST | FRAGILE | ODD | REFUSED

@@ -29,7 +29,7 @@ def check_answers(case, model, answers, kinds):
 
 
 def _check_counterfactual(case, model, before, own, found, kinds):
-    after = pd.DataFrame({name: pd.array([found.values[name]], case.table[name].dtype) for name in case.table})
+    after = pd.DataFrame({name: pd.array([found.values[name]], dtype=case.table[name].dtype) for name in case.table})
     predict = getattr(model, "predict", model)
     assert predict(after)[0] == found.label, "asked again, the model says the label"
     assert found.label != own.label
@@ -39,6 +39,8 @@ def _check_counterfactual(case, model, before, own, found, kinds):
     assert found.distance >= 0
     released = set(map(str, found.released))
     for name in changed:
+        assert not _is_na(after[name].iloc[0]), f"{name} is made unknown"
+        assert not _is_na(before[name]), f"{name} is filled in"
         assert name not in case.immutable or name in released, f"{name} is immutable"
         _check_value(case, name, kinds[name], after[name].iloc[0])
         if name in case.rules and name not in released:
@@ -46,16 +48,46 @@ def _check_counterfactual(case, model, before, own, found, kinds):
     if found.relaxation != "rules":
         assert case.max_changes is None or len(changed) <= case.max_changes
         for low, high in case.at_most:
-            if {low, high} & set(changed):
+            if {low, high} & set(changed) and not (_is_na(after[low].iloc[0]) or _is_na(after[high].iloc[0])):
                 assert float(after[low].iloc[0]) <= float(after[high].iloc[0]), f"{low} <= {high}"
     if "min_probability" in case.asked:
         sure = model.predict_proba(after)[0][list(model.classes_).index(found.label)]
         assert sure >= case.asked["min_probability"], f"probability {sure}"
 
 
+def check_told(case, model, answers):
+    """Check that a row which the model does not answer says so, and that an unknown probability is told."""
+    predict = getattr(model, "predict", model)
+    for row in range(len(answers)):
+        own = answers[row]
+        if own.status == "invalid_row":
+            continue
+        line = pd.DataFrame(
+            {name: pd.array([case.rows[name].iloc[row]], case.table[name].dtype) for name in case.table}
+        )
+        said = _said(predict, line)
+        if isinstance(said, str) and said.startswith("failed: "):
+            assert own.status == "model_error", (own.status, said)
+            assert said[8:] in own.reason, (own.reason, said)
+        else:
+            assert own.label == said, (own.label, said)
+        unknown = [one for one in own.counterfactuals if one.probability is not None and np.isnan(one.probability)]
+        limited = {"max_model_rows", "max_model_calls"} & set(case.options)
+        assert limited or not unknown or "probabilities are not known" in own.reason, own.reason
+
+
+def _said(predict, line):
+    """Return what a model says of a row, or the word for what it did instead."""
+    try:
+        said = predict(line)[0]
+    except ArithmeticError:
+        return "failed: ArithmeticError"
+    return "failed: NaN" if _is_na(said) else said
+
+
 def _cast(case, name, value):
     """Return a cell as the fitted column holds it."""
-    return pd.array([value], case.table[name].dtype)[0]
+    return pd.array([value], dtype=case.table[name].dtype)[0]
 
 
 def _check_value(case, name, kind, value):

@@ -7,9 +7,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from fuzz.cases import POLARS
 from fuzz.guard import TYPED, bounded
-from fuzz.models import HONEST, MODELS
-from fuzz.promises import check_answers, check_same, check_untouched
+from fuzz.models import FRAGILE, HONEST, MODELS, REFUSED
+from fuzz.polars_cases import AsPolars, as_polars
+from fuzz.promises import check_answers, check_same, check_told, check_untouched
 from onbmacf import ONBMACF, Rules, Schema
 from onbmacf.io import read_table
 
@@ -20,33 +22,46 @@ def run_case(case):
     table, rows = case.table.copy(deep=True), copy.deepcopy(case.rows)
     with bounded():
         try:
-            schema = Schema.infer(
-                case.table,
-                immutable=case.immutable,
-                rules=Rules(case.rules, at_most=case.at_most, max_changes=case.max_changes),
-            )
-            explainer = ONBMACF(**case.options).fit(case.table, model, schema=schema)
-            answers = explainer.explain(case.rows, **case.asked)
+            schema, explainer = _fitted(case, model)
+            answers = explainer.explain(_given(case, case.rows), **case.asked)
         except TYPED:
             return "refused"
         finally:
             check_untouched(table, case.table)
             check_untouched(rows, case.rows)
-        if case.model in HONEST:
+        assert case.model not in REFUSED, "this model cannot be explained"
+        if case.model in HONEST | FRAGILE:
             check_answers(case, model, answers, schema.kinds)
+            check_told(case, model, answers)
         if case.model in HONEST and case.options.get("recover") != "persist":
             _check_company(explainer, case, answers)
     return "answered"
 
 
+def _fitted(case, model):
+    rules = Rules(case.rules, at_most=case.at_most, max_changes=case.max_changes)
+    table = _given(case, case.table)
+    if case.container == "polars" and hasattr(model, "__call__" if callable(model) else "predict"):
+        model = AsPolars(model, case.table, table)
+    schema = Schema.infer(table, immutable=case.immutable, rules=rules)
+    return schema, ONBMACF(**case.options).fit(table, model, schema=schema)
+
+
+def _given(case, rows):
+    return as_polars(rows, case.table) if case.container == "polars" else rows
+
+
 def _check_company(explainer, case, answers):
-    """The same rows alone, and in another order, as records of another container."""
+    """The same rows in another order, and one of them alone, as a record or as a frame of polars."""
     n = len(case.rows)
     turned = explainer.explain(case.rows.iloc[::-1], **case.asked)
     check_same(answers, turned, [(row, n - 1 - row) for row in range(n)])
-    for row in range(n):
-        record = {name: case.rows[name].iloc[row] for name in reversed(case.rows.columns)}
-        check_same(answers, explainer.explain([record], **case.asked), [(row, 0)])
+    row = case.seed % n
+    record = {name: case.rows[name].iloc[row] for name in reversed(case.rows.columns)}
+    check_same(answers, explainer.explain([record], **case.asked), [(row, 0)])
+    if case.n_bad == 0 and set(case.kinds) <= set(POLARS):
+        frame = as_polars(case.rows.iloc[[row]], case.table)
+        check_same(answers, explainer.explain(frame, **case.asked), [(row, 0)])
 
 
 def run_damaged_map(seed):

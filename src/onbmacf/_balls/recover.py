@@ -9,6 +9,7 @@ answer changes (decision 0011).
 
 import numpy as np
 
+from onbmacf._balls.associate import home_balls
 from onbmacf._balls.cover import BallCover, is_large, lines_6_to_18
 from onbmacf._balls.distance import blocks, distances
 from onbmacf._balls.metrics import Metric, has_kernel
@@ -42,6 +43,25 @@ def reach_of(z: Matrix, codes: Rows, Z: Matrix, labels: Rows, metric: Metric) ->
         apart = distances(z[part], Z, metric)
         reach[part] = np.where(labels == codes[part, np.newaxis], np.inf, apart).min(axis=1)
     return reach
+
+
+def let_in(
+    cover: BallCover,
+    Z: Matrix,
+    labels: Rows,
+    z: Matrix,
+    code: int,
+    metric: Metric,
+    competitors: str,
+    association: str,
+    boundary: str,
+) -> tuple[BallCover, Matrix, Rows] | None:
+    """Return the map with a point in it whose home ball has another label; None where it has the point's own."""
+    apart = distances(z[np.newaxis], Z[cover.centers], metric)
+    home = int(home_balls(apart, cover.radii, association, boundary)[0])
+    if cover.labels[home] == code:
+        return None
+    return absorb(cover, Z, labels, z, code, home, metric, competitors)
 
 
 def absorb(

@@ -29,15 +29,19 @@ def run_all(
     n_jobs: int = 1,
     describe: str = "",
     client: Any = None,
+    told: Callable[[str], None] | None = None,
 ) -> list[Result]:
-    """Return function(piece) for every piece, in order; long work shows a progress bar (`watched`)."""
+    """Return function(piece) for every piece, in order; long work shows a progress bar (`watched`).
+
+    Where all runs in this process though others were asked for, there is a warning, and `told` gets it.
+    """
     if client is not None:
         check_client(client)
-        packed = _packed(function) if pieces else None
+        packed = _packed(function, told) if pieces else None
         if packed is not None:
             return _run_on(client, Parcel(packed=packed), pieces, describe)
     elif n_jobs > 1 and len(pieces) > 1:
-        packed = _packed(function) if _packed(pieces[0]) is not None else None
+        packed = _packed(function, told) if _packed(pieces[0], told) is not None else None
         if packed is not None:
             return _run_in_processes(Parcel(packed=packed), pieces, min(n_jobs, len(pieces)), describe)
     return [function(piece) for piece in watched(pieces, describe)]
@@ -161,13 +165,15 @@ def _is_notebook() -> bool:
     return shell is not None and "IPKernelApp" in shell.config
 
 
-def _packed(work: Any) -> Any:
+def _packed(work: Any, told: Callable[[str], None] | None) -> Any:
     """Return work pickled for another process, with all the objects it holds; warn and return None if that fails."""
     try:
         return _cloudpickle().dumps(work)
     except Exception as error:
         message = f"the model cannot be sent to other processes ({error}): everything runs in this one."
         warnings.warn(message, OnbmacfWarning, stacklevel=3)
+        if told is not None:
+            told(message)
         return None
 
 

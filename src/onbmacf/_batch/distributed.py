@@ -32,8 +32,11 @@ def explain_on(client: Any, explain: Explain, frame: pd.DataFrame) -> Explanatio
     """Explain the rows on a cluster's workers."""
     places = shares(len(frame), client, most=MOST_ROWS)
     pieces = [frame.iloc[place] for place in places]
-    parts = run_all(partial(_without_rows, explain), pieces, describe="explaining", client=client)
-    return Explanations.concat([replace(part, rows=piece) for part, piece in zip(parts, pieces, strict=True)])
+    noticed: list[str] = []
+    alone = partial(_without_rows, explain)
+    parts = run_all(alone, pieces, describe="explaining", client=client, told=noticed.append)
+    answers = Explanations.concat([replace(part, rows=piece) for part, piece in zip(parts, pieces, strict=True)])
+    return replace(answers, warnings=(*noticed, *answers.warnings))
 
 
 def explain_partitions(explain: Explain, table: Any, sample: pd.DataFrame, client: Any = None) -> Any:

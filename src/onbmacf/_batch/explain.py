@@ -54,7 +54,7 @@ def explain_rows(
     for message in noticed:
         warnings.warn(message, OnbmacfWarning, stacklevel=3)
     grown, answers = _explain_parts(parts, frame, client)
-    return grown.under(fitted.space.schema), replace(answers, warnings=(*fitted.warnings, *noticed))
+    return grown.under(fitted.space.schema), replace(answers, warnings=(*fitted.warnings, *noticed, *answers.warnings))
 
 
 def _call(fitted: Fitted, options: Options, question: Question) -> Call:
@@ -118,7 +118,8 @@ def explain_frame(call: Call, frame: pd.DataFrame) -> tuple[Fitted, Explanations
     if call.query.ranges:
         answers = with_ranges(call, factuals, answers, effort.left, box)
     names = ("n_calls", "n_questions", "n_model_rows", "n_member_questions")
-    return fitted, replace(answers, **{name: getattr(box.counts, name) for name in names})
+    noticed = tuple(dict.fromkeys(box.notices))
+    return fitted, replace(answers, warnings=noticed, **{name: getattr(box.counts, name) for name in names})
 
 
 def _answered(asker: Asker, found: Found, effort: Effort, frame: pd.DataFrame) -> Explanations:

@@ -54,11 +54,13 @@ class Fitted:
     options: dict[str, Any]  # the options that cannot change any more
     warnings: tuple[str, ...] = ()
     guard: Guard | None = None  # with private=k, and in memory only: the rows themselves
+    n_fitted: int | None = None  # rows seen in fit, where others were let into the map after them; None: all were
 
     @cached_property
     def neighbours(self) -> Neighbours:
         """The index of the fitted rows, made when it is first needed."""
-        return Neighbours(self.Z, self.labels, self.space.to_unit, N_NEIGHBOURS, groups_of(self.space))
+        own = slice(self.n_fitted)
+        return Neighbours(self.Z[own], self.labels[own], self.space.to_unit, N_NEIGHBOURS, groups_of(self.space))
 
     @cached_property
     def constraints(self) -> Constraints:
@@ -119,7 +121,7 @@ class Fitted:
 
     def grown(self, **changes: Any) -> "Fitted":
         """Return the map with rows let into it; neighbours stay those among the rows seen in fit."""
-        other = replace(self, **changes)
+        other = replace(self, n_fitted=len(self.Z) if self.n_fitted is None else self.n_fitted, **changes)
         other.__dict__["neighbours"] = self.neighbours
         return other
 

@@ -4,22 +4,30 @@
 
 Such a row is searched again without each rule in turn, with the immutable features free, and with nothing held
 (docs/decisions/0026-rules.md). An answer to a looser question that changes no immutable feature after all is taken.
+Each is a search of its own: of many immutable features or rules only some are tried, and the reason says how many
+(docs/decisions/0082-few-releases.md).
 """
 
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
 
-from onbmacf._base.arrays import Mask, Rows, stack, take
+from onbmacf._base.arrays import Mask, Matrix, Rows, stack, take
 from onbmacf._base.enums import Relaxation, Status
+from onbmacf._base.missing import as_nan
 from onbmacf._batch.call import Call
 from onbmacf._batch.factuals import Factuals
+from onbmacf._batch.fitted import Fitted
 from onbmacf._rows.constraints import Constraints
 from onbmacf.explanations import Explanations
 from onbmacf.rules import Rules
 
+MOST_SINGLY = 32  # immutable features, and rules, that are released one by one
+MOST_TOGETHER = 300  # features that may change in a search with everything released: beyond, it takes seconds a row
 Again = Callable[[Call, Rows], Explanations]  # another call, about some of the rows
 
 
@@ -36,29 +44,75 @@ def with_reasons(call: Call, factuals: Factuals, answers: Explanations, ran_out:
     answers = _with_broken_rules(call, factuals, answers)
     without = np.isin(answers.statuses.astype(str), [Status.NONE_FOUND, Status.INFEASIBLE])
     blocked = np.flatnonzero(without & ~ran_out)
-    for release in [] if call.options.limits else _releases(call):  # each would cost as much again
+    if call.options.limits or not len(blocked):  # each release would cost as much again
+        return answers
+    for release in _releases(call):
         if not len(blocked) or call.is_over:
             break
         tried = again(release.call, blocked)
         freed = np.flatnonzero(tried.statuses == Status.FOUND)
         answers = _told(call, release, answers, tried, blocked)
         blocked = np.delete(blocked, freed)
-    return answers
+    return _with_untried(call, answers, blocked)
 
 
 def _releases(call: Call) -> Iterator[Release]:
     """Yield what could be given up, the least first: each rule, single immutables, all of them, everything."""
-    rules, taken = call.constraints.rules, ("immutable", "rules")
-    singly = [Release((what,), _under(call, rest), ("rules",)) for what, rest in rules.singly_without()]
-    immutable = np.flatnonzero(call.fitted.space.is_immutable)
-    is_last_resort = call.features.may_release and not call.strategy.is_readable  # the search has tried them itself
-    free = [] if is_last_resort else [frozenset([int(at)]) for at in immutable]
-    free += [frozenset(immutable.tolist())] if len(free) > 1 else []
+    rules, taken, immutable = call.constraints.rules, ("immutable", "rules"), _immutable(call)
+    named = list(islice(rules.singly_without(), MOST_SINGLY))
+    singly = [Release((what,), _under(call, rest), ("rules",)) for what, rest in named]
+    free = [frozenset([int(at)]) for at in _tried_first(call)]
+    free += [frozenset(immutable.tolist())] if len(free) > 1 and _is_together(call) else []
     freely = [Release((), replace(call, freed=freed), taken) for freed in free]
     yield from [*freely, *singly] if call.release == "immutable" else [*singly, *freely]
-    if rules:
+    if rules and _is_together(call):
         everything = _under(replace(call, freed=frozenset(immutable.tolist())), rules.only_weights())
         yield Release(tuple(what for what, _ in rules.singly_without()), everything, ("rules",))
+
+
+def _immutable(call: Call) -> Rows:
+    return np.flatnonzero(call.fitted.space.is_immutable)
+
+
+def _is_together(call: Call) -> bool:
+    """Say whether all that is held is released in one search."""
+    return len(call.is_held) <= MOST_TOGETHER or len(_immutable(call)) <= MOST_SINGLY
+
+
+def _tried_first(call: Call) -> Rows:
+    """Return the immutable features that are released one by one; none where the search has done it itself."""
+    immutable = _immutable(call)
+    if call.features.may_release and not call.strategy.is_readable:
+        return immutable[:0]
+    if len(immutable) <= MOST_SINGLY:
+        return immutable
+    order = np.argsort(-_telling(call.fitted)[immutable], kind="stable")
+    return immutable[order[:MOST_SINGLY]]
+
+
+def _telling(fitted: Fitted) -> Matrix:
+    """Return per feature how far apart the labels' means are, in deviations: the farther, the more it may help."""
+    Z = as_nan(fitted.Z)
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # a label all of whose rows lack a value
+        means = np.array([np.nanmean(Z[fitted.labels == label], axis=0) for label in np.unique(fitted.labels)])
+        apart = (np.nanmax(means, axis=0) - np.nanmin(means, axis=0)) / np.nanstd(Z, axis=0)
+    return np.maximum.reduceat(np.nan_to_num(apart, posinf=0.0), [block.start for block in fitted.space.blocks])
+
+
+def _with_untried(call: Call, answers: Explanations, blocked: Rows) -> Explanations:
+    """Tell the rows for which no single release was found what was not tried."""
+    n_rules, n_held = sum(1 for _ in call.constraints.rules.singly_without()), len(_immutable(call))
+    kinds = {"immutable features": (n_held, len(_tried_first(call)) or n_held), "rules": (n_rules, MOST_SINGLY)}
+    words = [f"{most} of the {n:,} {kind}" for kind, (n, most) in kinds.items() if n > most]
+    if not words:
+        return answers
+    together = "" if _is_together(call) else "; all together were not"
+    reasons = answers.reasons.copy()
+    several = [row for row, needed in enumerate(answers.would_need) if len(needed) > 1]
+    for row in {*blocked.tolist(), *several}:
+        reasons[row] = f"{reasons[row]} Only {' and '.join(words)} were released by themselves{together}."
+    return replace(answers, reasons=reasons)
 
 
 def _under(call: Call, rules: Rules) -> Call:

@@ -9,9 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from onbmacf._balls.associate import home_balls
-from onbmacf._balls.distance import distances
-from onbmacf._balls.recover import absorb
+from onbmacf._balls.recover import let_in
 from onbmacf._base.arrays import Rows, objects, stack, take
 from onbmacf._base.executor import run_all
 from onbmacf._batch.call import Call
@@ -71,7 +69,8 @@ def _searches(call: Call) -> list[tuple[Options, int]]:
 
 def _run(call: Call, how: tuple[Options, int], factuals: Factuals, box: BlackBox, pieces: list[Rows]) -> list[Part]:
     work = [(lines, take(factuals, lines)) for lines in pieces]
-    return run_all(partial(_search_part, call, box, how), work, call.options.n_jobs, "explaining")
+    part = partial(_search_part, call, box, how)
+    return run_all(part, work, call.options.n_jobs, "explaining", told=box.notices.append)
 
 
 def _search_part(call: Call, box: BlackBox, how: tuple[Options, int], piece: tuple[Rows, Factuals]) -> Part:
@@ -96,14 +95,13 @@ def _one_by_one(call: Call, factuals: Factuals, box: BlackBox, lines: Rows) -> t
 
 
 def _absorbed(call: Call, factuals: Factuals, line: int) -> Fitted:
-    """Let a row of another label than its home ball into the map for good."""
+    """Let a row of another label than its home ball into the map for good, unless no fitted row has that label."""
     fitted, options, z, code = call.fitted, call.options, factuals.z[line], int(factuals.codes[line])
-    apart = distances(z[np.newaxis], fitted.Z[fitted.cover.centers], options.metric)
-    home = int(home_balls(apart, fitted.cover.radii, options.association, options.boundary)[0])
-    if fitted.cover.labels[home] == code:
+    if code >= len(fitted.black_box.classes):
         return fitted
-    cover, Z, labels = absorb(fitted.cover, fitted.Z, fitted.labels, z, code, home, options.metric, options.competitors)
-    return fitted.grown(cover=cover, Z=Z, labels=labels)
+    how = (options.metric, options.competitors, options.association, options.boundary)
+    grown = let_in(fitted.cover, fitted.Z, fitted.labels, z, code, *how)
+    return fitted if grown is None else fitted.grown(**dict(zip(("cover", "Z", "labels"), grown, strict=True)))
 
 
 def _found(parts: list[Part], width: int) -> Found:

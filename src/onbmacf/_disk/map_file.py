@@ -12,6 +12,7 @@ import pandas as pd
 
 from onbmacf._balls.cover import BallCover
 from onbmacf._base.arrays import Matrix, Rows, objects
+from onbmacf._base.checks import check_within
 from onbmacf._batch.fit_checks import probe_rows
 from onbmacf._batch.fitted import Fitted, options_of_fit
 from onbmacf._columns.converters import Converter
@@ -55,6 +56,7 @@ class SavedMap:
     labels: Rows
     cover: BallCover
     probes: Matrix
+    n_fitted: int | None  # None: no row was let into the map after fit
 
 
 def save_map(path: Any, fitted: Fitted, options: Options) -> None:
@@ -82,6 +84,7 @@ def save_map(path: Any, fitted: Fitted, options: Options) -> None:
         "height": space.height,
         "decimals": space.decimals,
         "readable": space.readable,
+        "n_fitted": fitted.n_fitted if fitted.n_fitted != len(fitted.Z) else None,
     }
     write(path, arrays, manifest, NOTICE if options.private is None else PRIVATE_NOTICE.format(options.private))
 
@@ -106,13 +109,15 @@ def _checked_map(path: Any, arrays: dict[str, Any], content: dict[str, Any]) -> 
     manifest = check_manifest(content)
     check_names(path, manifest["parameters"])
     given = _options(manifest)
+    check_within("agreement", given.get("agreement", 0), 0, 1)
     options = checked(Options(**{**given, "agreement": 0}))  # the committee that it is about is not in the file
     check_sizes(options, len(manifest["features"]), Path(path).stat().st_size)
     space = _space(arrays, manifest)
     check_arrays(arrays, manifest, space.width)
     Z, labels, cover = arrays["Z"], arrays["row_labels"], BallCover(*(arrays[name] for name in COVER))
-    check_space(space, Z, arrays["probes"], options, "readable" in manifest)
-    check_cover(cover, Z, labels, space, options)
+    n_fitted = manifest.get("n_fitted")
+    check_space(space, Z, arrays["probes"], options, "readable" in manifest, n_fitted)
+    check_cover(cover, Z, labels, space, options, n_fitted)
     return SavedMap(
         options=given,
         output=manifest["output"],
@@ -124,6 +129,7 @@ def _checked_map(path: Any, arrays: dict[str, Any], content: dict[str, Any]) -> 
         labels=labels,
         cover=cover,
         probes=arrays["probes"],
+        n_fitted=n_fitted,
     )
 
 
@@ -140,7 +146,7 @@ def load_map(path: Any, model: Any) -> tuple[Fitted, dict[str, Any]]:
         )
     box = box.learn_sizes(saved.probes).learn_probability(saved.probes, probe_rows(len(saved.Z)))
     parts = (saved.Z, saved.labels, saved.cover, saved.probes, options_of_fit(options), tuple(saved.warnings))
-    return Fitted(saved.space, box, *parts), saved.options
+    return Fitted(saved.space, box, *parts, n_fitted=saved.n_fitted), saved.options
 
 
 def _space(arrays: dict[str, Any], manifest: dict[str, Any]) -> FeatureSpace:
@@ -195,11 +201,12 @@ def _feature_out(feature: Feature) -> dict[str, Any]:
         "decimals": feature.decimals,
         "missing": feature.missing,
         "fillable": feature.fillable,
+        "held": feature.held,
     }
 
 
 def _feature_in(entry: dict[str, Any]) -> Feature:
-    more = (entry.get("decimals"), entry.get("missing", False), entry.get("fillable", False))
+    more = (entry.get("decimals"), *(entry.get(flag, False) for flag in ("missing", "fillable", "held")))
     return Feature(entry["name"], entry["kind"], entry["immutable"], entry["levels"], *more)
 
 

@@ -23,7 +23,7 @@ from onbmacf._rows.counts import Counts
 from onbmacf._rows.form import TableForm
 from onbmacf._rows.isolate import ENDLESS, SOME, in_calls
 from onbmacf._rows.readings import PLAIN, Reading, adapted
-from onbmacf._rows.replies import NaNAnswerError, check_classes, labels_of, probabilities_of
+from onbmacf._rows.replies import NaNAnswerError, NaNProbabilityError, check_classes, labels_of, probabilities_of
 from onbmacf.errors import ModelError
 
 FAILED = -1  # the code of a row on which the model raised an error
@@ -46,6 +46,7 @@ class BlackBox:
     sizes: tuple[int, ...] = ()  # rows that a call may have, smaller ones first; none: `chunk` alone
     no_probability: str = ""  # why there are no probabilities though the model has predict_proba
     reading: Reading = PLAIN  # what the caller says about the model's answers
+    notices: list[str] = field(default_factory=list)  # what a caller should know of how a call asked it
 
     def __post_init__(self) -> None:
         check_choice("output", self.output, OUTPUTS)
@@ -61,8 +62,8 @@ class BlackBox:
         return adapted(self.model, self.reading)
 
     def counting(self) -> "BlackBox":
-        """Return the same black box with counts of its own, from 0; the labels seen so far keep their codes."""
-        other = replace(self, counts=Counts(), unseen=list(self.unseen))
+        """Return the same black box with counts and notices of its own; the labels seen so far keep their codes."""
+        other = replace(self, counts=Counts(), unseen=list(self.unseen), notices=[])
         other.__dict__["asked"] = self.asked
         return other
 
@@ -150,7 +151,7 @@ class BlackBox:
     def probability(self, N: Matrix, codes: Codes, noted: Noted | None = None, retries: int = SOME) -> Matrix | None:
         """Return the model's probability of one label per row; None if it has no probabilities.
 
-        NaN where it raised; `noted` is told of these rows and errors. `retries` is that of `in_calls`.
+        NaN where it raised or returned NaN; `noted` is told of these rows and errors. `retries` is that of `in_calls`.
         """
         if self.names is None or self.no_probability:
             return None
@@ -160,15 +161,21 @@ class BlackBox:
         for lines, answer in in_calls(self._predict_proba, N, self.largest, retries):
             if not _is_raised(answer):
                 known[lines] = answer
-            elif noted is not None:
+            if noted is not None and _is_raised(answer):
                 noted(lines, answer)
+            elif noted is not None and np.isnan(answer).any():
+                noted(lines[np.isnan(answer).any(axis=1)], NaNProbabilityError())
         return known[np.arange(len(N)), column]
 
     def learn_probability(self, N: Matrix, rows: Codes) -> "BlackBox":
-        """Ask for the probabilities of some fitted rows; return the black box that knows why it has none, if so."""
+        """Ask for the probabilities of some fitted rows; return the black box that knows why it has none, if so.
+
+        The model's `classes_`, where it has any, must name the labels, also of a model without probabilities.
+        """
+        if self.all_names is not None:
+            check_classes(self.all_names, self.classes.tolist())
         if self.names is None:
             return self
-        check_classes(self.names, self.classes.tolist())
         pieces = in_calls(self._predict_proba, N, self.largest)
         errors = [answer for _, answer in pieces if _is_raised(answer)]
         if len(errors) == len(pieces):
@@ -182,10 +189,16 @@ class BlackBox:
     @cached_property
     def names(self) -> list[Any] | None:
         """The labels to which the columns of `predict_proba` belong; None without probabilities."""
-        names = getattr(self.asked, "classes_", None)
-        if names is None or not callable(getattr(self.asked, "predict_proba", None)):
+        return self.all_names if callable(getattr(self.asked, "predict_proba", None)) else None
+
+    @property
+    def all_names(self) -> list[Any] | None:
+        """The labels that the model says it may give, its `classes_`; None where it says none that can be read."""
+        names: Any = getattr(self.asked, "classes_", None)
+        if not hasattr(names, "__iter__") or isinstance(names, str):
             return None
-        return list(np.asarray(names).tolist())
+        own = names.tolist() if isinstance(names, np.ndarray) else [_plain(name) for name in names]
+        return own if all(pd.api.types.is_scalar(name) for name in own) else None
 
     def _code(self, label: Any) -> int:
         known = [*self.classes, *self.unseen]
@@ -232,6 +245,11 @@ def _at_fit(error: Exception, row: int, n_rows: int) -> ModelError:
     if isinstance(error, NaNAnswerError):
         return ModelError(f"the model returned NaN for row {row} of the table ({n_rows:,} rows in all).")
     return ModelError(f"the model raised on row {row} of the table: {error}")
+
+
+def _plain(label: Any) -> Any:
+    """Return a label as Python has it, not numpy."""
+    return label.item() if isinstance(label, np.generic) else label
 
 
 def _is_raised(answer: Any) -> bool:

@@ -25,6 +25,13 @@ class NaNAnswerError(ModelError):
         super().__init__("the model returned NaN")
 
 
+class NaNProbabilityError(NaNAnswerError):
+    """`predict_proba` returned NaN for a row."""
+
+    def __init__(self) -> None:
+        ModelError.__init__(self, "predict_proba returned NaN")
+
+
 def labels_of(answer: Any, n_rows: int, output: str, names: Any) -> NDArray[Any]:
     """Return labels, scores or class probabilities as a vector of labels; `names` are the model's `classes_`."""
     answer = _as_vector_or_matrix(_as_array(answer, "predict"), n_rows)
@@ -53,11 +60,12 @@ def probabilities_of(answer: Any, n_rows: int, n_classes: int) -> Matrix:
 
 
 def check_classes(names: list[Any], labels: list[Any]) -> None:
-    """Raise an error if predict says labels that are not among `classes_`: their probabilities could not be told."""
+    """Raise an error if predict says labels that are not among `classes_`: one of them is another model's."""
     if any(label not in names for label in labels):
         raise ModelError(
-            f"predict returns {listed(labels)}, but classes_ holds {listed(names)}: the columns of predict_proba "
-            "cannot be told. Let both name the same labels, or give model.predict in place of the model."
+            f"predict returns {listed(labels)}, but classes_ holds {listed(names)}: it cannot be told which class a "
+            "label, or a column of predict_proba, belongs to. Let both name the same labels, or give model.predict in "
+            "place of the model."
         )
 
 

@@ -18,6 +18,13 @@ class Model:
         self.predict, self.predict_proba, self.classes_ = predict, predict_proba or both, np.array(classes)
 
 
+class WithoutProbabilities:
+    """A model that names its classes but has no probabilities."""
+
+    def __init__(self, predict, classes=(0, 1)):
+        self.predict, self.classes_ = predict, np.array(classes)
+
+
 def up(rows):
     return 1 / (1 + np.exp(2 - np.asarray(rows["x"], dtype=float)))
 
@@ -130,7 +137,7 @@ MODEL = {
     ),
     "NaN never passes a minimum": (
         lambda: in_the_middle(Model(predict_proba=nan_at(99)), 0.6),
-        R("infeasible", "none exists.* One is found if y may change"),
+        R("none_found", "On some points asked, predict_proba returned NaN. One is found if y may change"),
     ),
     "predict_proba raises on a row": (
         lambda: in_the_middle(Model(predict_proba=failing(both))),
@@ -144,6 +151,14 @@ MODEL = {
     "classes_ that do not match": (
         lambda: fit(frame(), Model(predict=words)),
         E(ModelError, "predict returns 'no', 'yes', but classes_ holds 0, 1"),
+    ),
+    "classes_ that do not match, without probabilities": (
+        lambda: fit(frame(), WithoutProbabilities(words)),
+        E(ModelError, "predict returns 'no', 'yes', but classes_ holds 0, 1"),
+    ),
+    "NaN probability of an answer": (
+        lambda: in_the_middle(Model(predict_proba=nan_at(99))),
+        R("found", "^Some probabilities are not known: predict_proba returned NaN.$"),
     ),
     "answers that depend on the batch": (
         lambda: fit(frame(), lambda rows: rows["x"] > rows["x"].mean()),
@@ -160,5 +175,5 @@ MODEL = {
     "not deterministic": (lambda: fit(frame(), moody()), W("not deterministic: 4 of 4 rows asked twice")),
     "mutates its input": (vandalised, Is((True, True))),
     "needs names and dtypes": (given, Is(True)),
-    "cannot be pickled": (not_pickled, W("cannot be sent to other processes .*: everything runs in this one", False)),
+    "cannot be pickled": (not_pickled, W("cannot be sent to other processes .*: everything runs in this one")),
 }
