@@ -24,8 +24,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from facts_model import LinearModel
 
+from facts_model import LinearModel
 from onbmacf import ONBMACF, Schema, audit
 from onbmacf.bench.sources import locate
 from onbmacf.report import audit_report

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+
 from facts_model import LinearModel, in_text
 
 warnings.filterwarnings("ignore")
