@@ -14,7 +14,7 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))  # notebook_pages
 LONG = 100  # characters: a printed line beyond it is a sentence
 RETURNED = [f"onbmacf.{name}" for name in ("BallCover", "Counterfactual", "Explanation", "Explanations", "Semifactual")]
-RETURNED += ["onbmacf.Relaxation", "onbmacf.Status", "onbmacf.io.TrainedNetwork", "onbmacf.report.Report"]
+RETURNED += ["onbmacf.Relaxation", "onbmacf.Status", "onbmacf.io.TrainedModel", "onbmacf.report.Report"]
 
 project = html_title = "onbmacf"
 version = release = onbmacf.__version__

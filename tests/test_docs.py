@@ -69,7 +69,7 @@ def test_the_first_report_is_what_the_commands_print(data_dir, tmp_path):
     text = page.read_text(encoding="utf-8")
     shutil.copy(data_dir / "titanic.csv", tmp_path)
     lines = [(line, shown) for line, shown in pages.commands(text) if line.startswith("onbmacf ")]
-    assert len(lines) == 3
+    assert len(lines) == 2
     for line, shown in lines:
         printed = pages.run_command(line, tmp_path)
         if pages.WRITES:

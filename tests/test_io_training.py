@@ -33,7 +33,7 @@ def test_the_network_is_compared_with_always_guessing_the_most_frequent_label():
     with warnings.catch_warnings(record=True):
         trained = train_network(table, y)
     assert (trained.most_frequent, trained.baseline) == ("frequent", 0.3)
-    said = "it is right on {:.1%} of the other 10; always guessing 'frequent' is right on 30.0%"
+    said = "the model is right on {:.1%} of the other 10; always guessing 'frequent' is right on 30.0%"
     assert trained.comparison == said.format(trained.accuracy)
 
 
@@ -51,8 +51,8 @@ def test_a_network_that_is_not_better_than_guessing_is_a_warning(recwarn):
     [seen] = [one for one in recwarn if one.category is OnbmacfWarning]
     assert str(seen.message) == worse.warning
     assert worse.warning == (
-        "the trained network is not better than always guessing the most frequent label: trained on 60 rows, "
-        f"{worse.comparison}. Explanations of it say little about the labels."
+        "the trained model, a network (32-16), is not better than always guessing the most frequent label: trained on "
+        f"60 rows, {worse.comparison}. Explanations of it say little about the labels."
     )
     assert seen.filename == __file__
     assert worse._replace(accuracy=worse.baseline).warning  # as good as guessing is not better

@@ -200,6 +200,7 @@ class ONBMACF(Options):
             What the model should say; by default any label but the row's own.
         immutable : iterable of hashable, optional
             The features that must keep their value, instead of those that the schema names; empty: all may change.
+            Identifiers and free text that `Schema.infer` has found are kept all the same.
         vary : iterable of hashable, optional
             The only features that may change: the complement of `immutable`.
         rules : Rules or dict, optional

@@ -15,7 +15,7 @@ import pandas as pd
 from onbmacf._base.checks import check_choice, check_count, did_you_mean, listed
 from onbmacf._base.typed import flag, level, sequence
 from onbmacf._columns.frames import as_frame, repeated
-from onbmacf._columns.kinds import KINDS, NUMERIC, Kind, guess
+from onbmacf._columns.kinds import KINDS, NUMERIC, Kind, guess, is_own_text
 from onbmacf._text import short
 from onbmacf.errors import ParameterError
 from onbmacf.rules import Rules, summary
@@ -48,6 +48,8 @@ class Feature:
         some; a row may lack a value only where this is set.
     fillable : bool
         Whether a counterfactual may fill in a value that a row lacks. It never removes one.
+    held : bool
+        Whether it is immutable because `Schema.infer` found a text of its own in nearly every row (decision 0083).
 
     Examples
     --------
@@ -63,6 +65,7 @@ class Feature:
     decimals: int | None = None
     missing: bool = False
     fillable: bool = False
+    held: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "missing", bool(self.missing or self.fillable))
@@ -160,6 +163,8 @@ class Schema:
         Dates, times, durations and periods are whole numbers of days, seconds or periods, decimals are continuous.
         What has no distance here (numbers stored as text, mixed types) is a `TableError` that names the column.
         Missing values do not count for the kind: whole numbers with NaN among them are integer.
+        Text that differs in nearly every row (at least 20 values, 95 % of them different) is a name, an identifier or
+        free text: it is made immutable, which `fit` says, unless an argument names the column.
 
         Parameters
         ----------
@@ -206,7 +211,10 @@ class Schema:
         ]
         features = [replace(f, decimals=decimals[f.name]) if f.name in decimals else f for f in features]
         features = [replace(f, missing=bool(frame[f.name].isna().any()), fillable=f.name in fillable) for f in features]
-        return cls(tuple(features), Rules() if rules is None else rules)  # type: ignore[arg-type]
+        rules = Rules.from_dict(rules) if isinstance(rules, Mapping) else rules
+        named["rules"] = rules.features if isinstance(rules, Rules) else ()
+        features = _holding(features, frame, {name for names in named.values() for name in names})
+        return cls(tuple(features), Rules() if rules is None else rules)
 
     def __repr__(self) -> str:
         return f"{_heading(self)}\n{short.text_table(HEAD, _lines(self))}"
@@ -234,6 +242,11 @@ class Schema:
         """The names of the features in which a counterfactual may fill in a value that a row lacks."""
         return tuple(feature.name for feature in self.features if feature.fillable)
 
+    @property
+    def held(self) -> tuple[Hashable, ...]:
+        """The names of the features that are immutable because nearly every row has a text of its own there."""
+        return tuple(feature.name for feature in self.features if feature.held)
+
     def with_immutable(self, names: Iterable[Hashable]) -> "Schema":
         """Return the same schema with exactly these features immutable.
 
@@ -256,7 +269,7 @@ class Schema:
         """
         names = _names("immutable", names)
         _check_known("immutable", names, self.names)
-        return replace(self, features=tuple(replace(f, immutable=f.name in names) for f in self.features))
+        return replace(self, features=tuple(replace(f, immutable=f.name in names, held=False) for f in self.features))
 
     def with_rules(self, rules: Rules | Mapping[str, Any]) -> "Schema":
         """Return the same schema with these rules in place of its own.
@@ -316,6 +329,15 @@ def _infer_feature(
     if kind is not None:
         return Feature(column.name, kind, immutable)
     return Feature(column.name, *guess(column, immutable))
+
+
+def _holding(features: list[Feature], frame: pd.DataFrame, named: set[Hashable]) -> list[Feature]:
+    """Return the features with those made immutable whose text is each row's own; not if nothing could change then."""
+    free = [feature for feature in features if not feature.immutable]
+    own = {f.name for f in free if f.name not in named and is_own_text(frame[f.name])}
+    if len(own) == len(free):
+        return features
+    return [replace(f, immutable=True, held=True) if f.name in own else f for f in features]
 
 
 def _feature(name: str, value: Any) -> Feature:

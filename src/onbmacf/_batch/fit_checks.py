@@ -13,6 +13,7 @@ from onbmacf._base.checks import listed
 from onbmacf._rows.company import model_warnings
 from onbmacf._rows.form import TableForm
 from onbmacf._rows.model import BlackBox
+from onbmacf.schema import Schema
 
 N_PROBES = 64  # rows asked twice at fit, and again at load
 TARGET_ROWS = 8  # with fewer rows, a column that matches the labels means little
@@ -20,8 +21,8 @@ TARGET_ROWS = 8  # with fewer rows, a column that matches the labels means littl
 
 def fit_warnings(form: TableForm, N: Matrix, cover: BallCover, black_box: BlackBox, labels: Rows) -> tuple[str, ...]:
     """Return what a caller should know of the table and the model just fitted."""
-    messages = []
-    identifiers = form.identifier_like(N)
+    messages = _held(form.schema)
+    identifiers = [name for name in form.identifier_like(N) if name not in form.schema.held]
     if identifiers:
         messages.append(f"every row has its own value in column {listed(identifiers)}: an identifier explains nothing.")
     targets = _target_like(form, N, labels)
@@ -37,6 +38,18 @@ def fit_warnings(form: TableForm, N: Matrix, cover: BallCover, black_box: BlackB
             f"{listed(conflicting.tolist())}: their balls hold their own point only."
         )
     return (*messages, *model_warnings(black_box, N, labels, probe_rows(len(N))))
+
+
+def _held(schema: Schema) -> list[str]:
+    """Return what was done about text of each row's own, and how to undo it (decision 0083)."""
+    if not schema.held:
+        return []
+    first = schema.held[0]
+    return [
+        f"nearly every row has a text of its own in column {listed(schema.held)}: taken for an identifier or free "
+        f"text, it is kept as it is. To let it change, name its kind, as in Schema.infer(table, kinds={{{first!r}: "
+        f"'categorical'}}) or --kinds {first}=categorical, or name it in explain(vary=...)."
+    ]
 
 
 def _target_like(form: TableForm, N: Matrix, labels: Rows) -> list[Hashable]:

@@ -76,7 +76,7 @@ class Question:
         if self.immutable is not None and self.vary is not None:
             raise ParameterError("give immutable or vary: one is what the other leaves out.")
         if self.immutable is not None:
-            schema = schema.with_immutable(_names(self.immutable))
+            schema = schema.with_immutable([*_names(self.immutable), *schema.held])  # decision 0083
         if self.vary is not None:
             vary = _names(self.vary)
             _check_features(vary, schema.names)

@@ -1,7 +1,7 @@
 """The kind of a column that the caller did not describe, read off its dtype and its values.
 
     column  ->  guess  ->  kind, immutable, levels     (or a TableError that names the column)
-    column  ->  observed_levels
+    column  ->  observed_levels, is_own_text
 
 Nothing is guessed silently: numbers stored as text, columns that mix types and dtypes that have no distance are errors.
 """
@@ -18,6 +18,7 @@ from onbmacf.errors import TableError
 Kind = Literal["continuous", "integer", "ordinal", "categorical", "binary"]
 KINDS: tuple[str, ...] = get_args(Kind)
 NUMERIC = ("continuous", "integer")
+OWN_ROWS, OWN_SHARE = 20, 0.95  # text is a row's own where so many have some, and so large a share of it differs
 LARGEST_EXACT = 2.0**53  # beyond this, float64 cannot represent every whole number
 
 
@@ -30,6 +31,21 @@ def observed_levels(column: "pd.Series[Any]") -> tuple[Any, ...]:
         return tuple(sorted(found))
     except TypeError:
         return tuple(sorted(found, key=lambda level: (type(level).__name__, str(level))))
+
+
+def is_own_text(column: "pd.Series[Any]") -> bool:
+    """Whether nearly every row has a text of its own there, as names, identifiers and free text are (decision 0083).
+
+    >>> is_own_text(pd.Series([f"P{number}" for number in range(20)])), is_own_text(pd.Series(["a", "b"] * 10))
+    (True, False)
+    """
+    is_text = pd.api.types.is_string_dtype(column.dtype) or pd.api.types.is_object_dtype(column.dtype)
+    if not is_text or isinstance(column.dtype, pd.CategoricalDtype):
+        return False
+    present = column.dropna()
+    if len(present) < OWN_ROWS or not isinstance(present.iloc[0], str):
+        return False
+    return bool(present.nunique() >= OWN_SHARE * len(present))
 
 
 def guess(column: "pd.Series[Any]", immutable: bool) -> tuple[Kind, bool, tuple[Any, ...] | None]:

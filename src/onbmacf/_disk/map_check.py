@@ -50,6 +50,7 @@ FEATURE_KEYS: dict[str, Check] = {
     "decimals": optional(count(0, 400)),
     "missing": flag,
     "fillable": flag,
+    "held": flag,
 }
 MANIFEST_KEYS: dict[str, Check] = {
     "parameters": table,

@@ -201,11 +201,12 @@ def _feature_out(feature: Feature) -> dict[str, Any]:
         "decimals": feature.decimals,
         "missing": feature.missing,
         "fillable": feature.fillable,
+        "held": feature.held,
     }
 
 
 def _feature_in(entry: dict[str, Any]) -> Feature:
-    more = (entry.get("decimals"), entry.get("missing", False), entry.get("fillable", False))
+    more = (entry.get("decimals"), *(entry.get(flag, False) for flag in ("missing", "fillable", "held")))
     return Feature(entry["name"], entry["kind"], entry["immutable"], entry["levels"], *more)
 
 

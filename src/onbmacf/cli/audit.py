@@ -112,7 +112,8 @@ def _audit(request: Request, out: Path, wanted: Wanted) -> None:
     from onbmacf.report import audit_report
 
     job = prepare(request)
-    groups: list[Any] = columns_of(wanted.by, list(job.table.columns), "--by") or [*job.explainer.schema_.immutable]
+    usual = [feature.name for feature in job.explainer.schema_.features if feature.immutable and not feature.held]
+    groups: list[Any] = columns_of(wanted.by, list(job.table.columns), "--by") or usual
     rows = chosen_rows(job, request, wanted.most, wanted.seed)
     parts = parts_beside(out, job.explainer, job.target, job.asked)
     answers = _answers(job, request, out, rows, parts)

@@ -3,7 +3,6 @@
 Request  ->  prepare  ->  Job  ->  rows.chosen_rows, parts.explain_in_parts
 """
 
-import sys
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -13,15 +12,14 @@ import pandas as pd
 from onbmacf._rows.form import TableForm
 from onbmacf._rows.readings import Between
 from onbmacf.cli.demo import labelled_heart
+from onbmacf.cli.models import chosen_model, own_model
 from onbmacf.cli.request import Request
 from onbmacf.cli.terminal import say
 from onbmacf.cli.words import columns_of, ends_of, kinds_of, labels_of, split
 from onbmacf.datasets import heart_network
-from onbmacf.errors import ParameterError, TableError
+from onbmacf.errors import ParameterError
 from onbmacf.explainer import ONBMACF
-from onbmacf.io.models import load_model
 from onbmacf.io.tables import read_table
-from onbmacf.io.trained import train_network
 from onbmacf.report.fingerprint import file_digest
 from onbmacf.rules import Rules
 from onbmacf.schema import Schema
@@ -52,9 +50,9 @@ def prepare(request: Request) -> Job:
     whole = read_file(request.table, request)
     table, y, numbers = _features(whole, request)
     TableForm.fit(table, Schema.infer(table) if request.map else _schema(table, request))  # before a model is trained
-    model, notes = _model(table, y, request)
-    explainer, target = _fitted(table, model, request)
-    told = (_name(request), _digests(request), notes, y, numbers, _asked(request, table))
+    chosen = chosen_model(table, y, request)
+    explainer, target = _fitted(table, chosen.model, request)
+    told = (chosen.name, _digests(request), chosen.notes, y, numbers, _asked(request, table))
     return Job(table, explainer, target, str(request.table), *told)
 
 
@@ -62,12 +60,6 @@ def read_file(path: Path, request: Request) -> pd.DataFrame:
     """Read a table as the request says."""
     sheet = int(request.sheet) if request.sheet.isdecimal() else request.sheet or None
     return read_table(path, encoding=request.encoding or None, header=request.header, sheet=sheet)
-
-
-def _name(request: Request) -> str:
-    if "://" in request.model:
-        return request.model
-    return Path(request.model).name if request.model else "a 32-16 network trained here"
 
 
 def _asked(request: Request, table: pd.DataFrame) -> dict[str, Any]:
@@ -88,8 +80,8 @@ def _heart(request: Request) -> Job:
     request = replace(
         request, immutable=("age",) if age_stays else request.immutable, target=request.target or ("healthy",)
     )
-    model, notes = _model(table, labels, request) if request.model else (heart_network().fit(table, labels), ())
-    name = request.model or "a 32-16 network"
+    name, notes = request.model or "a 32-16 network", ()
+    model = own_model(table, request) if request.model else heart_network().fit(table, labels)
     age = " Age must stay as it is." if age_stays else ""
     say(f"Using the embedded heart data: {len(table)} men; {name} predicts who is at risk.{age}")
     explainer, target = _fitted(table, model, request)
@@ -99,7 +91,7 @@ def _heart(request: Request) -> Job:
 
 def fitted_again(job: Job, request: Request, spec: str) -> ONBMACF:
     """Return an explainer of another model, fitted on the same table with the same rules and options."""
-    model, _ = _model(job.table, None, replace(request, model=spec))
+    model = own_model(job.table, replace(request, model=spec))
     return ONBMACF(**_options(request)).fit(job.table, model, schema=job.explainer.schema_, output=request.output)
 
 
@@ -150,56 +142,25 @@ def _schema(table: pd.DataFrame, request: Request) -> Schema:
     return schema if request.rules is None else schema.with_rules(Rules.from_toml(request.rules))
 
 
-def _model(table: pd.DataFrame, y: "pd.Series[Any] | None", request: Request) -> tuple[Any, tuple[str, ...]]:
-    """Return the model, and what a report should say about it."""
-    if request.model:
-        _look_here_too(request.model)
-        return load_model(request.model, table, trust_pickle=request.trust_pickle), ()
-    assert y is not None  # prepare has made sure of it
-    trained = train_network(table, y)
-    note = (
-        f"No model was given: a network (32-16) was trained on {y.name!r} with {trained.n_trained:,} of {len(table):,} "
-        f"rows (seed 0); {trained.comparison}. What follows is about that model."
-    )
-    say(note)
-    return trained.model, (note, f"Warning: {trained.warning}") if trained.warning else (note,)
-
-
-def _look_here_too(model: str) -> None:
-    """Let modules of the working folder be found, after all others: a file there must not stand in for a library."""
-    if ":" in model and "://" not in model and not Path(model).exists() and not {"", str(Path.cwd())} & set(sys.path):
-        sys.path.append(str(Path.cwd()))
-        say(f"note: {model} is also looked for in the working folder, {Path.cwd()}, after the installed modules.")
-
-
 def _features(
     table: pd.DataFrame, request: Request
 ) -> "tuple[pd.DataFrame, pd.Series[Any] | None, pd.Index[Any] | None]":
-    """Return the columns to explain, complete; the target column if there is one; and the rows' numbers in the file."""
+    """Return the columns to explain; the target column if there is one; and the rows' numbers in the file."""
     table = table.drop(columns=columns_of(request.drop, list(table.columns), "--drop"))
     columns = list(table.columns)
     target = columns_of([request.target_column] if request.target_column else [], columns, "--target-column")
     names = columns_of([request.id_column] if request.id_column else [], columns, "--id-column")
-    table, numbers = _complete(table, request.drop_missing, may_lack=bool(request.model))
+    table, numbers = _complete(table, request.drop_missing)
     table = table.set_index(names[0]) if names else table
     return table.drop(columns=target), table[target[0]] if target else None, numbers
 
 
-def _complete(table: pd.DataFrame, drop_missing: bool, may_lack: bool) -> "tuple[pd.DataFrame, pd.Index[Any] | None]":
-    """Return the rows without missing values; their numbers too, where others were left out.
-
-    With a model of the caller's own they may stay: it may take them.
-    """
+def _complete(table: pd.DataFrame, drop_missing: bool) -> "tuple[pd.DataFrame, pd.Index[Any] | None]":
+    """Return the rows without missing values, if such are to be left out; then their numbers, too."""
     missing = table.isna().any(axis=1)
     n_missing = int(missing.sum())
-    if not n_missing or (may_lack and not drop_missing):
+    if not n_missing or not drop_missing:
         return table, None
-    if not drop_missing:
-        lacking = ", ".join(str(name) for name in table.columns if table[name].isna().any())
-        raise TableError(
-            f"{n_missing:,} rows have missing values, in {lacking}: fill them, pass --drop-missing, or give a --model "
-            "that takes them."
-        )
     say(f"Left out {n_missing:,} rows with missing values; {len(table) - n_missing:,} remain.")
     return table[~missing], table.index[~missing]
 

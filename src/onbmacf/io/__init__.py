@@ -4,6 +4,7 @@
     load_model(source, table)  ->  a model for ONBMACF.fit
     RemoteModel(url)           ->  a model that a server runs
     train_network(table, y)    ->  a small network, where there is no model yet
+    train_trees(table, y)      ->  boosted trees, where values are missing, too
 
 Every name is loaded on first use, so importing this package imports nothing heavy.
 """
@@ -15,18 +16,19 @@ if TYPE_CHECKING:
     from onbmacf.io.models import load_model
     from onbmacf.io.remote import RemoteModel, RemoteRowsError
     from onbmacf.io.tables import read_table
-    from onbmacf.io.trained import TrainedNetwork, train_network
+    from onbmacf.io.trained import TrainedModel, train_network, train_trees
 
 _HOME = {
     "RemoteModel": "onbmacf.io.remote",
     "RemoteRowsError": "onbmacf.io.remote",
-    "TrainedNetwork": "onbmacf.io.trained",
+    "TrainedModel": "onbmacf.io.trained",
     "load_model": "onbmacf.io.models",
     "read_table": "onbmacf.io.tables",
     "train_network": "onbmacf.io.trained",
+    "train_trees": "onbmacf.io.trained",
 }
 
-__all__ = ["RemoteModel", "RemoteRowsError", "TrainedNetwork", "load_model", "read_table", "train_network"]
+__all__ = ["RemoteModel", "RemoteRowsError", "TrainedModel", "load_model", "read_table", "train_network", "train_trees"]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,9 +1,10 @@
-"""A small network for a table that comes with a target column but without a model.
+"""A model for a table that comes with a target column but without one: a small network, or trees where values lack.
 
-table, y  ->  train_network  ->  TrainedNetwork: the model, and how it compares with always guessing one label
+table, y  ->  train_network, train_trees  ->  TrainedModel: the model, and how it compares with a constant guess
 """
 
 import warnings
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,16 +15,19 @@ from onbmacf.errors import OnbmacfWarning, TableError
 
 SHARE_TRAINED = 0.75
 BATCH = 100
+MOST_LEVELS = 254  # of a column that boosted trees take; rarer levels are one
 MOST_STEPS = 20_000
 
 
-class TrainedNetwork(NamedTuple):
-    """A network that `train_network` has trained, and how well it does on the rows it did not see.
+class TrainedModel(NamedTuple):
+    """A model that `train_network` or `train_trees` has trained, and how well it does on the rows it did not see.
 
     Attributes
     ----------
-    model : Pipeline
-        The trained classifier; ``predict`` takes rows with the columns of the table.
+    kind : str
+        What it is, in words.
+    model : object
+        The trained classifier; ``predict`` and ``predict_proba`` take rows with the columns of the table.
     n_trained : int
         Number of rows it was trained on.
     n_tested : int
@@ -37,6 +41,7 @@ class TrainedNetwork(NamedTuple):
 
     """
 
+    kind: str
     model: Any
     n_trained: int
     n_tested: int
@@ -48,7 +53,7 @@ class TrainedNetwork(NamedTuple):
     def comparison(self) -> str:
         """How it compares with always guessing the most frequent label, in words."""
         return (
-            f"it is right on {self.accuracy:.1%} of the other {self.n_tested:,}; always guessing "
+            f"the model is right on {self.accuracy:.1%} of the other {self.n_tested:,}; always guessing "
             f"{quoted(self.most_frequent)} is right on {self.baseline:.1%}"
         )
 
@@ -58,12 +63,47 @@ class TrainedNetwork(NamedTuple):
         if self.accuracy > self.baseline:
             return ""
         return (
-            "the trained network is not better than always guessing the most frequent label: trained on "
+            f"the trained model, {self.kind}, is not better than always guessing the most frequent label: trained on "
             f"{self.n_trained:,} rows, {self.comparison}. Explanations of it say little about the labels."
         )
 
 
-def train_network(table: pd.DataFrame, y: "pd.Series[Any]") -> TrainedNetwork:
+class OneThread:
+    """A classifier that computes in one thread: for some hundred rows, threads that wait for each other cost more."""
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+
+    def fit(self, table: pd.DataFrame, y: "pd.Series[Any]") -> "OneThread":
+        """Train the classifier."""
+        with _threads().limit(limits=1):
+            self.model.fit(table, y)
+        return self
+
+    @property
+    def classes_(self) -> Any:
+        """The labels, in the order of the probabilities."""
+        return self.model.classes_
+
+    def predict(self, rows: pd.DataFrame) -> Any:
+        """Return the labels of rows."""
+        with _threads().limit(limits=1):
+            return self.model.predict(rows)
+
+    def predict_proba(self, rows: pd.DataFrame) -> Any:
+        """Return the probabilities of rows."""
+        with _threads().limit(limits=1):
+            return self.model.predict_proba(rows)
+
+
+@cache
+def _threads() -> Any:
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
+
+
+def train_network(table: pd.DataFrame, y: "pd.Series[Any]") -> TrainedModel:
     """Train a small network on three quarters of the rows, and test it on the others.
 
     Numbers are scaled to [0, 1] and text is one-hot encoded; the hidden layers have 32 and 16 units. Everything drawn
@@ -79,7 +119,7 @@ def train_network(table: pd.DataFrame, y: "pd.Series[Any]") -> TrainedNetwork:
 
     Returns
     -------
-    TrainedNetwork
+    TrainedModel
         The model, the numbers of rows it was trained and tested on, its accuracy on the latter, and that of always
         guessing the most frequent label.
 
@@ -99,16 +139,57 @@ def train_network(table: pd.DataFrame, y: "pd.Series[Any]") -> TrainedNetwork:
     True
 
     """
+    return _trained("a network (32-16)", _network(table), table, y)
+
+
+def train_trees(table: pd.DataFrame, y: "pd.Series[Any]") -> TrainedModel:
+    """Train boosted trees, which take missing values, on three quarters of the rows, and test them on the others.
+
+    They are scikit-learn's `HistGradientBoostingClassifier`. Text is a category: its 253 most frequent levels are told
+    apart. Everything drawn at random is drawn with seed 0. Trees that are not better than always guessing the most
+    frequent label are an `OnbmacfWarning`.
+
+    Parameters
+    ----------
+    table : DataFrame
+        The features; values may be missing.
+    y : Series
+        The label of each row: at least two classes, no missing values.
+
+    Returns
+    -------
+    TrainedModel
+        As of `train_network`.
+
+    Raises
+    ------
+    TableError
+        The labels are missing in places, all the same, or so many that they do not look like classes.
+
+    Examples
+    --------
+    >>> from onbmacf.datasets import load_heart
+    >>> from onbmacf.io import train_trees
+    >>> table, y = load_heart()
+    >>> gaps = table.assign(ldl=table["ldl"].where(table["ldl"] < 6))
+    >>> train_trees(gaps, y).model.predict(gaps.iloc[:3]).shape
+    (3,)
+
+    """
+    return _trained("boosted trees", _trees(table), table, y)
+
+
+def _trained(kind: str, model: Any, table: pd.DataFrame, y: "pd.Series[Any]") -> TrainedModel:
     _check_classes(y)
     shuffled = np.random.default_rng(0).permutation(len(table))
     rows, others = np.split(shuffled, [max(1, int(SHARE_TRAINED * len(table)))])
-    model = _network(table).fit(table.iloc[rows], y.iloc[rows])
+    model = model.fit(table.iloc[rows], y.iloc[rows])
     most_frequent = y.iloc[rows].mode().iloc[0]
     right = float((model.predict(table.iloc[others]) == y.iloc[others]).mean())
     baseline = float((most_frequent == y.iloc[others]).mean())
-    trained = TrainedNetwork(model, len(rows), len(others), right, most_frequent, baseline)
+    trained = TrainedModel(kind, model, len(rows), len(others), right, most_frequent, baseline)
     if trained.warning:
-        warnings.warn(trained.warning, OnbmacfWarning, stacklevel=2)
+        warnings.warn(trained.warning, OnbmacfWarning, stacklevel=3)
     return trained
 
 
@@ -128,9 +209,32 @@ def _network(table: pd.DataFrame) -> Any:
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import MinMaxScaler, OneHotEncoder
 
-    text = [name for name in table.columns if not pd.api.types.is_numeric_dtype(table[name].dtype)]
+    text = _text(table)
     encoder = make_column_transformer(
         (OneHotEncoder(handle_unknown="ignore", sparse_output=False), text), remainder=MinMaxScaler()
     )
     epochs = int(np.clip(MOST_STEPS * BATCH / len(table), 20, 1000))
     return make_pipeline(encoder, MLPClassifier((32, 16), alpha=0.1, batch_size=BATCH, max_iter=epochs, random_state=0))
+
+
+def _trees(table: pd.DataFrame) -> Any:
+    """Return untrained boosted trees behind numbers for the levels of text."""
+    from sklearn.compose import make_column_transformer
+    from sklearn.ensemble import HistGradientBoostingClassifier
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OrdinalEncoder
+
+    text = _text(table)
+    levels = OrdinalEncoder(
+        handle_unknown="use_encoded_value",
+        unknown_value=np.nan,
+        encoded_missing_value=np.nan,
+        max_categories=MOST_LEVELS,
+    )
+    encoder = make_column_transformer((levels, text), remainder="passthrough")
+    trees = HistGradientBoostingClassifier(categorical_features=list(range(len(text))), random_state=0)
+    return OneThread(make_pipeline(encoder, trees))
+
+
+def _text(table: pd.DataFrame) -> list[Any]:
+    return [name for name in table.columns if not pd.api.types.is_numeric_dtype(table[name].dtype)]

@@ -16,7 +16,7 @@ from onbmacf.explainer import ONBMACF
 from onbmacf.explanations import Explanations
 from onbmacf.rules import Rules
 
-OF_CALL = ("immutable", "rules", "n", "plausibility")  # None: as the explainer was told
+OF_CALL = ("immutable", "vary", "rules", "n", "plausibility")  # None: as the explainer was told
 
 
 @dataclass(frozen=True)
@@ -27,6 +27,7 @@ class Ask:
     n: int | None = None
     plausibility: float | None = None
     immutable: tuple[Hashable, ...] | None = None
+    vary: tuple[Hashable, ...] | None = None
     rules: Rules | None = None
     min_probability: float = 0.0
     ranges: bool = False

@@ -92,7 +92,7 @@ def _first(request: Request, error: str = "") -> Response:
     return show(
         request, "audits.html", "audit", 422 if error else 200, jobs=jobs, error=error, most=MOST,
         fields=service.fields, labels=[shown(label) for label in service.source.classes],
-        by=[field.id for field in service.fields if field.feature.immutable],
+        by=[field.id for field in service.fields if field.feature.immutable and not field.feature.held],
         target="" if target is None or isinstance(target, list) else shown(target),
     )  # fmt: skip
 
@@ -157,7 +157,8 @@ def _plan(service: Service, asked: Audit) -> Plan:
         target = tuple(label_of(label, classes) for label in target)
     elif target is not None:
         target = label_of(target, classes)
-    by = [str(name) for name in source.explainer.schema_.immutable] if asked.by is None else asked.by
+    usual = [str(one.name) for one in source.explainer.schema_.features if one.immutable and not one.held]
+    by = usual if asked.by is None else asked.by
     unknown = [name for name in by if name not in source.column_of]
     if unknown:
         raise ParameterError(f"by names {unknown[0]!r}, which is not a column.")

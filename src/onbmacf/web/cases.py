@@ -54,7 +54,7 @@ class Wishes:
             target=self.target,
             n=self.n * SPARE if self.ease else self.n,
             plausibility=self.dial,
-            immutable=tuple(name for name in schema.names if name in self.locked),
+            vary=tuple(name for name in schema.names if name not in self.locked),
             rules=None if rules == schema.rules else rules,
             ranges=ranges,
         )

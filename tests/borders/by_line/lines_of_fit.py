@@ -106,7 +106,7 @@ FIT = {
     "text and numbers": (lambda: unasked(frame(t=["a", 2, "b", 3])), E(TableError, "'t' mixes text .* 'a' and 2")),
     "identifier-like column": (
         lambda: fit(pd.DataFrame({"x": np.arange(30) / 7, "id": [f"p{i}" for i in range(30)]})),
-        W("every row has its own value in column 'id'"),
+        W("nearly every row has a text of its own in column 'id'"),
     ),
     "uint8": (lambda: exact(np.uint8, (255, 0)), Is([[0.0, 0.0]] * 4)),
     "int8": (lambda: exact(np.int8, (127, -128)), Is([[0.0, 0.0]] * 4)),

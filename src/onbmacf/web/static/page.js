@@ -26,22 +26,77 @@ async function swap(address, options, says) {
   }
 }
 
+// The parts of the page become those of a fresh one. What is the same in both stays the very same element: whoever is
+// on the way through the page keeps the focus, what is open, and what is typed but not sent.
 function put(page) {
   const focused = document.activeElement;
-  const key = focused && [focused.name, focused.value, focused.textContent];
   for (const old of document.querySelectorAll("[data-part]")) {
     const fresh = page.getElementById(old.id);
-    if (fresh) old.replaceWith(document.adoptNode(fresh));
+    if (fresh) follow(old, fresh);
   }
-  if (focused && !focused.isConnected) refocus(key);
+  for (const output of document.querySelectorAll("output[for]")) {
+    output.textContent = document.getElementById(output.htmlFor.value).value;
+  }
+  if (!focused.isConnected) (document.querySelector("#plans h2") || document.querySelector("#main h1"))?.focus();
 }
 
-function refocus([name, value, text]) {
-  const alike = [...document.querySelectorAll("button, input, select, a")].filter((one) => one.name === name);
-  const same = alike.find((one) => one.value === value && one.textContent === text);
-  const place = same || document.querySelector("#plans h2, #main h1");
-  if (!same) place?.setAttribute("tabindex", "-1");
-  place?.focus();
+function follow(old, fresh) {
+  const typed = isTyped(old) ? old.value : null;
+  for (const { name } of [...old.attributes]) {
+    if (!fresh.hasAttribute(name) && name !== "open") old.removeAttribute(name);
+  }
+  for (const { name, value } of fresh.attributes) {
+    if (old.getAttribute(name) !== value && name !== "open") old.setAttribute(name, value);
+  }
+  followChildren(old, fresh);
+  if (!old.matches("input, select")) return;
+  if (typed === null) [old.value, old.checked] = [fresh.value, fresh.checked];
+  else old.value = typed;
+}
+
+function followChildren(old, fresh) {
+  let next = old.firstChild;
+  for (const child of [...fresh.childNodes]) {
+    const kept = sameFrom(next, child);
+    if (!kept) {
+      old.insertBefore(document.adoptNode(child), next);
+      continue;
+    }
+    for (; next !== kept; next = removed(next));
+    next = kept.nextSibling;
+    if (kept.nodeType === Node.ELEMENT_NODE) follow(kept, child);
+    else kept.data = child.data;
+  }
+  while (next) next = removed(next);
+}
+
+function sameFrom(next, child) {
+  if (child.nodeType !== Node.ELEMENT_NODE) return next?.nodeType === child.nodeType ? next : null;
+  for (; next && key(next) !== key(child); next = next.nextSibling);
+  return next;
+}
+
+function removed(node) {
+  const next = node.nextSibling;
+  node.remove();
+  return next;
+}
+
+// What makes two elements the same. A button that does something else is another one: who has just pressed the old
+// one must not find the new one under the same key.
+function key(node) {
+  if (node.nodeType !== Node.ELEMENT_NODE) return "";
+  const does = { A: node.getAttribute("href"), BUTTON: node.value, FORM: node.querySelector?.("button")?.value };
+  return [node.nodeName, node.id, node.getAttribute("name"), node.getAttribute("action"), does[node.nodeName]].join(" ");
+}
+
+function isTyped(control) {
+  if (control.nodeName === "SELECT") {
+    const first = [...control.options].find((one) => one.defaultSelected) || control.options[0];
+    return control.selectedOptions[0] !== first;
+  }
+  if (control.nodeName !== "INPUT") return false;
+  return control.value !== control.defaultValue || control.checked !== control.defaultChecked;
 }
 
 function say(words) {

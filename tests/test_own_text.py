@@ -1,0 +1,114 @@
+"""Names, identifiers and free text: kept as they are, which fit says, unless the caller names the column."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from onbmacf import ONBMACF, Feature, Schema
+from onbmacf._columns.kinds import OWN_ROWS
+from onbmacf.errors import OnbmacfWarning
+
+WARNING = "nearly every row has a text of its own in column"
+
+
+def people(n=60, n_different=60):
+    """Rows with a name, a size and a job."""
+    names = [f"person {row % n_different}" for row in range(n)]
+    return pd.DataFrame({"name": names, "size": np.arange(n) % 7, "job": (["cook", "clerk", "nurse"] * n)[:n]})
+
+
+def decision(rows):
+    """Return a label that another name would change at once."""
+    return np.where((rows["size"] > 3) | (rows["name"] == "person 0"), "yes", "no")
+
+
+def fitted(table, schema=None):
+    """Return the explainer, and what fit said about text of each row's own."""
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always", OnbmacfWarning)
+        explainer = ONBMACF(3).fit(table, decision, schema=schema)
+    said = [str(one.message) for one in seen if WARNING in str(one.message)]
+    assert said == [message for message in explainer.warnings_ if WARNING in message]
+    return explainer, said
+
+
+def changed(explainer, **asked):
+    """Return every feature that some counterfactual of some row changes."""
+    answers = explainer.explain(people().iloc[10:20], **asked)
+    return {name for answer in answers for found in answer.counterfactuals for name in found.changed}
+
+
+def test_a_name_is_kept_and_fit_says_so_once():
+    explainer, said = fitted(people())
+    assert explainer.schema_.held == explainer.schema_.immutable == ("name",)
+    assert changed(explainer) == {"size"}
+    assert len(said) == 1
+    assert "kinds={'name': 'categorical'}" in said[0]
+    assert "--kinds name=categorical" in said[0]
+    assert not any("identifier explains nothing" in message for message in explainer.warnings_)
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        Schema.infer(people(), kinds={"name": "categorical"}),
+        Schema.infer(people(), ordinal={"name": people()["name"].tolist()}),
+        Schema.infer(people(), fillable=["name"]),
+        Schema.infer(people(), rules={"features": {"name": {"weight": 1.0}}}),
+        Schema((Feature("name", "categorical"), Feature("size", "integer"), Feature("job", "categorical"))),
+        Schema.infer(people().astype({"name": "category"})),
+    ],
+    ids=["kinds", "ordinal", "fillable", "rules", "spelled out", "category"],
+)
+def test_a_column_that_the_caller_names_may_change(schema):
+    explainer, said = fitted(people(), schema)
+    assert said == []
+    assert "name" in changed(explainer)
+
+
+def test_a_column_that_the_caller_keeps_is_not_warned_of():
+    explainer, said = fitted(people(), Schema.infer(people(), immutable=["name"]))
+    assert (explainer.schema_.held, said) == ((), [])
+
+
+def test_one_call_may_change_it_by_vary_only():
+    explainer, _ = fitted(people())
+    assert "name" not in changed(explainer, immutable=["job"])
+    assert "name" not in changed(explainer, immutable=[])
+    assert changed(explainer, vary=["name"]) == {"name"}
+
+
+@pytest.mark.parametrize(
+    ("table", "held"),
+    [
+        (people(OWN_ROWS, OWN_ROWS), True),
+        (people(OWN_ROWS - 1, OWN_ROWS - 1), False),
+        (people(60, 57), True),
+        (people(60, 56), False),
+        (people().astype({"name": "string"}), True),
+        (people().assign(name=lambda rows: rows["name"].where(rows.index < OWN_ROWS)), True),
+        (people().assign(name=lambda rows: rows["name"].where(rows.index < OWN_ROWS - 1)), False),
+    ],
+    ids=["20", "19", "95 %", "93 %", "string", "20 present", "19 present"],
+)
+def test_where_the_line_is(table, held):
+    assert Schema.infer(table).held == (("name",) if held else ())
+
+
+def test_numbers_are_never_held():
+    assert Schema.infer(pd.DataFrame({"income": np.arange(100), "rate": np.arange(100) / 7})).held == ()
+
+
+def test_nothing_is_held_where_nothing_else_could_change():
+    assert Schema.infer(people()[["name"]]).held == ()
+    assert Schema.infer(people(), immutable=["size", "job"]).held == ()
+
+
+def test_a_map_remembers(tmp_path):
+    explainer, _ = fitted(people())
+    explainer.save(tmp_path / "people.onb")
+    loaded = ONBMACF.load(tmp_path / "people.onb", decision)
+    assert loaded.schema_ == explainer.schema_
+    assert "name" not in changed(loaded, immutable=[])
