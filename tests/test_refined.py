@@ -13,10 +13,11 @@ from onbmacf import ONBMACF, Relaxation, Schema
 from onbmacf._balls.geometry import Balls
 from onbmacf._batch.answers import repeats
 from onbmacf._search import ranking
+from onbmacf._search.cut import cut_changes
 from onbmacf._search.options import Options
 from onbmacf._search.pairs import Opposing
 from onbmacf._search.problem import Asking, Features, Pairs, Problem
-from onbmacf._search.reduce import cut_changes, reduce_changes
+from onbmacf._search.reduce import reduce_changes
 from onbmacf._search.undo import undo_changes
 from onbmacf.errors import ParameterError
 from strategies import ExplanationCase, explanation_cases

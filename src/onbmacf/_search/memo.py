@@ -2,6 +2,7 @@
 
     points, the factual of each  ->  Memo.label_of  ->  labels, asked only where they are not known
     points that may be asked soon  ->  Memo.ahead  ->  asked now, if they fit into one call
+    points that are returned  ->  Memo.again  ->  what the model says when it is asked once more
 
 A stage of a search asks one question after the other; for few factuals each is far smaller than one call of the model
 may be. `ahead` fills that call with what may come next. The answers of a search are the same with and without it.
@@ -17,13 +18,18 @@ LINES = 32  # points of one factual that a stage moves together: with fewer plac
 
 
 class Memo:
-    """Labels by factual and point, for a search of factuals that are few enough to leave places in a call."""
+    """Labels by factual and point, for a search of factuals that are few enough to leave places in a call.
 
-    def __init__(self, label_of: LabelOf, n_factuals: int, budget: Budget) -> None:
-        self._ask = label_of
+    `ask_again` is how a point to be returned is asked about a second time; None if that is not the same question.
+    """
+
+    def __init__(self, label_of: LabelOf, n_factuals: int, budget: Budget, ask_again: LabelOf | None = None) -> None:
+        self._ask, self._ask_again = label_of, ask_again
         self._labels: dict[bytes, int] = {}
+        self._again: dict[bytes, int] = {}
         is_few = n_factuals * LINES <= budget.chunk
         self._keeps = is_few or budget.is_limited
+        self._repeats = ask_again is not None and not budget.is_limited
         self.places = budget.places if self._keeps else 0  # points that may be asked ahead in one call
 
     def label_of(self, points: Matrix, factual: Rows) -> Rows:
@@ -34,17 +40,36 @@ class Memo:
         self._learn(keys, points, factual)
         return np.array([*map(self._labels.__getitem__, keys)], dtype=np.intp)
 
-    def ahead(self, points: Matrix, factual: Rows) -> None:
-        """Ask about points now that a search may ask about soon, if those not known fit into one call."""
-        if self.places:
-            self._learn(_keys(points, factual), points, factual, self.places)
+    def ahead(self, points: Matrix, factual: Rows, n_again: int = 0) -> None:
+        """Ask about points now that a search may ask about soon, if those not known fit into one call.
 
-    def _learn(self, keys: list[bytes], points: Matrix, factual: Rows, most: int | None = None) -> None:
+        The last `n_again` are points that may be returned, and places on their way back: asked in any case.
+        """
+        if not self.places:
+            return
+        if not self._repeats:
+            points, factual, n_again = points[: len(points) - n_again], factual[: len(points) - n_again], 0
+        self._learn(_keys(points, factual), points, factual, self.places, n_again)
+
+    def again(self, points: Matrix, factual: Rows) -> Rows:
+        """Return what the model says when it is asked about points once more: not what it said first."""
+        assert self._ask_again is not None
+        keys = _keys(points, factual) if self._again else []
+        if not keys or any(key not in self._again for key in keys):
+            return self._ask_again(points, factual)
+        return np.array([*map(self._again.__getitem__, keys)], dtype=np.intp)
+
+    def _learn(
+        self, keys: list[bytes], points: Matrix, factual: Rows, most: int | None = None, n_again: int = 0
+    ) -> None:
         unknown = {key: line for line, key in enumerate(keys) if key not in self._labels}
-        if unknown and (most is None or len(unknown) <= most):
-            lines = np.fromiter(unknown.values(), dtype=np.intp)
-            labels = self._ask(points[lines], factual[lines])
-            self._labels.update(zip(unknown, labels.tolist(), strict=True))
+        repeated = {key: line for line, key in enumerate(keys[len(keys) - n_again :], len(keys) - n_again)}
+        asked = unknown | repeated
+        if asked and (most is None or len(asked) <= most):
+            lines = np.fromiter(asked.values(), dtype=np.intp)
+            said = dict(zip(asked, self._ask(points[lines], factual[lines]).tolist(), strict=True))
+            self._labels.update((key, said[key]) for key in unknown)
+            self._again.update((key, said[key]) for key in repeated if said[key] >= 0)  # else: when it is needed
 
 
 def _keys(points: Matrix, factual: Rows) -> list[bytes]:

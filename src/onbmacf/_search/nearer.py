@@ -12,8 +12,9 @@ from onbmacf._search.asking import asking_about, has_label
 from onbmacf._search.exchange import exchanged, first_questions
 from onbmacf._search.problem import Asking, Problem
 from onbmacf._search.ranking import Points, promising
-from onbmacf._search.tighten import FIRST_HALVINGS, HALVINGS, Segment, shrink_features, shrink_segment
+from onbmacf._search.tighten import FIRST_HALVINGS, HALVINGS, Segment, shrink_changes, shrink_segment
 from onbmacf._search.undo import undo_changes, undone_alone
+from onbmacf._search.walk import way_back
 
 TIGHT = 5  # points that are tightened
 SEEDS = 1  # of these, the best, whose changes are exchanged
@@ -48,28 +49,34 @@ def _exchanged(problem: Problem, points: Points) -> Points:
         lines = lines[is_nearer]
         point[lines] = new[is_nearer]
     moved = np.flatnonzero((point != points.point).any(axis=1))
-    point[moved] = shrink_features(start[moved], point[moved], features, asking.among(moved), snap)
+    way = Segment.of(point[moved], 2**HALVINGS)
+    point[moved] = shrink_changes(start[moved], way, features, asking.among(moved), snap)
     return points._replace(point=point)
 
 
 def tightened(problem: Problem, points: Points, asking: Asking, way: Segment, far: Points | None = None) -> Points:
     """Shrink every change, then undo whole ones again; with `far`, what lies between is asked about on the way."""
     start, features, snap = problem.z[points.factual], problem.features, problem.snap
-    point = shrink_segment(start, way, asking, snap).at.best
-    point = shrink_features(start, point, features, asking, snap)
+    point = shrink_changes(start, way, features, asking, snap)
     if far is not None and asking.places and not asking.is_late():
         _ask_ahead(problem, points._replace(point=point), far, asking)
     return points._replace(point=undo_changes(start, point, features, asking))
 
 
 def _ask_ahead(problem: Problem, points: Points, far: Points, asking: Asking) -> None:
-    """Ask about what comes next: single changes undone, places on the way to `far`, exchanges of the best points."""
+    """Ask about what comes next: single changes undone, places on the way to `far`, exchanges of the best points.
+
+    Where there is room, also once more about the points themselves and their way back: one of them is often returned.
+    """
     start, features = problem.z[points.factual], problem.features
     single, line = undone_alone(start, points.point, features, points.point.shape[1])
     stop, place = _stops(problem, points, far)
     best, room = promising(problem, points, SEEDS), asking.places - len(single) - len(place)
     trade, own = first_questions(start[best], points.point[best], problem.ends, features, problem.snap, room)
-    asking.ahead(np.concatenate([single, place, trade]), np.concatenate([line, stop, best[own]]))
+    back, behind = way_back(problem, points.factual, points.point)
+    back, behind = back[: max(0, room - len(trade))], behind[: max(0, room - len(trade))]
+    lines = np.concatenate([line, stop, best[own], behind])
+    problem.ahead(np.concatenate([single, place, trade, back]), points.factual[lines], len(back))
 
 
 def _between(problem: Problem, near: Points, far: Points) -> Points:

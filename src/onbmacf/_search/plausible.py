@@ -14,10 +14,11 @@ from onbmacf._balls.metrics import Metric
 from onbmacf._base.arrays import Mask, Matrix, Rows, take
 from onbmacf._base.enums import Relaxation
 from onbmacf._search.asking import asking_for, is_plausible
+from onbmacf._search.cut import cut_changes
 from onbmacf._search.nearer import tightened
 from onbmacf._search.problem import Features, Map, Pairs, Problem
 from onbmacf._search.ranking import Points, promising
-from onbmacf._search.reduce import cut_changes, projected, viable
+from onbmacf._search.reduce import projected, viable
 from onbmacf._search.tighten import HALVINGS, Segment
 
 PLAUSIBLE = 12  # points that are tightened at plausibility=1, where few can be made plausible enough

@@ -135,7 +135,7 @@ class Problem:
     n: int  # counterfactuals per factual
     rounds: Rows  # balls per factual to have tried after each round, nearest bound first; the last has no end
     label_of: LabelOf  # counted: what the budget does not allow has no label
-    ahead: Callable[[Matrix, Rows], None]  # points that may be asked about soon, and the factual of each
+    ahead: Callable[..., None]  # points that may be asked about soon, the factual of each, and how many are asked again
     places: int  # points that may be asked together at the price of one question
     afford: Callable[[Rows, int, int], Rows]  # how many per factual, what one costs, 1 part in so many -> how many
     ask: LabelOf  # the same with what the budget has set aside for the end

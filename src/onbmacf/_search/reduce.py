@@ -1,6 +1,6 @@
 """Algorithm 3 lines 4-6: projected centres of opposing balls, and the changes that are not needed put back.
 
-    Pairs  ->  projected, viable  ->  pairs and their projected centres  ->  reduce_changes or cut_changes  ->  goals
+    Pairs  ->  projected, viable  ->  pairs and their projected centres  ->  reduce_changes  ->  goals
 
 All pairs of a factual and a ball move together: one question to the model per stage, one per feature for the
 reduction. "Line n" is line n of Algorithm 3. Departures: docs/decisions/0008 and 0009.
@@ -17,12 +17,8 @@ from onbmacf._balls.metrics import Metric
 from onbmacf._base.arrays import Mask, Matrix, Rows, take
 from onbmacf._base.enums import Relaxation
 from onbmacf._base.missing import gaps
-from onbmacf._search.halving import Bracket, narrow, questions
-from onbmacf._search.problem import Asking, Features, LabelOf, Pairs, Problem
-from onbmacf._search.undo import changed_in_order, keeping, undone
+from onbmacf._search.problem import Features, LabelOf, Pairs, Problem
 
-PASSES = 4  # changes that are found to be needed before a point with many is left alone
-FEW = 4  # changes of a point that are looked at one by one before the best points are known
 Keeps = Callable[[Matrix, Rows], Mask]  # points, lines -> whether they keep the label of their line
 
 
@@ -117,72 +113,3 @@ def reduce_changes(
         goal[lines[stays]] = trial[stays]
         n_changes[lines[stays]] -= 1
     return goal
-
-
-def cut_changes(
-    start: Matrix, goal: Matrix, features: Features, asking: Asking, largest_first: Mask | None = None
-) -> Matrix:
-    """Undo changes that are not needed, many at once.
-
-    Changes are put in order, the largest first (or the smallest). Halving finds how many of the first are enough; the
-    last of these is needed and moves to the front. Halving again finds how many must follow it, and so on: while there
-    are FEW left or PASSES are not over. A point that needs more seldom wins, and only the best are looked at again.
-    """
-    order, n_changes = _what_stays(start, goal, features, largest_first)
-    n_needed = np.zeros_like(n_changes)  # changes at the front of the order that are known to be needed
-    at = Bracket(np.zeros_like(n_changes), n_changes.copy(), goal.copy())
-
-    def with_first(lines: Rows, n_kept: Rows) -> Matrix:
-        return _with_first(start, goal, order, features, lines, n_kept)
-
-    while len(lines := np.flatnonzero(at.high - at.low > 1)):
-        also = _few_left(start, at, lines, features, asking.places)
-        narrow(at, lines, start, with_first, asking.holds, asking.places - len(also[1]), also)
-        done = lines[at.high[lines] - at.low[lines] <= 1]
-        _to_front(order, done, at.high[done] - 1, n_needed[done])
-        n_needed[done] += 1
-        goes_on = (n_needed[done] < PASSES) | (at.high[done] <= FEW + 1)
-        at.low[done] = np.where(goes_on, np.minimum(n_needed[done] - 1, at.high[done]), at.high[done])
-    return at.best
-
-
-def first_cuts(
-    start: Matrix, goal: Matrix, features: Features, places: int, largest_first: Mask | None = None
-) -> tuple[Matrix, Rows]:
-    """Return the points that `cut_changes` may ask about first, as many as fit, and the line of each."""
-    order, n_changes = _what_stays(start, goal, features, largest_first)
-    some = np.flatnonzero(n_changes > 1)
-    if not len(some) or len(some) > places:
-        return goal[:0], some[:0]
-    line, n_kept = questions(np.zeros_like(n_changes[some]), n_changes[some], places)
-    return _with_first(start, goal, order, features, some[line], n_kept), some[line]
-
-
-def _what_stays(start: Matrix, goal: Matrix, features: Features, largest_first: Mask | None) -> tuple[Rows, Rows]:
-    """Return the changed features of each line, those that go last in front, and how many there are."""
-    order, n_changes = changed_in_order(start, goal, features, largest_first)
-    place = n_changes[:, np.newaxis] - 1 - np.arange(order.shape[1])  # backwards
-    return np.take_along_axis(order, np.where(place < 0, np.arange(order.shape[1]), place), axis=1), n_changes
-
-
-def _with_first(start: Matrix, goal: Matrix, order: Rows, features: Features, lines: Rows, n_kept: Rows) -> Matrix:
-    is_kept = np.arange(order.shape[1]) < n_kept[:, np.newaxis]
-    return keeping(start, goal, order, features, lines, is_kept)
-
-
-def _few_left(start: Matrix, at: Bracket, lines: Rows, features: Features, places: int) -> tuple[Matrix, Rows]:
-    """Return every set of the changes of the lines with the fewest left, as far as they fit: all they can ask about."""
-    lines = lines[at.high[lines] <= FEW + 1]
-    lines = lines[np.argsort(at.high[lines], kind="stable")]
-    n_sets = np.cumsum(2.0 ** at.high[lines])
-    few = lines[n_sets <= places - 2 * (len(lines) - np.arange(len(lines)))]  # the others need places, too
-    points, line = undone(start[few], at.best[few], features)
-    return points, few[line]
-
-
-def _to_front(order: Rows, lines: Rows, source: Rows, target: Rows) -> None:
-    """Move in each of these lines the entry at `source` forward to `target`; those between move back by one."""
-    place = np.arange(order.shape[1])
-    source, target = source[:, np.newaxis], target[:, np.newaxis]
-    taken = np.where(place == target, source, np.where((place > target) & (place <= source), place - 1, place))
-    order[lines] = np.take_along_axis(order[lines], taken, axis=1)

@@ -14,23 +14,15 @@ from onbmacf._balls.distance import paired
 from onbmacf._base.arrays import Mask, Matrix, Rows, stack, take
 from onbmacf._base.enums import Relaxation
 from onbmacf._search.asking import asking_about, has_label
+from onbmacf._search.cut import cut_changes, first_cuts
+from onbmacf._search.cut_plans import FEW, PASSES
 from onbmacf._search.joint import all_joint, seen_values
 from onbmacf._search.nearer import nearest
 from onbmacf._search.pairs import Opposing, places
 from onbmacf._search.plausible import most_plausible, plausible_rows
 from onbmacf._search.problem import Features, Found, Outcome, Pairs, Problem, Strategy
 from onbmacf._search.ranking import Points, choose, promising, unique
-from onbmacf._search.reduce import (
-    FEW,
-    PASSES,
-    Projected,
-    cut_changes,
-    few_enough,
-    first_cuts,
-    n_changed,
-    projected,
-    viable,
-)
+from onbmacf._search.reduce import Projected, few_enough, n_changed, projected, viable
 from onbmacf._search.tighten import FIRST_HALVINGS, ask_ahead
 from onbmacf._search.undo import undo_changes
 from onbmacf._search.walk import look_back
@@ -38,11 +30,12 @@ from onbmacf._search.walk import look_back
 FEW_JOINT = 512  # combinations of values that are asked about at once, instead of a search
 MOST_JOINT = 1 << 14  # combinations that are asked about when a search finds nothing
 REDUCED = 30  # projected centres per factual, the nearest, that are reduced; all of them at plausibility=1
+SPARE = 6  # more centres that are asked about with the nearest: some have another label
 POOL = 20  # reduced points per factual that are looked at again
 OTHER = 12  # of the nearest projected centres that are also reduced in the other order
 PROJECTIONS = 3  # one part in so many of what a budget has left is for projected centres
 REDUCTIONS = 2  # and of what is then left, for reducing them
-ENOUGH = 8  # points of a factual, at least, before those with many changes are left out
+ENOUGH = 4  # points of a factual, at least, before those with many changes are left out
 
 
 def find(problem: Problem) -> Outcome:
@@ -139,10 +132,38 @@ def _reduced(problem: Problem, pairs: Pairs, every_center: bool) -> Points:
     """
     nearest = None if problem.nearest_members is None else problem.nearest_members(pairs)
     centers = projected(problem, pairs, Relaxation.PROJECTION, nearest)
-    _ask_about(problem, centers, every_center)
-    points, largest_first = _lines(problem, *viable(problem, centers), every_center)
+    if every_center or nearest is not None:
+        _ask_about(problem, centers, every_center)
+        near = viable(problem, centers)
+    else:
+        near = _nearest_viable(problem, centers)
+    points, largest_first = _lines(problem, *near, every_center)
     start, asking = problem.z[points.factual], asking_about(problem, points)
     return points._replace(point=cut_changes(start, points.whole, problem.features, asking, largest_first))
+
+
+def _nearest_viable(problem: Problem, centers: Projected) -> tuple[Pairs, Matrix]:
+    """Return the projected centres that have the ball's label, as many of the nearest as are reduced, and some more.
+
+    Farther ones are asked about only where nearer ones have another label.
+    """
+    factual = centers.pairs.factual
+    place = places(factual, paired(problem.z[factual], centers.points, problem.options.metric))
+    first = REDUCED + (REDUCED if problem.places else SPARE)
+    is_asked, most = np.zeros(len(factual), dtype=bool), np.full(len(problem.z), first)
+    found = []
+    while len(now := np.flatnonzero(~is_asked & (place < most[factual]))):
+        some = Projected(take(centers.pairs, now), centers.points[now], centers.is_known[now])
+        _ask_about(problem, some, every_center=False)
+        found.append(viable(problem, some))
+        is_asked[now] = True
+        n_found = sum(np.bincount(pairs.factual, minlength=len(most)) for pairs, _ in found)
+        most[n_found < REDUCED] *= 2
+    if not found:
+        return take(centers.pairs, is_asked), centers.points[is_asked]
+    pairs, points = stack([pairs for pairs, _ in found]), np.concatenate([own for _, own in found])
+    order = np.argsort(pairs.factual, kind="stable")
+    return take(pairs, order), points[order]
 
 
 def _lines(problem: Problem, pairs: Pairs, whole: Matrix, every_center: bool) -> tuple[Points, Mask]:

@@ -53,7 +53,9 @@ def search(fitted: Map, features: Features, options: Options, asked: Asked, n: i
     strategy, budget = STRATEGIES[options.strategy], Budget.of(options, asked.cost, asked.deadline)
     home, balls, pairs = opposing_pairs(fitted, options, asked)
     meter, n_reserved = Meter(len(asked.z), budget), n * strategy.reserve(options)
-    memo = Memo(meter.counted(asked.label_of, n_reserved), len(asked.z), budget)
+    again = (meter.counted if budget.is_limited else meter.noting)(asked.plain_label_of)
+    repeated = again if asked.knows_centers else None  # the same question only where nothing but the label counts
+    memo = Memo(meter.counted(asked.label_of, n_reserved), len(asked.z), budget, repeated)
     problem = Problem(
         z=asked.z,
         codes=asked.codes,
@@ -70,7 +72,7 @@ def search(fitted: Map, features: Features, options: Options, asked: Asked, n: i
         places=memo.places,
         afford=meter.afford,
         ask=meter.counted(asked.label_of),
-        ask_again=meter.counted(asked.plain_label_of) if budget.is_limited else meter.noting(asked.plain_label_of),
+        ask_again=again if repeated is None else memo.again,
         is_allowed=asked.is_allowed,
         knows_centers=asked.knows_centers,
         nearest_members=partial(nearest_members, fitted, balls, features, asked.z) if budget.is_limited else None,

@@ -1,7 +1,7 @@
 """Shrink every change of an accepted point until no smaller one is accepted.
 
     start (the factual), Segment (to an accepted point)  ->  shrink_segment  ->  the same, nearer
-    start, point  ->  shrink_features  ->  a point no farther in any feature
+    start, Segment  ->  shrink_changes  ->  a point no farther in any feature
 
 Every step moves features towards the factual and keeps what is accepted (the model gives the label to be reached, no
 rule is broken and, where it is asked for, the neighbourhood is plausible), so L0, L1, L2 and Linf never grow. All lines
@@ -14,15 +14,16 @@ import numpy as np
 
 from onbmacf._base.arrays import Matrix, Rows, take
 from onbmacf._base.missing import between, gaps
+from onbmacf._search.cut_plans import FEW
 from onbmacf._search.halving import NOT_ASKED, Bracket, halved
 from onbmacf._search.pairs import places
 from onbmacf._search.problem import Asking, Features, Snap
-from onbmacf._search.reduce import FEW
 from onbmacf._search.undo import changed_in_order, undone_alone
 
 HALVINGS = 5  # of a change or a way: one part in 32 is as fine as it gets
 FIRST_HALVINGS = 3  # of the way of every point in a pool: only then it shows which to tighten
 SMALLEST = 3  # changes of a point that are taken back one by one
+ONLY = -1  # in place of a feature: the only change of a point
 TURNS = 2  # changes of a point that are taken back in the end
 
 
@@ -61,52 +62,79 @@ def shrink_segment(start: Matrix, segment: Segment, asking: Asking, snap: Snap) 
 
 
 class Change(NamedTuple):
-    """One line per change of a point: its line, its feature, and how far it could be taken back."""
+    """One line per change of a point: its line, its feature, and a bracket of parts of it to be halved."""
 
     line: Rows
-    feature: Rows
-    part: Rows  # the lowest part of the change that was accepted: all of it, to begin with
+    feature: Rows  # ONLY for the only change of a point: then parts are those of its way
+    n_parts: Rows
+    low: Rows  # refused
+    high: Rows  # accepted: where the point stands
 
 
-def shrink_features(start: Matrix, point: Matrix, features: Features, asking: Asking, snap: Snap) -> Matrix:
+def shrink_changes(start: Matrix, way: Segment, features: Features, asking: Asking, snap: Snap) -> Matrix:
     """Take single changes back: whole if that is accepted, else by halving; always the one that saves most.
 
     The changes of a point are halved side by side, each with the others as they are. One that gave nothing is not
-    tried again when others have been taken back. The only change of a point is left alone: it is its segment. Of many
-    changes, the smallest are looked at.
+    tried again when others have been taken back. The only change of a point goes on where its way was halved last
+    (docs/decisions/0054-fewer-rounds.md); several ones on such a way go on together first. Of many changes, the
+    smallest are looked at.
     """
-    point = point.copy()
-    order, n_changed = changed_in_order(start, point, features)
-    order, n_changed = order[:, :SMALLEST], np.where(n_changed > 1, np.minimum(n_changed, SMALLEST), 0)
-    line, rank = np.nonzero(np.arange(order.shape[1]) < n_changed[:, np.newaxis])
-    open_changes = Change(line, order[line, rank], np.full(len(line), 2**HALVINGS))
+    way = _gone_on_together(start, way, features, asking, snap)
+    point, changes = way.at.best.copy(), _first_changes(start, way, features)
     for _ in range(TURNS):
-        part, shrunk = _shrink_each(start, point, open_changes, features, asking, snap)
-        gain = gaps(point[open_changes.line], start[open_changes.line]).sum(axis=1)
-        gain -= gaps(shrunk, start[open_changes.line]).sum(axis=1)
-        best = np.flatnonzero((places(open_changes.line, -gain) == 0) & (part < 2**HALVINGS))
-        point[open_changes.line[best]] = shrunk[best]
-        stays = np.isin(open_changes.line, open_changes.line[best]) & (part < 2**HALVINGS)
+        part, shrunk = _shrink_each(start, point, way.goal, changes, features, asking, snap)
+        gain = gaps(point[changes.line], start[changes.line]).sum(axis=1)
+        gain -= gaps(shrunk, start[changes.line]).sum(axis=1)
+        is_shrunk = part < changes.high
+        best = np.flatnonzero((places(changes.line, -gain) == 0) & is_shrunk)
+        point[changes.line[best]] = shrunk[best]
+        stays = np.isin(changes.line, changes.line[best]) & is_shrunk
         stays[best] = False
-        open_changes = take(open_changes._replace(part=part), np.flatnonzero(stays))
+        changes = take(changes._replace(low=part - 1), np.flatnonzero(stays))  # 0 - 1 is NOT_ASKED
     return point
 
 
+def _gone_on_together(start: Matrix, way: Segment, features: Features, asking: Asking, snap: Snap) -> Segment:
+    """Halve the ways further on which a point of several changes still stands."""
+    is_several = changed_in_order(start, way.at.best, features)[1] > 1
+    lines = np.flatnonzero(is_several & (way.n_parts > 2**HALVINGS))
+    some = Segment(way.goal[lines], way.n_parts[lines], take(way.at, lines))
+    some = shrink_segment(start[lines], some, asking.among(lines), snap)
+    at = take(way.at, np.arange(len(start)))
+    at.low[lines], at.high[lines], at.best[lines] = some.at
+    return way._replace(at=at)
+
+
+def _first_changes(start: Matrix, way: Segment, features: Features) -> Change:
+    """Return the changes that are taken back, smallest first, none of them asked about yet."""
+    order, n_changed = changed_in_order(start, way.at.best, features)
+    line, rank = np.nonzero(np.arange(order.shape[1]) < np.minimum(n_changed, SMALLEST)[:, np.newaxis])
+    is_only, n_parts = n_changed[line] == 1, 2**HALVINGS
+    return Change(
+        line,
+        np.where(is_only, ONLY, order[line, rank]),
+        np.where(is_only, way.n_parts[line], n_parts),
+        np.where(is_only, way.at.low[line], NOT_ASKED),
+        np.where(is_only, way.at.high[line], n_parts),
+    )
+
+
 def _shrink_each(
-    start: Matrix, point: Matrix, changes: Change, features: Features, asking: Asking, snap: Snap
+    start: Matrix, point: Matrix, goal: Matrix, changes: Change, features: Features, asking: Asking, snap: Snap
 ) -> tuple[Rows, Matrix]:
     """Take each change back alone, no further than it could be before; return the part left, and the points."""
-    here, there = start[changes.line], point[changes.line]
-    is_feature = features.of_column == changes.feature[:, np.newaxis]
+    is_only = (changes.feature == ONLY)[:, np.newaxis]
+    here, best = start[changes.line], point[changes.line]
+    there = np.where(is_only, goal[changes.line], best)
+    is_moved = is_only | (features.of_column == changes.feature[:, np.newaxis])
 
     def part_of_the_change(lines: Rows, part: Rows) -> Matrix:
-        moved = np.where(is_feature[lines], between(here[lines], there[lines], part / 2**HALVINGS), there[lines])
-        return np.where(is_feature[lines], snap(moved, here[lines], there[lines]), there[lines])
+        moved = between(here[lines], there[lines], part / changes.n_parts[lines])
+        moved = np.where(is_moved[lines], moved, there[lines])
+        return np.where(is_moved[lines], snap(moved, here[lines], there[lines]), there[lines])
 
-    n_parts = np.full(len(there), 2**HALVINGS)
-    refused = np.where(changes.part == n_parts, NOT_ASKED, changes.part - 1)  # -1 is NOT_ASKED, too
     asked = asking.among(changes.line)
-    at = halved(here, Bracket(refused, n_parts, there), part_of_the_change, asked.holds, asked.places)
+    at = halved(here, Bracket(changes.low, changes.high, best), part_of_the_change, asked.holds, asked.places)
     return at.high, at.best
 
 
@@ -121,7 +149,7 @@ def ask_ahead(start: Matrix, point: Matrix, features: Features, asking: Asking, 
     part = np.tile(np.arange(1, 2**halvings), len(point))
     stops = _on_the_way(start[line], point[line], part / 2**halvings, snap)
     after, stop = undone_alone(start[line], stops, features, FEW)
-    before, own = undone_alone(start, point, features, FEW)
+    before, own = undone_alone(start, point, features, point.shape[1])
     asking.ahead(np.concatenate([stops, before, after]), np.concatenate([line, own, line[stop]]))
 
 

@@ -8,6 +8,7 @@ questions that probably follow are asked together (docs/decisions/0047-asking-ah
 """
 
 from bisect import bisect_left
+from itertools import count
 from typing import NamedTuple
 
 import numpy as np
@@ -48,7 +49,11 @@ def undo_changes(start: Matrix, point: Matrix, features: Features, asking: Askin
     is_likely = _likely(start, point, order, n_changed, features, asking)
     is_kept = np.arange(order.shape[1]) < n_changed[:, np.newaxis]
     state = Undoing(is_kept, np.zeros_like(is_kept), np.zeros(len(point), dtype=np.intp))
-    while len(lines := np.flatnonzero(state.next()[1])):
+    for n_asked in count():
+        if not len(lines := np.flatnonzero(state.next()[1])):
+            break
+        if n_asked and asking.places:  # some answers were not the likely ones
+            asking.ahead(*_sets(start, point, order, features, lines, state.is_kept[lines], asking.places))
         path = Path.of(take(state, lines), is_likely[lines], max(1, asking.places // len(lines)))
         turn, own = np.nonzero(path.rank.T >= 0)
         trial = path.is_kept[own, turn]
@@ -148,12 +153,18 @@ def _likely(start: Matrix, point: Matrix, order: Rows, n_changed: Rows, features
     return is_likely
 
 
-def undone(start: Matrix, point: Matrix, features: Features) -> tuple[Matrix, Rows]:
-    """Return each point, of few changes, with every set of its changes undone but all; also the line of each."""
-    order, n_changed = changed_in_order(start, point, features)
-    line, at = _numbered(np.maximum(0, 2**n_changed - 2))
-    is_kept = ((at + 1)[:, np.newaxis] >> np.arange(order.shape[1])) & 1 == 1
-    return keeping(start, point, order, features, line, is_kept), line
+def _sets(
+    start: Matrix, point: Matrix, order: Rows, features: Features, lines: Rows, is_kept: Mask, places: int
+) -> tuple[Matrix, Rows]:
+    """Return lines with every set of the changes that are left, if there is room for all, and the line of each."""
+    sizes = 2 ** np.minimum(is_kept.sum(axis=1), 30)
+    if sizes.sum() > places:
+        return start[:0], lines[:0]
+    own, number = _numbered(sizes)
+    rank = np.maximum(np.cumsum(is_kept, axis=1) - 1, 0)[own]  # the bit of each change that is left
+    chosen = is_kept[own] & ((number[:, np.newaxis] >> rank) & 1 == 1)
+    some = np.flatnonzero(chosen.any(axis=1))
+    return keeping(start, point, order, features, lines[own[some]], chosen[some]), lines[own[some]]
 
 
 def undone_alone(start: Matrix, point: Matrix, features: Features, most: int) -> tuple[Matrix, Rows]:

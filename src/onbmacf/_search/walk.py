@@ -108,11 +108,8 @@ def look_back(problem: WayBack, factual: Rows, point: Matrix, label: Rows) -> Lo
     The semifactual is the place nearest to the point that has the factual's label and keeps the rules. The margin is
     the share of the way on which the point's label holds without a gap.
     """
-    shares = np.arange(WAY_BACK, 0, -1) / WAY_BACK  # the point first: a budget may end on the way
-    line = np.repeat(np.arange(len(point)), WAY_BACK)
+    places, line = way_back(problem, factual, point)
     start, goal = problem.z[factual[line]], point[line]
-    places = problem.snap(between(start, goal, np.tile(shares, len(point))), start, goal)
-    places[::WAY_BACK] = point
     said = problem.ask_again(places, factual[line])
     same = (said == problem.codes[factual[line]]) & (places != start).any(axis=1) & _lies_between(start, places, goal)
     same[same] = problem.is_allowed(places[same], factual[line[same]])
@@ -120,6 +117,16 @@ def look_back(problem: WayBack, factual: Rows, point: Matrix, label: Rows) -> Lo
     has, first = same.any(axis=1), np.arange(0, len(line), WAY_BACK) + same.argmax(axis=1)
     semifactual = np.where(has[:, np.newaxis], places[first], problem.z[factual])
     return LookedBack(semifactual, has, said[:, 0], _margins(said[:, 1:], label))
+
+
+def way_back(problem: WayBack, factual: Rows, point: Matrix) -> tuple[Matrix, Rows]:
+    """Return each point and the places between it and its factual, and the line of each."""
+    shares = np.arange(WAY_BACK, 0, -1) / WAY_BACK  # the point first: a budget may end on the way
+    line = np.repeat(np.arange(len(point)), WAY_BACK)
+    start, goal = problem.z[factual[line]], point[line]
+    places = problem.snap(between(start, goal, np.tile(shares, len(point))), start, goal)
+    places[::WAY_BACK] = point
+    return places, line
 
 
 def _margins(said: Rows, label: Rows) -> Matrix:

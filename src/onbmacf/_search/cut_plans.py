@@ -1,0 +1,111 @@
+"""The questions that a line which cuts its changes will probably ask, whatever the answers: the likeliest of them.
+
+    Cut (where a line stands)  ->  plan_of  ->  Plan: questions of one call  ->  walked  ->  Cut (where it stands then)
+
+What a line asks next depends on answers that are not known yet, and on nothing else: not on which features it has
+changed. So a plan speaks of the first, second, ... change of a line, and is made once for all lines that stand at the
+same place (docs/decisions/0054-fewer-rounds.md).
+"""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from onbmacf._base.arrays import Mask
+
+PASSES = 4  # changes that are found to be needed before a point with many is left alone
+FEW = 4  # changes of a point that are looked at one by one before the best points are known
+CHANCES = ((0.6, 0.4, 0.15), (0.25, 0.1, 0.07))  # of a yes: nothing or less refused before; up to 4, 8, more to halve
+LEAST = (0.003, 0.006, 0.012, 0.02, 0.03, 0.05, 0.08, 0.12, 0.18, 0.27, 0.4, 1.0)  # chances of a question to be reached
+KEPT_PLANS = 2048  # plans that are kept in memory
+
+
+class Cut(NamedTuple):
+    """Where a line stands that keeps its first `high` changes: fewer than `low` + 1 are not enough."""
+
+    n_needed: int  # changes in front that are known to be needed
+    low: int
+    high: int
+
+    @property
+    def is_open(self) -> bool:
+        """Whether there is something left to ask."""
+        return self.high - self.low > 1
+
+    @property
+    def n_kept(self) -> int:
+        """How many changes the next trial keeps."""
+        return (self.low + self.high) // 2
+
+    @property
+    def chance(self) -> float:
+        """How likely these are enough, as it was seen on several tables and models."""
+        is_refused = self.low > max(0, self.n_needed - 1)  # fewer were not enough
+        return CHANCES[is_refused][(self.high - self.low > 4) + (self.high - self.low > 8)]
+
+    def after(self, is_yes: bool) -> tuple["Cut", int]:
+        """Return where the line stands then, and the change that has moved to the front: -1 if none has."""
+        at = self._replace(high=self.n_kept) if is_yes else self._replace(low=self.n_kept)
+        if at.is_open:
+            return at, -1
+        n_needed, high = self.n_needed + 1, at.high
+        goes_on = n_needed < PASSES or high <= FEW + 1
+        return Cut(n_needed, min(n_needed - 1, high) if goes_on else high, high), high - 1
+
+
+class Plan(NamedTuple):
+    """Questions that follow each other; the first is asked in any case."""
+
+    is_kept: Mask  # questions x changes, in the order of the line before the first question
+    then: list[tuple[int, int]]  # per question: the one after a no and after a yes; -1 - k for the k-th end
+    ends: list[tuple[Cut, tuple[int, ...]]]  # where a line stands, and its changes in their new order
+
+
+@lru_cache(maxsize=KEPT_PLANS)
+def plan_of(start: Cut, least: float) -> Plan:
+    """Return the questions whose chance to be asked is not below `least`, and the first."""
+    is_kept: list[tuple[int, ...]] = []
+    then: list[tuple[int, int]] = []
+    ends: list[tuple[Cut, tuple[int, ...]]] = []
+
+    def visit(at: Cut, order: tuple[int, ...], chance: float) -> int:
+        if not at.is_open or (chance < least and then):
+            ends.append((at, order))
+            return -len(ends)
+        here = len(then)
+        is_kept.append(order[: at.n_kept])
+        then.append((0, 0))
+        no, yes = ((*at.after(is_yes), chance * part) for is_yes, part in ((False, 1 - at.chance), (True, at.chance)))
+        then[here] = tuple(visit(to, _moved(order, at.n_needed, moved), own) for to, moved, own in (no, yes))  # type: ignore[assignment]
+        return here
+
+    visit(start, tuple(range(start.high)), 1.0)
+    mask = np.zeros((len(is_kept), start.high), dtype=bool)
+    for question, kept in enumerate(is_kept):
+        mask[question, list(kept)] = True
+    return Plan(mask, then, ends)
+
+
+def plans_of(lines: Sequence[Cut], places: int) -> list[Plan]:
+    """Return a plan per line: as far ahead as there is room for all."""
+    for least in LEAST:
+        plans = [plan_of(line, least) for line in lines]
+        if sum(len(plan.then) for plan in plans) <= places:
+            return plans
+    return plans
+
+
+def walked(plan: Plan, answers: Sequence[bool]) -> tuple[Cut, tuple[int, ...]]:
+    """Return where a line stands after the answers to its plan, and its changes in their new order."""
+    at = 0
+    while at >= 0:
+        at = plan.then[at][answers[at]]
+    return plan.ends[-1 - at]
+
+
+def _moved(order: tuple[int, ...], front: int, source: int) -> tuple[int, ...]:
+    """Return the order with the change at `source` behind the first `front`; as it is if that is no way forward."""
+    between, behind = order[front:source], order[source + 1 :]
+    return order if source < front else (*order[:front], order[source], *between, *behind)
