@@ -11,10 +11,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from onbmacf._balls.cover import BallCover
-from onbmacf._batch.alone import responsiveness
+from onbmacf._batch.alone import predictions, responsiveness
 from onbmacf._batch.explain import explain_rows
 from onbmacf._batch.fitted import Fitted, fit_table
-from onbmacf._batch.predictions import predictions
 from onbmacf._batch.question import Question
 from onbmacf._disk.map_file import load_map, save_map
 from onbmacf._search.options import DEFAULTS, NAMES, Options, check_names, written
