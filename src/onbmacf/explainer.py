@@ -14,7 +14,6 @@ from onbmacf._balls.cover import BallCover
 from onbmacf._batch.alone import predictions, responsiveness
 from onbmacf._batch.explain import explain_rows
 from onbmacf._batch.fitted import Fitted, fit_table
-from onbmacf._batch.question import Question
 from onbmacf._disk.map_file import load_map, save_map
 from onbmacf._search.options import DEFAULTS, NAMES, Options, check_names, written
 from onbmacf.errors import OnbmacfWarning, ParameterError
@@ -242,8 +241,8 @@ class ONBMACF(Options):
         """
         more = {"front": front, "ranges": ranges, "prove": prove, "prove_seconds": prove_seconds}
         more["max_seconds"] = max_seconds
-        question = Question(target, immutable, vary, rules, n, plausibility, min_probability, more)
-        self.fitted_, answers = explain_rows(self._map(), self._options(), rows, question, client)
+        asked = (target, immutable, vary, rules, n, plausibility, min_probability, more)
+        self.fitted_, answers = explain_rows(self._map(), self._options(), rows, asked, client)
         return answers
 
     def predictions(self, rows: Any) -> pd.DataFrame:
