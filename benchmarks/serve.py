@@ -15,11 +15,11 @@ from pathlib import Path
 import httpx
 
 from onbmacf import ONBMACF, Schema
+from onbmacf._views.source import Source
 from onbmacf.cli.demo import labelled_heart
 from onbmacf.datasets import heart_network
 from onbmacf.web.server import make_server
 from onbmacf.web.settings import Settings
-from onbmacf.web.source import Source
 
 LOCKS = ("f1", "f2", "f4", "f6", "f7")
 

@@ -162,3 +162,44 @@ def test_two_models_side_by_side(answers, explainer, heart):
     assert holds.tolist() == (stricter(pd.DataFrame(first)) == "fine").tolist()
     with pytest.raises(ParameterError, match="not of the same rows"):
         audit.side_changes(answers, after[:10])
+
+
+def test_improving_an_action_makes_it_worth_more(answers, explainer):
+    from onbmacf.audit.actions import candidates
+    from onbmacf.audit.improve import Valued, improved, worths
+
+    rows = Asked.of(explainer.fitted_, answers.rows[answers.statuses != "already"], ["fine"])
+    pool = candidates(answers, explainer.fitted_, 6)
+    found = worths(rows, pool, 1.0)
+    first = int(np.argsort(found.sum(axis=0))[len(pool) // 2])  # one of middling worth
+    better = improved(rows, [Valued(pool[first], found[:, first])], 1.0, 6)
+    assert worths(rows, better, 1.0).sum() > found[:, first].sum()
+    assert all(len(action) <= 6 for action in better)
+    flips, costs = rows.asked(better)
+    assert (worths(rows, better, 1.0) == np.where(flips & (costs < 1), 1 - costs, 0)).all()
+
+
+def test_rows_that_cannot_gain_are_not_asked_and_the_best_is_the_same(answers, explainer):
+    from onbmacf.audit.actions import candidates
+    from onbmacf.audit.improve import worths
+
+    rows = Asked.of(explainer.fitted_, answers.rows[answers.statuses != "already"], ["fine"])
+    pool = candidates(answers, explainer.fitted_, 6)
+    whole = worths(rows, pool, 1.0)
+    held = whole[:, 0]
+    before = rows.box.counts.n_questions
+    pruned = worths(rows, pool, 1.0, held)
+    assert rows.box.counts.n_questions - before < before  # fewer questions,
+    assert (np.maximum(pruned, held[:, np.newaxis]) == np.maximum(whole, held[:, np.newaxis])).all()  # the same worth
+
+
+def test_many_actions_in_one_call_are_answered_as_each_alone(answers, explainer):
+    from onbmacf.audit.actions import candidates
+
+    rows = Asked.of(explainer.fitted_, answers.rows[answers.statuses != "already"], ["fine"])
+    pool = candidates(answers, explainer.fitted_, 6)[:40]
+    flips, costs = rows.asked(pool)
+    for place, action in enumerate(pool):
+        alone = rows.asked([action])
+        assert (alone[0][:, 0] == flips[:, place]).all()
+        assert np.array_equal(alone[1][:, 0], costs[:, place], equal_nan=True)

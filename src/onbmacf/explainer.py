@@ -11,10 +11,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from onbmacf._balls.cover import BallCover
-from onbmacf._batch.alone import responsiveness
+from onbmacf._batch.alone import predictions, responsiveness
 from onbmacf._batch.explain import explain_rows
 from onbmacf._batch.fitted import Fitted, fit_table
-from onbmacf._batch.question import Question
 from onbmacf._disk.map_file import load_map, save_map
 from onbmacf._search.options import DEFAULTS, NAMES, Options, check_names, written
 from onbmacf.errors import OnbmacfWarning, ParameterError
@@ -242,9 +241,59 @@ class ONBMACF(Options):
         """
         more = {"front": front, "ranges": ranges, "prove": prove, "prove_seconds": prove_seconds}
         more["max_seconds"] = max_seconds
-        question = Question(target, immutable, vary, rules, n, plausibility, min_probability, more)
-        self.fitted_, answers = explain_rows(self._map(), self._options(), rows, question, client)
+        asked = (target, immutable, vary, rules, n, plausibility, min_probability, more)
+        self.fitted_, answers = explain_rows(self._map(), self._options(), rows, asked, client)
         return answers
+
+    def predictions(self, rows: Any) -> pd.DataFrame:
+        """Ask the model about rows, without looking for counterfactuals.
+
+        Parameters
+        ----------
+        rows : DataFrame, Series, dict or array
+            One or many rows with the columns of the fitted table.
+
+        Returns
+        -------
+        DataFrame
+            One line per row, with the caller's index: ``label``; ``probability`` of the label, NaN where the model has
+            none; ``status``, which is "predicted", or that of `explain` for a row that cannot be asked; ``reason``,
+            which is then why.
+
+        Examples
+        --------
+        >>> from onbmacf.datasets import load_heart
+        >>> table, y = load_heart()
+        >>> explainer = ONBMACF().fit(table, lambda rows: (rows["ldl"] > 5).astype(int))
+        >>> explainer.predictions(table.iloc[[0]])["label"].item()
+        1
+
+        """
+        return predictions(self._map(), self._options(), rows)
+
+    def widget(self, row: Any, target: Any = None, *, n: int = 3) -> Any:
+        """Show one row in a notebook: the decision, plans side by side, features to keep, values to try.
+
+        Needs the extra ``widget``; works in Jupyter, VS Code and marimo.
+
+        Parameters
+        ----------
+        row : DataFrame of one row, Series or dict
+            The row, with the columns of the fitted table.
+        target : label or labels, optional
+            What the model should say; by default any label but the row's own.
+        n : int from 1 to 5, default 3
+            How many plans.
+
+        Returns
+        -------
+        PersonWidget
+            Shown by the notebook where it is the last value of a cell. ``.answer`` is the `Explanation` shown.
+
+        """
+        from onbmacf.widget import person_widget  # upwards, when a widget is wanted (decision 0085)
+
+        return person_widget(self, row, target, n)
 
     def responsiveness(self, rows: Any, target: Any = None) -> pd.DataFrame:
         """Ask which features would change the label by themselves, everything else as it is.

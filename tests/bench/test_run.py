@@ -1,8 +1,10 @@
 """Cells, the resumable run, and the report."""
 
 import json
+import multiprocessing
 import os
 import re
+import resource
 import signal
 import time
 
@@ -119,8 +121,6 @@ def test_a_failing_method_becomes_a_document(tmp_path, monkeypatch):
 
 def test_failures_timeouts_and_crashes_are_kept_and_shown(tmp_path, monkeypatch):
     """Run in this process's children by fork, so that they know the methods of this test."""
-    import multiprocessing
-
     from onbmacf.bench import run as run_module
 
     monkeypatch.setattr(run_module, "_context", lambda: multiprocessing.get_context("fork"))
@@ -143,6 +143,35 @@ def test_failures_timeouts_and_crashes_are_kept_and_shown(tmp_path, monkeypatch)
     write_report(tmp_path, tmp_path / "report", plots=False)
     problems = pd.read_csv(tmp_path / "report" / "problems.csv")
     assert problems["method"].tolist() == ["BROKEN", "SLEEPER", "CRASHER"]
+
+
+class FullDisk:
+    needs_gradient = False
+
+    def fit(self, task, model, seed):
+        """From here on, no file of this process may have more than some bytes."""
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+
+    def explain(self, Z, n):
+        return [None] * len(Z)
+
+
+def test_a_disk_that_is_full_is_no_fault_of_a_method(tmp_path, monkeypatch):
+    """The run ends with an error and keeps no document of that cell: the same command computes it then."""
+    from onbmacf.bench import run as run_module
+
+    monkeypatch.setattr(run_module, "_context", lambda: multiprocessing.get_context("fork"))
+    monkeypatch.setitem(methods.REGISTRY, "FULL", methods.Entry(__name__, "FullDisk"))
+    cells = [Cell("saheart", name, n_factuals=4, n_retrainings=0) for name in ("NICE", "FULL")]
+    with pytest.raises(
+        StoreError, match=r"could not write to .*cells\. Finished cells are kept: the same command goes"
+    ):
+        run(cells, tmp_path)
+    assert [path.name.split("-")[1] for path in tmp_path.glob("cells/*")] == ["nice"]
+    monkeypatch.setattr(FullDisk, "fit", lambda *own: None)
+    run(cells, tmp_path)
+    assert len(list(tmp_path.glob("cells/*"))) == 2
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["cells", "manifest.json", "models"]
 
 
 def test_a_counterfactual_that_does_not_flip_is_not_a_success(small_task, small_network):

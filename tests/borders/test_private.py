@@ -113,6 +113,54 @@ def test_groups_have_k_rows_and_hold_every_row_once():
     assert {7 <= len(group) < 14 for group in groups} == {True}
 
 
+def lacking(n=240):
+    """Clients of whom many have no known pay, and a few no known town or age."""
+    table, rng = clients(n), np.random.default_rng(8)
+    table["pay"] = table["pay"].where(rng.random(n) > 0.25)
+    table["town"] = table["town"].where(rng.random(n) > 0.02, None)
+    return table.assign(age=table["age"].astype("Int64").where(rng.random(n) > 0.03))
+
+
+def bold(rows):
+    score = rows["pay"].fillna(45) + 2 * rows["years"] - 0.3 * rows["age"].astype(float).fillna(30)
+    return np.where(score + 4 * (rows["town"] == "B").fillna(False) > 50, "yes", "no")
+
+
+def test_rows_that_lack_values_are_private_too(tmp_path):
+    table = lacking()
+    explainer = ONBMACF(2, private=K).fit(table, bold, schema=Schema.infer(table, immutable=["sex"]))
+    common = table[~table["town"].fillna("A").str.startswith("hamlet")].head(100)
+    answers = explainer.explain(common)
+    assert list(answers.statuses).count("found") > 60
+    same = lambda one, other: bool(pd.isna(one) and pd.isna(other)) or (one == other) is True  # noqa: E731
+    for answer in answers:
+        for one in answer.counterfactuals:
+            names = {*one.changed, "sex"}
+            n = sum(all(same(row[name], one.values[name]) for name in names) for row in table.to_dict("records"))
+            assert n == 0 or n >= K
+    explainer.save(tmp_path / "private.onb")
+    assert b"hamlet" not in (tmp_path / "private.onb").read_bytes()
+    loaded = ONBMACF.load(tmp_path / "private.onb", bold)
+    rows = loaded.fitted_.space.decode(loaded.Z_)
+    assert rows.value_counts(dropna=False).min() >= K
+    assert rows["pay"].isna().sum() >= K  # what many lack is still unknown of some groups
+    assert not rows.merge(table.drop_duplicates(), how="inner").notna().all(axis=1).any()
+    statuses = loaded.explain(common).statuses
+    assert list(statuses).count("found") > 60
+
+
+def test_of_every_column_a_group_has_k_values_or_none():
+    rng = np.random.default_rng(2)
+    lacks = rng.random((150, 4)) < [0.0, 0.1, 0.5, 0.02]
+    groups = groups_of_k(rng.random((150, 4)), 6, lacks)
+    assert sorted(np.concatenate(groups)) == list(range(150))
+    assert len(groups) > 8
+    for group in groups:
+        n = (~lacks[group]).sum(axis=0)
+        assert len(group) >= 6
+        assert ((n == 0) | (n >= 6)).all()
+
+
 def test_what_cannot_be_private_is_said():
     table = clients(40)
     with pytest.raises(ParameterError, match="private=11 needs at least 44 rows, got 40"):
@@ -121,5 +169,7 @@ def test_what_cannot_be_private_is_said():
         ONBMACF(private=1).fit(table, model)
     with pytest.raises(TableError, match="column 'town': fewer than private=5 rows have 'hamlet 0'"):
         ONBMACF(private=5).fit(table.astype({"town": "category"}), model)
+    with pytest.raises(TableError, match="private=5: fewer than 5 rows have a value in column 'pay'"):
+        ONBMACF(private=5).fit(table.assign(pay=table["pay"].where(table.index < 4)), model)
     with pytest.raises(ParameterError, match="leave one of them out"):
         ONBMACF(private=5).fit(table, model).explain(table.tail(3), prove=True)

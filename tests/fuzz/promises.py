@@ -25,7 +25,8 @@ def check_answers(case, model, answers, kinds):
         assert (own.status == "found") == bool(own.counterfactuals), (own.status, own.reason)
         assert own.status == "found" or own.reason, "a row without an answer says why"
         for found in own.counterfactuals:
-            _check_counterfactual(case, model, case.rows.iloc[row], own, found, kinds)
+            before = {name: case.rows[name].iloc[row] for name in case.table}
+            _check_counterfactual(case, model, before, own, found, kinds)
 
 
 def _check_counterfactual(case, model, before, own, found, kinds):
@@ -62,9 +63,8 @@ def check_told(case, model, answers):
         own = answers[row]
         if own.status == "invalid_row":
             continue
-        line = pd.DataFrame(
-            {name: pd.array([case.rows[name].iloc[row]], case.table[name].dtype) for name in case.table}
-        )
+        cells = {name: _cast(case, name, case.rows[name].iloc[row]) for name in case.table}
+        line = pd.DataFrame({name: pd.array([cell], case.table[name].dtype) for name, cell in cells.items()})
         said = _said(predict, line)
         if isinstance(said, str) and said.startswith("failed: "):
             assert own.status == "model_error", (own.status, said)
@@ -87,7 +87,8 @@ def _said(predict, line):
 
 def _cast(case, name, value):
     """Return a cell as the fitted column holds it."""
-    return pd.array([value], dtype=case.table[name].dtype)[0]
+    dtype = case.table[name].dtype
+    return pd.array([np.nan if _is_na(value) and dtype.kind == "f" else value], dtype=dtype)[0]
 
 
 def _check_value(case, name, kind, value):

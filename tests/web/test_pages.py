@@ -108,6 +108,14 @@ def test_a_pasted_row_is_opened(browser, heart):
         assert "Your row" in text_of(said)
 
 
+def test_the_example_to_paste_is_json_as_it_stands(browser):
+    shown = re.search(r"<textarea[^>]*>(.*?)</textarea>", browser.get("/type").text, re.DOTALL)[1]
+    assert "Your row" in text_of(post(browser, "/paste", "/type", json=html.unescape(shown)))
+    said = post(browser, "/paste", "/type", json='{"sbp":\n 1}')
+    assert said.status_code == 422
+    assert html.unescape(re.search(r"<textarea[^>]*>(.*?)</textarea>", said.text, re.DOTALL)[1]) == '{"sbp":\n 1}'
+
+
 WRONG = [
     ({"f0": "tall"}, "'sbp' must be a number, got 'tall'."),
     ({"f4": "Maybe"}, "'famhist' must be one of"),
@@ -304,3 +312,22 @@ def test_an_audit_can_be_cancelled_and_only_one_runs(heart, tmp_path):
 )
 def test_a_wrong_audit_is_a_problem(client, body, status):
     assert client.post("/v1/audit", json=body).status_code == status
+
+
+def test_missing_values_are_shown_typed_and_tried():
+    """An empty field is an unknown value, where the table has such."""
+    table = pd.DataFrame({"x": [1.0, 2.0, np.nan, 4.0] * 10, "k": ["a", None, "b", "c"] * 10, "y": range(40)})
+    model = lambda rows: np.where(rows["x"].isna() | (rows["y"] > 30), "yes", "no")  # noqa: E731
+    explainer = ONBMACF(2).fit(table, model)
+    with serving(explainer, table) as running, running.browser() as browser:
+        page = browser.get("/case/r2").text
+        assert re.search(r"<dt>x</dt><dd>unknown</dd>", page)
+        assert "The model says yes" in re.sub(r"\s+", " ", re.sub(r"<.*?>", "", page))
+        said = text_of(post(browser, "/case/r1/what-if", "/case/r1", f0="", f1="", f2="1"))
+        assert "The model would say yes" in said
+        assert 'placeholder="1"' in page  # the smallest known value
+        said = text_of(post(browser, "/case/r2/what-if", "/case/r2", f0="3", f1="a", f2="1"))
+        assert "The model would say no" in said
+        said = post(browser, "/type", "/type", f0="", f1="", f2="")
+        assert said.status_code == 422
+        assert "'y' must be a number, got ''" in html.unescape(said.text)

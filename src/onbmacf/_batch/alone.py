@@ -1,5 +1,6 @@
-"""Each feature alone: how many of its other values, everything else as it is, would change the label.
+"""Without a search: what the model says of rows, and which features would change the label by themselves.
 
+    rows  ->  predictions  ->  frame: label, probability, status and reason of each row
     rows  ->  respond  ->  Responses  ->  responsiveness  ->  frame: one line per row and free feature
 
 The share of a feature's values that reach a wanted label is its *responsiveness* (Cheng and others, "Feature
@@ -18,10 +19,12 @@ from onbmacf._batch.factuals import Asker, Factuals
 from onbmacf._batch.fitted import Fitted
 from onbmacf._batch.question import Question
 from onbmacf._rows.form import TableForm
+from onbmacf._rows.isolate import ENDLESS
 from onbmacf._search.options import Options
 from onbmacf._search.strategies import checked
 
 MOST_VALUES = 64  # of one feature that are asked about
+PREDICTED = "predicted"  # the status of a row whose label the model said
 TOGETHER = 64  # pairs of a row and a feature that are asked about together
 
 
@@ -33,6 +36,27 @@ class Responses(NamedTuple):
     n_asked: Rows  # values that the model was asked about
     n_reached: Rows  # of these, that reach a wanted label
     nearest: Matrix  # the nearest of those, as a number; NaN where there is none
+
+
+def predictions(fitted: Fitted, options: Options, rows: Any) -> pd.DataFrame:
+    """Return one line per row, with the caller's index."""
+    fitted.check(checked(options))
+    frame, _ = fitted.space.form.arrange(rows)
+    box = fitted.black_box.counting()
+    own = Factuals.of(frame, Call.of(fitted, options, Query.of(Question(), box.classes)), box)
+    known = np.flatnonzero((own.codes >= 0) & (own.codes < len(box.classes)))
+    found = box.probability(own.N[known], own.codes[known], retries=ENDLESS)
+    probability = np.full(len(frame), np.nan)
+    if found is not None:
+        probability[known] = found
+    is_said = own.codes >= 0  # a label that no fitted row has is said, too
+    columns = {
+        "label": pd.Series(objects(own.labels), frame.index, dtype=object),  # None where there is none
+        "probability": probability,
+        "status": objects(np.where(is_said, PREDICTED, own.statuses)),
+        "reason": objects(np.where(is_said, "", own.reasons)),
+    }
+    return pd.DataFrame(columns, index=frame.index)
 
 
 def responsiveness(fitted: Fitted, options: Options, rows: Any, target: Any) -> pd.DataFrame:

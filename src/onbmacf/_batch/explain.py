@@ -4,6 +4,7 @@ fitted map, Options, rows, Question  ->  explain_rows  ->  the map, Explanations
 """
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -35,11 +36,14 @@ N_SAMPLE = 2  # rows explained to know what the answers to a Dask DataFrame look
 
 
 def explain_rows(
-    fitted: Fitted, options: Options, rows: Any, question: Question, client: Any = None
+    fitted: Fitted, options: Options, rows: Any, asked: Sequence[Any], client: Any = None
 ) -> tuple[Fitted, Explanations]:
-    """Explain rows in any form; the map comes back as it is, or grown where `recover="persist"` lets rows into it."""
+    """Explain rows in any form; `asked` are the fields of a `Question`, in order.
+
+    The map comes back as it is, or grown where `recover="persist"` lets rows into it.
+    """
     fitted.check(checked(options))
-    question = question.timed()
+    question = Question(*asked).timed()
     form, labels = fitted.space.form, fitted.black_box.classes.tolist()
     features = form.schema.names
     known = {"target": labels, "immutable": features, "vary": features, "min_probability": PROBABILITIES}

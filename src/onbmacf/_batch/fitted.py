@@ -26,7 +26,7 @@ from onbmacf._rows.committee import Committee, seated
 from onbmacf._rows.constraints import Constraints
 from onbmacf._rows.form import TableForm
 from onbmacf._rows.model import BlackBox
-from onbmacf._rows.private import Guard, moved
+from onbmacf._rows.private import Guard, filled, moved
 from onbmacf._rows.reach import Reach
 from onbmacf._rows.readings import Reading
 from onbmacf._rows.scales import present
@@ -194,7 +194,7 @@ def _private(table: Any, schema: Schema | None, options: Options) -> tuple[Table
     k = options.private or 0
     form, N = _numbers(table, schema)
     space = FeatureSpace.of_numbers(form, N, one_hot_height(options.metric))
-    rows = moved(form, N, space.encode_numbers(N) * space.to_unit, k, space.readable)
+    rows = moved(form, N, filled(space.encode_numbers(N)) * space.to_unit, k, space.readable)
     given = Schema.infer(as_frame(table)) if schema is None else schema
     others, M = _numbers(form.rows_for_model(rows), given)
     return others, M, Guard(others.numbers(form.arrange(table)[0]), k, space.is_immutable)

@@ -2,64 +2,99 @@
 
     N (rows as numbers), points (the same, scaled)  ->  groups_of_k  ->  moved  ->  the rows that are fitted instead
 
+Of every column, a group has at least k values or none: those of its rows that lack one get the group's, or all lack it.
 A map of moved rows holds no row, and whatever is computed from it and the model is computed from groups.
 `Guard` also keeps an answer from matching fewer than k of the rows themselves, as long as they are in memory; they
 are never written to a file (docs/decisions/0061-private.md).
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from onbmacf._base.arrays import Mask, Matrix, Rows
 from onbmacf._base.checks import listed
+from onbmacf._base.missing import as_nan, differs, has_missing, is_missing
 from onbmacf._rows.form import TableForm
+from onbmacf._rows.scales import present
 from onbmacf.errors import ParameterError, TableError
 
 
-def groups_of_k(points: Matrix, k: int) -> list[Rows]:
-    """Cut rows into groups of k to 2k - 1: always the widest group in two halves, along its most varied column.
+def groups_of_k(points: Matrix, k: int, lacks: Mask | None = None) -> list[Rows]:
+    """Cut rows into groups of k to 2k - 1: always in two halves, along the most varied column of a group.
 
-    Ties go to the lower row and the first column, so the same table gives the same groups.
+    Ties go to the lower row and the first column, so the same table gives the same groups. `lacks` says which values
+    of which features are missing: rows that lack one are cut off first where both sides are large enough, and no cut
+    leaves a side with from 1 to k - 1 values of a feature, so groups may be larger than 2k - 1.
     """
+    lacks = np.zeros((len(points), 0), dtype=bool) if lacks is None else lacks[:, lacks.any(axis=0)]
     groups, open_groups = [], [np.arange(len(points))]
     while open_groups:
         rows = open_groups.pop()
-        if len(rows) < 2 * k:
+        halves = next((cut for cut in _cuts(points, lacks, rows, k) if _may_cut(lacks, cut, k)), None)
+        if halves is None:
             groups.append(rows)
-            continue
-        column = int(np.argmax(points[rows].var(axis=0)))
-        order = rows[np.argsort(points[rows, column], kind="stable")]
-        half = len(rows) // 2
-        open_groups += [np.sort(order[half:]), np.sort(order[:half])]
+        else:
+            open_groups += [np.sort(half) for half in halves]
     return groups
 
 
+def _cuts(points: Matrix, lacks: Mask, rows: Rows, k: int) -> Iterator[tuple[Rows, Rows]]:
+    """Yield the ways to cut a group in two, the better first: by what rows lack, then at the median of a column."""
+    if len(rows) < 2 * k:
+        return
+    for own in lacks[rows].T:
+        yield rows[own], rows[~own]
+    half = len(rows) // 2
+    for column in np.argsort(-points[rows].var(axis=0), kind="stable"):
+        order = rows[np.argsort(points[rows, column], kind="stable")]
+        yield order[half:], order[:half]
+        if not lacks.shape[1]:
+            return
+
+
+def _may_cut(lacks: Mask, halves: tuple[Rows, Rows], k: int) -> bool:
+    """Say whether both halves have k rows, and of each feature k values or none."""
+    counts = [(~lacks[half]).sum(axis=0) for half in halves]
+    return all(len(half) >= k for half in halves) and all(((n == 0) | (n >= k)).all() for n in counts)
+
+
 def moved(form: TableForm, N: Matrix, points: Matrix, k: int, decimals: tuple[int | None, ...]) -> Matrix:
-    """Return the rows, each with the values of its group: means of numbers and ranks, the commonest of other levels."""
+    """Return the rows, each with the values of its group: means of numbers and ranks, the commonest of other levels.
+
+    `points` has no missing values; what a row lacks is at the middle of the column there.
+    """
     check_private(form, N, k)
-    common = [_common(N[:, at], k) if _is_level(form, at) else None for at in range(N.shape[1])]
+    common = [_common(present(N[:, at]), k) if _is_level(form, at) else None for at in range(N.shape[1])]
     result = np.empty_like(N)
-    for rows in groups_of_k(points, k):
+    for rows in groups_of_k(points, k, np.isnan(N)):
         for at, levels in enumerate(common):
-            values = N[rows, at]
-            middle = values.mean() if levels is None else _commonest(values, levels)
+            values = present(N[rows, at])
+            middle = np.nan if not len(values) else values.mean() if levels is None else _commonest(values, levels)
             result[rows, at] = np.round(middle, decimals[at] or 0)
     return result
+
+
+def filled(points: Matrix) -> Matrix:
+    """Return points with the mean of a column in place of its missing values."""
+    if not has_missing(points):
+        return points
+    means = np.nanmean(as_nan(points), axis=0)
+    return np.where(is_missing(points), means, points)
 
 
 def check_private(form: TableForm, N: Matrix, k: int) -> None:
     """Raise an error where groups of k rows of two labels cannot be made, or a dtype would carry rare levels along."""
     if len(N) < 4 * k:
         raise ParameterError(f"private={k} needs at least {4 * k} rows, got {len(N)}.")
-    lacking = [feature.name for at, feature in enumerate(form.schema.features) if np.isnan(N[:, at]).any()]
-    if lacking:  # a mean of what is missing is none, and a row can be known by what it lacks
-        raise TableError(
-            f"private={k} needs rows without missing values, column {listed(lacking)} has some. Fill or drop them."
-        )
+    n_values = (~np.isnan(N)).sum(axis=0)
+    few = [feature.name for feature, n in zip(form.schema.features, n_values, strict=True) if n < k]
+    if few:
+        raise TableError(f"private={k}: fewer than {k} rows have a value in column {listed(few)}. Leave it out.")
     for at, (feature, dtype) in enumerate(zip(form.schema.features, form.dtypes, strict=True)):
         if hasattr(dtype, "categories"):
-            counts = np.bincount(N[:, at].astype(np.intp), minlength=len(feature.levels or ()))
+            counts = np.bincount(present(N[:, at]).astype(np.intp), minlength=len(feature.levels or ()))
             rare = [level for level, count in zip(feature.levels or (), counts, strict=True) if count < k]
             if rare:
                 raise TableError(
@@ -70,7 +105,9 @@ def check_private(form: TableForm, N: Matrix, k: int) -> None:
 
 def check_groups(N: Matrix, k: int) -> bool:
     """Say whether every different row is there at least k times."""
-    return int(np.unique(N, axis=0, return_counts=True)[1].min()) >= k
+    lacks = np.isnan(N)
+    known = np.column_stack([np.where(lacks, 0.0, N), lacks])  # a missing value is like another
+    return int(np.unique(known, axis=0, return_counts=True)[1].min()) >= k
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,8 +123,8 @@ class Guard:
         found = np.zeros(len(values), dtype=bool)
         for line, (value, own) in enumerate(zip(values, before, strict=True)):
             rows = np.arange(len(self.N))
-            for at in np.flatnonzero((value != own) | self.is_immutable):
-                rows = rows[self.N[rows, at] == value[at]]
+            for at in np.flatnonzero(differs(value, own) | self.is_immutable):
+                rows = rows[~differs(self.N[rows, at], np.full(len(rows), value[at]))]
             found[line] = 0 < len(rows) < self.k
         return found
 

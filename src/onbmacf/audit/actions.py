@@ -3,12 +3,11 @@
     answers  ->  candidates (own changes, stretched)  ->  asked of some rows  ->  greedy choice, improved  ->  Actions
 
 A row that an action helps is worth 1 less a price times what the action costs it. The choice starts with the action
-that is worth most, adds the one that adds most, and then tries for each chosen one to drop, widen, narrow or add a
-feature (decision 0070). Nothing is drawn at random.
+that is worth most, adds the one that adds most (decision 0070), and then varies each chosen one while that is worth
+more (`improve.py`, decision 0086). Nothing is drawn at random.
 """
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,6 +20,7 @@ from onbmacf._batch.fitted import Fitted
 from onbmacf.audit.effectiveness import cheapest
 from onbmacf.audit.figures import first_lines, is_asked
 from onbmacf.audit.grouping import checked_column, members_of
+from onbmacf.audit.improve import Valued, evenly, improved, readable, worths
 from onbmacf.audit.moves import AT_LEAST, AT_MOST, BY, TO, Action, Asked, Move, in_words
 from onbmacf.errors import ParameterError
 from onbmacf.explainer import ONBMACF
@@ -30,8 +30,6 @@ Values = NDArray[np.float64]
 STRETCHES = (1.0, 1.5, 2.5)
 SOURCES = 120  # rows whose own changes become candidates
 SAMPLE = 500  # rows of which candidates are asked
-ROUNDS = 6  # of improvement
-COMMON = 16  # moves that an action may take over from others
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,7 +145,7 @@ def actions(
     check_count("k", k)
     lines = np.flatnonzero(is_asked(answers))
     rows = Asked.of(explainer.fitted_, answers.rows.iloc[lines], _wanted(answers, target))
-    some = rows.some(_spread(len(lines), SAMPLE))
+    some = rows.some(evenly(len(lines), SAMPLE))
     pool = candidates(answers, explainer.fitted_, most_features)
     chosen = choose(some, pool, k, price, most_features) if len(lines) and pool else ()
     flips, costs = rows.asked(chosen)
@@ -160,7 +158,7 @@ def candidates(answers: Explanations, fitted: Fitted, most_features: int) -> lis
     """Return the changes of first counterfactuals as actions: as far as they go, and stretched; each once."""
     first = first_lines(answers)
     lines = [line for line in first[first >= 0] if not answers.batch.released[line].any()]
-    lines = [lines[place] for place in _spread(len(lines), SOURCES)]
+    lines = [lines[place] for place in evenly(len(lines), SOURCES)]
     before = fitted.space.form.numbers(answers.rows.iloc[answers.batch.factual[lines]])
     after = fitted.space.form.numbers(answers.batch.values.iloc[lines])
     found: dict[Action, None] = {}
@@ -175,77 +173,16 @@ def candidates(answers: Explanations, fitted: Fitted, most_features: int) -> lis
 
 def choose(some: Asked, pool: Sequence[Action], k: int, price: float, most_features: int) -> tuple[Action, ...]:
     """Choose greedily, then improve each chosen action while that helps."""
-    worths = _worths(some, pool, price)
+    found = worths(some, pool, price)
     taken: list[int] = []
     for _ in range(min(k, len(pool))):
-        held = worths[:, taken].max(axis=1, initial=0.0)
-        gains = np.maximum(worths, held[:, np.newaxis]).sum(axis=0) - held.sum()
+        held = found[:, taken].max(axis=1, initial=0.0)
+        gains = np.maximum(found, held[:, np.newaxis]).sum(axis=0) - held.sum()
         best = int(gains.argmax())  # a tie goes to the first
         if gains[best] <= 1e-12:
             break
         taken.append(best)
-    common = _common(pool)
-    own = [(pool[place], worths[:, place]) for place in taken]
-    for turn in range(ROUNDS * len(own)):
-        own[turn % len(own)] = _improved(some, own, turn % len(own), common, price, most_features)
-    return _by_gain(own)
-
-
-def _improved(
-    some: Asked, own: list[tuple[Action, Values]], at: int, common: list[Move], price: float, most_features: int
-) -> tuple[Action, Values]:
-    """Return the chosen action at a place, or the variation of it with which all of them are worth most."""
-    held = np.zeros(len(some.N))
-    for place, (_, worth) in enumerate(own):
-        held = held if place == at else np.maximum(held, worth)
-    tried = list(_variations(some.fitted, own[at][0], common, most_features))
-    worths = _worths(some, tried, price)
-    totals = np.maximum(worths, held[:, np.newaxis]).sum(axis=0)
-    best = int(totals.argmax()) if len(tried) else -1
-    if best < 0 or totals[best] <= np.maximum(own[at][1], held).sum() + 1e-9:
-        return own[at]
-    return tried[best], worths[:, best]
-
-
-def _variations(fitted: Fitted, action: Action, common: list[Move], most_features: int) -> Iterable[Action]:
-    for place, move in enumerate(action):
-        rest = action[:place] + action[place + 1 :]
-        if rest:
-            yield rest
-        yield from ((*action[:place], other, *action[place + 1 :]) for other in _nearby(fitted, move))
-    named = {move.feature for move in action}
-    if len(action) < most_features:
-        yield from ((*action, move) for move in common if move.feature not in named)
-
-
-def _nearby(fitted: Fitted, move: Move) -> Iterable[Move]:
-    """Yield a move that goes somewhat farther or less far."""
-    low, high = fitted.ranges[move.feature]
-    if move.how == TO:
-        return
-    steps = (-0.15, -0.05, -0.02, 0.02, 0.05, 0.15)
-    for step in steps:
-        value = _readable(fitted, move.feature, move.value + step * (high - low))
-        inside = value if move.how == BY else float(np.clip(value, low, high))
-        if inside != move.value:
-            yield move._replace(value=inside)
-
-
-def _worths(some: Asked, pool: Sequence[Action], price: float) -> Values:
-    """Return what each action is worth to each row: 1 less the price of its cost, 0 where it does not help."""
-    flips, costs = some.asked(pool)
-    return np.where(flips & ~np.isnan(costs), np.maximum(1 - price * np.nan_to_num(costs), 0.0), 0.0)
-
-
-def _by_gain(own: list[tuple[Action, Values]]) -> tuple[Action, ...]:
-    """Return the actions in the order of what each adds."""
-    left, ordered, held = list(own), [], np.zeros(len(own[0][1]) if own else 0)
-    while left:
-        gains = [np.maximum(held, worth).sum() for _, worth in left]
-        action, worth = left.pop(int(np.argmax(gains)))
-        ordered.append(action)
-        held = np.maximum(held, worth)
-    return tuple(ordered)
+    return improved(some, [Valued(pool[place], found[:, place]) for place in taken], price, most_features)
 
 
 def _move(fitted: Fitted, at: int, own: float, new: float, stretch: float, by_amount: bool) -> Move:
@@ -253,26 +190,10 @@ def _move(fitted: Fitted, at: int, own: float, new: float, stretch: float, by_am
     if not feature.is_numeric and feature.kind != "ordinal":
         return Move(at, TO, float(new))
     low, high = fitted.ranges[at] if feature.is_numeric else (0.0, float(len(feature.levels or ()) - 1))
-    value = float(np.clip(_readable(fitted, at, own + stretch * (new - own)), min(low, new), max(high, new)))
+    value = float(np.clip(readable(fitted, at, own + stretch * (new - own)), min(low, new), max(high, new)))
     if by_amount and feature.is_numeric:
-        return Move(at, BY, _readable(fitted, at, value - own))
+        return Move(at, BY, readable(fitted, at, value - own))
     return Move(at, AT_LEAST if new > own else AT_MOST, value)
-
-
-def _readable(fitted: Fitted, at: int, value: float) -> float:
-    feature = fitted.space.schema.features[at]
-    decimals = fitted.space.readable[at] if feature.kind == "continuous" else 0
-    return float(np.round(value, decimals or 0))
-
-
-def _common(pool: Sequence[Action]) -> list[Move]:
-    counts = Counter(move for action in pool for move in action)
-    return [move for move, _ in counts.most_common(COMMON)]
-
-
-def _spread(n: int, most: int) -> NDArray[np.intp]:
-    """Return up to so many of n places, evenly spread."""
-    return np.unique(np.linspace(0, n - 1, min(n, most)).round().astype(np.intp)) if n else np.empty(0, dtype=np.intp)
 
 
 def _wanted(answers: Explanations, target: Any) -> list[Any]:

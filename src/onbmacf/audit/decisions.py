@@ -143,8 +143,8 @@ def error_rates(selected: Any, truth: Any, groups: Any) -> pd.DataFrame:
     -------
     DataFrame
         One line per ``group``: ``n_rows`` with a known true label, ``n_unknown`` without; ``accuracy``, the share of
-        right decisions; ``true_positive_rate``, the share selected of those who should be; ``false_positive_rate``, the
-        share selected of those who should not be. NaN where there is no such row.
+        right decisions; ``true_positive_rate``, the share selected among rows whose true label is favourable;
+        ``false_positive_rate``, the share selected among those whose true label is not. NaN where there is no such row.
 
     Examples
     --------

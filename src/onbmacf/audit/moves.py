@@ -7,7 +7,7 @@ that is there already keeps its value. Values are made readable, rules are kept,
 possible may not take the action. Every row is asked of the model.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -21,6 +21,7 @@ from onbmacf._rows.model import BlackBox
 from onbmacf._text.wording import shown
 
 AT_MOST, AT_LEAST, BY, TO = "at most", "at least", "by", "to"
+ROWS_PER_CALL = 20_000  # of the model
 
 
 class Move(NamedTuple):
@@ -67,22 +68,30 @@ class Asked:
         """Return some of the rows."""
         return Asked(self.fitted, self.box, self.N[lines], self.z[lines], self.wanted)
 
-    def asked(self, actions: Sequence[Action]) -> tuple[Mask, Matrix]:
+    def asked(self, actions: Sequence[Action], matters: Callable[[Matrix], Mask] | None = None) -> tuple[Mask, Matrix]:
         """Return, per row and action, whether it leads to a favourable label, and its cost; NaN where it is forbidden.
 
-        The cost is the distance that the row moves, 0 for one that is there already.
+        The cost is the distance that the row moves, 0 for one that is there already. `matters` says of costs which are
+        worth a question; where it says no, the model is not asked and the row counts as not led there.
         """
-        parts = [self._asked(action) for action in actions]
-        if not parts:
+        if not actions:
             return np.zeros((len(self.N), 0), dtype=bool), np.zeros((len(self.N), 0))
-        return np.stack([flips for flips, _ in parts], axis=1), np.stack([costs for _, costs in parts], axis=1)
+        at_a_time = max(1, ROWS_PER_CALL // max(len(self.N), 1))
+        starts = range(0, len(actions), at_a_time)
+        parts = [self._asked(actions[start : start + at_a_time], matters) for start in starts]
+        flips, costs = zip(*parts, strict=True)
+        return np.concatenate(flips, axis=1), np.concatenate(costs, axis=1)
 
-    def _asked(self, action: Action) -> tuple[Mask, Matrix]:
-        points, N, may = moved(self.fitted, action, self.z, self.N)
-        costs = np.where(may, paired(self.z, points, self.fitted.options["metric"]), np.nan)
-        flips = np.zeros(len(N), dtype=bool)
-        flips[may] = np.isin(self.box.ask(N[may]), self.wanted)
-        return flips, costs
+    def _asked(self, actions: Sequence[Action], matters: Callable[[Matrix], Mask] | None) -> tuple[Mask, Matrix]:
+        """Ask about some actions in one call of the model: most models take longer to be called than to answer."""
+        parts = [moved(self.fitted, action, self.z, self.N) for action in actions]
+        metric = self.fitted.options["metric"]
+        costs = np.stack([np.where(may, paired(self.z, points, metric), np.nan) for points, _, may in parts], axis=1)
+        is_open = ~np.isnan(costs) if matters is None else ~np.isnan(costs) & matters(costs)
+        flips = np.zeros(costs.shape, dtype=bool).T
+        asked = np.concatenate([N[lines] for (_, N, _), lines in zip(parts, is_open.T, strict=True)])
+        flips[is_open.T] = np.isin(self.box.ask(asked), self.wanted)
+        return flips.T, costs
 
 
 def moved(fitted: Fitted, action: Action, z: Matrix, N: Matrix) -> tuple[Matrix, Matrix, Mask]:

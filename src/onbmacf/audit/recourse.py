@@ -130,7 +130,7 @@ def accuracy_weighted_burden(costs: Any, truth: Any, groups: Any, n_features: in
 
 
 def social_burden(costs: Any, truth: Any, groups: Any) -> pd.DataFrame:
-    """Return the social burden of each group: what the favourable decision costs those who should get it.
+    """Return the social burden of each group: its mean cost for rows whose true label is favourable.
 
     Milli, Miller, Dragan and Hardt, "The Social Cost of Strategic Classification" (2019): the expected cost that a
     truly qualified individual must incur to be accepted, 0 for one who is accepted as it is. Rows for which no way was

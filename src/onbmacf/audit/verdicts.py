@@ -16,9 +16,9 @@ from onbmacf.audit.pairwise import LEAST, LEVEL, corrected
 
 CLEAR, NOT_CLEAR, TOO_FEW, ONE_GROUP = "clear difference", "no clear difference", "too few rows", "one group"
 MEASURE_NAMES = {
-    "selected": "the share that gets the favourable decision",
-    "true_positive": "the share that gets the favourable decision of those who should",
-    "false_positive": "the share that gets the favourable decision of those who should not",
+    "selected": "the share with the favourable decision",
+    "true_positive": "the share with the favourable decision among rows whose true label is favourable",
+    "false_positive": "the share with the favourable decision among rows whose true label is not favourable",
     "share_found": "the share of rows with a counterfactual",
     "share_released": "the share of rows with immutable features released",
     "distance": "the mean distance to the first counterfactual",
@@ -27,7 +27,18 @@ MEASURE_NAMES = {
     "changed_sides": "the share whose decision differs between the models",
     "burden_change": "the mean change of the distance to the first counterfactual",
 }
-SHARES = ("selected", "true_positive", "false_positive", "share_found", "share_released", "changed_sides")
+SHARES = {  # what so many percent of a group do
+    "selected": "get the favourable decision",
+    "true_positive": "get the favourable decision",
+    "false_positive": "get the favourable decision",
+    "share_found": "have a counterfactual",
+    "share_released": "get a counterfactual only with an immutable feature released",
+    "changed_sides": "get another decision from the other model",
+}
+AMONG = {  # of which rows it is a share, where not of all
+    "true_positive": "among rows whose true label is favourable, ",
+    "false_positive": "among rows whose true label is not favourable, ",
+}
 
 
 class Verdict(NamedTuple):
@@ -87,14 +98,14 @@ def claim_sentences(gaps: Mapping[str, pd.DataFrame], level: float = LEVEL) -> l
 
 def claim_sentence(line: Any) -> str:
     """Return a line of `corrected` as a sentence."""
-    direction = "higher" if line.gap > 0 else "lower"
     gap, low, high = (in_unit(line.measure, size) for size in _sizes(line))
-    means = f"{value_in_words(line.measure, line.mean)} against {value_in_words(line.measure, line.mean_other)}"
-    return (
-        f"By {line.by}: {MEASURE_NAMES.get(line.measure, line.measure)} is {gap}{_unit(line.measure)} {direction} for "
-        f"{quoted(line.group)} than for {quoted(line.other)} (interval {low} to {high}): {means}, a {line.size} "
-        "difference."
-    )
+    first, second = (value_in_words(line.measure, value) for value in (line.mean, line.mean_other))
+    group, other = quoted(line.group), quoted(line.other)
+    if line.measure in SHARES:
+        fact = f"{AMONG.get(line.measure, '')}{first} of {group} {SHARES[line.measure]}, against {second} of {other}"
+    else:
+        fact = f"{MEASURE_NAMES.get(line.measure, line.measure)} is {first} for {group}, against {second} for {other}"
+    return f"By {line.by}: {fact}: a {line.size} difference of {gap}{_unit(line.measure)} (interval {low} to {high})."
 
 
 def value_in_words(measure: str, value: float) -> str:
@@ -127,13 +138,14 @@ def _verdict(name: str, frame: pd.DataFrame, claims: pd.DataFrame) -> Verdict:
             name, ONE_GROUP, f"By {name}: all rows are in one group, so there is nothing to compare.", claims
         )
     if not len(claims):
-        text = f"By {name}: no two groups have {LEAST} rows, so no gap between them is reported as a finding."
+        text = f"By {name}: no two groups have at least {LEAST} rows, so no difference between groups is tested."
         return Verdict(name, TOO_FEW, text, claims)
     clear = claims[claims["clear"]]
     if len(clear):
         return Verdict(name, CLEAR, claim_sentence(_telling(clear)), claims)
     text = (
-        f"By {name}: no gap between groups of at least {LEAST} rows is clear once all comparisons are taken together."
+        f"By {name}: no difference between groups of at least {LEAST} rows is clear once all comparisons are taken "
+        "together."
     )
     return Verdict(name, NOT_CLEAR, text + _unnoticed(claims), claims)
 
@@ -150,5 +162,6 @@ def _unnoticed(claims: pd.DataFrame) -> str:
     for measure, name in MEASURE_NAMES.items():
         widest = half[(claims["measure"] == measure) & (half > 0) & (half < float("inf"))].max()
         if widest > 0:
-            return f" In {name}, a difference of up to {in_unit(measure, widest)}{_unit(measure)} may be unseen."
+            size = f"{in_unit(measure, widest)}{_unit(measure)}"
+            return f" A difference of up to {size} in {name} could have gone unnoticed."
     return ""

@@ -9,9 +9,11 @@ or exceeds its time limit is kept with its error; `retry` computes such cells ag
 import json
 import multiprocessing
 import os
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
@@ -27,6 +29,8 @@ from onbmacf.errors import StoreError
 
 TIME_LIMIT = 1800.0
 POLL = 0.5
+REFUSED = f"{StoreError.__name__}: could not write"  # how the error of a cell begins that could not keep its network
+UNWRITTEN = 74  # exit code of a child whose file the disk refused: EX_IOERR of sysexits.h
 PRELOADED = [
     "onbmacf.bench.results",
     "onbmacf.bench.network",
@@ -155,10 +159,17 @@ def _context() -> Any:
 
 
 def _work(cell: Cell, path: Path, data_dir: Path | None, models: Path) -> None:
-    """Compute one cell in a child process and write its file."""
+    """Compute one cell in a child process and write its file; where the disk refuses, end with an exit code for it."""
     threading.Thread(target=_die_with_parent, daemon=True).start()
-    document = cells_module.compute(cell, data_dir, models)
-    write_atomically(path, json.dumps(document).encode())
+    try:
+        document = cells_module.compute(cell, data_dir, models)
+        if document["error"].startswith(REFUSED):
+            raise StoreError(document["error"])
+        write_atomically(path, json.dumps(document).encode())
+    except StoreError as error:
+        with suppress(OSError):  # what is said may go to the same disk
+            print(error, file=sys.stderr, flush=True)
+        os._exit(UNWRITTEN)
 
 
 def _die_with_parent() -> None:
@@ -177,6 +188,10 @@ def _outcome(path: Path, process: BaseProcess, cell: Cell, time_limit: float) ->
     late = process.is_alive()
     process.kill()
     process.join()
+    if process.exitcode == UNWRITTEN:  # the fault of the disk, not of the method: nothing is recorded
+        raise StoreError(
+            f"could not write to {path.parent}. Finished cells are kept: the same command goes on from there."
+        )
     if not path.exists() or late:
         error = f"more than {time_limit:g} s" if late else f"the process ended with exit code {process.exitcode}"
         document = {**asdict(cell), "status": "timeout" if late else "crashed", "error": error}

@@ -57,10 +57,10 @@ def serve(
     onbmacf serve people.csv --target-column income --immutable sex,age
     onbmacf serve people.csv --model income.skops --target-column income --map people.onb --port 0 --no-open
     """
+    from onbmacf._views.source import Source
     from onbmacf.cli.job import prepare
     from onbmacf.web.server import run_server
     from onbmacf.web.settings import Limits, Settings
-    from onbmacf.web.source import Source
 
     limits = Limits(timeout=timeout, max_waiting=waiting)
     settings = Settings(host, port, token, behind_proxy, allow_host, workers, folder, log, limits)

@@ -69,7 +69,7 @@ def change_frequencies(changes: Any, most: int = 15, ax: Any = None) -> Any:
     ax = axes_on(ax, (width_for(shown["feature"]), 1.2 + 0.32 * max(len(shown), 2)))
     places = np.arange(len(shown))
     up, down = (shown["count"] * shown[way].fillna(0) for way in ("up", "down"))
-    parts = [("up", up, 0, ""), ("down", down, 1, "///"), ("to another level", shown["count"] - up - down, 4, "...")]
+    parts = [("up", up, 0, ""), ("down", down, 1, "///"), ("to another level", shown["count"] - up - down, 4, "xx")]
     left = np.zeros(len(shown))
     handles, names = [], []
     for direction, size, colour, hatch in parts:

@@ -123,7 +123,7 @@ def audit_report(
     n_cases : int, default 6
         The most single rows to show.
     n_actions : int, default 0
-        How many group actions to look for, which asks the model some hundred thousand more questions; responsiveness is
+        How many group actions to look for, which asks the model about a million more questions; responsiveness is
         asked then, too.
     full : bool, default False
         Show all details unfolded, also in print.

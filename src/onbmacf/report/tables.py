@@ -94,10 +94,19 @@ def _svg(ax: Any, prefix: str) -> dict[str, Any]:
     with rc_context({"svg.fonttype": "none", "svg.hashsalt": "onbmacf"}), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing")  # the reader's browser has its own fonts
         ax.figure.savefig(sink, format="svg", metadata={"Date": None})
-    text = re.sub(r"<metadata>.*?</metadata>", "", sink.getvalue(), flags=re.S)
+    text = _short(re.sub(r"<metadata>.*?</metadata>", "", sink.getvalue(), flags=re.S))
     (head, width, height), body = _opening(text), text[text.index(">", text.index("<svg")) + 1 : text.rindex("</svg>")]
     body = re.sub(r'(\sid="|href="#|url\(#)', rf"\g<1>{prefix}", body)
     return {"view_box": head, "width_rem": round(width / 12, 2), "height_rem": round(height / 12, 2), "body": body}
+
+
+def _short(text: str) -> str:
+    """Return an SVG whose coordinates have two decimals, which no eye tells from six; texts stay as they are."""
+    return re.sub(r' (?:d|x|y|transform)="[^"]*"', lambda found: _two_decimals(" ".join(found[0].split())), text)
+
+
+def _two_decimals(text: str) -> str:
+    return " " + re.sub(r"(\.\d\d)\d+", r"\1", text)
 
 
 def _opening(text: str) -> tuple[str, float, float]:

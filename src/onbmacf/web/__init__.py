@@ -48,9 +48,9 @@ def serve(
     http://127.0.0.1:8017/?token=...
 
     """
+    from onbmacf._views.source import Source
     from onbmacf.web.server import run_server
     from onbmacf.web.settings import Settings
-    from onbmacf.web.source import Source
 
     source = Source.of(explainer, table, target=target, name=name, model_name=model_name)
     run_server(source, Settings.of(**settings), open_browser=open_browser)

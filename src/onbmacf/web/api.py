@@ -13,10 +13,10 @@ from starlette.responses import Response, StreamingResponse
 
 from onbmacf import __version__
 from onbmacf._text.records import FORMAT, VERSION, plain
+from onbmacf._views.asking import Ask, explained, predicted
 from onbmacf.explanations import Explanations
 from onbmacf.rules import describe
 from onbmacf.web import bodies
-from onbmacf.web.asking import Ask, explained, predicted
 from onbmacf.web.problems import as_problem
 from onbmacf.web.service import Service, service_of
 

@@ -14,12 +14,13 @@ from starlette.exceptions import HTTPException
 from starlette.responses import PlainTextResponse, Response
 
 from onbmacf import __version__
+from onbmacf._views.asking import Ask, explained
+from onbmacf._views.fields import fields_of
+from onbmacf._views.source import Source
 from onbmacf.web import api, audits, guide, metrics, people, person, saved
-from onbmacf.web.asking import Ask, explained
 from onbmacf.web.browse import Browser
 from onbmacf.web.cases import Sessions
 from onbmacf.web.engine import Engine
-from onbmacf.web.forms import fields_of
 from onbmacf.web.jobs import Jobs, kept_folder
 from onbmacf.web.limits import BodyLimit
 from onbmacf.web.log import log_failure
@@ -29,7 +30,6 @@ from onbmacf.web.rendering import page, static_file
 from onbmacf.web.security import Guard, Keys, refusal
 from onbmacf.web.service import Service, service_of
 from onbmacf.web.settings import Settings
-from onbmacf.web.source import Source
 
 
 def create_app(source: Source, settings: Settings) -> FastAPI:

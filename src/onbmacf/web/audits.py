@@ -11,9 +11,9 @@ from pydantic import Field
 from starlette.responses import JSONResponse, Response
 
 from onbmacf._text.wording import arrows, shown
+from onbmacf._views.asking import label_of
 from onbmacf.errors import OnbmacfError, ParameterError
 from onbmacf.web import bodies
-from onbmacf.web.asking import label_of
 from onbmacf.web.jobs import DONE, Job, Plan, chosen_places
 from onbmacf.web.person import download
 from onbmacf.web.pictures import HEADERS

@@ -8,12 +8,12 @@ from typing import Any, ClassVar, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from onbmacf._views.asking import Ask, label_of
+from onbmacf._views.source import Source
 from onbmacf.errors import ParameterError
 from onbmacf.rules import Rules
-from onbmacf.web.asking import Ask, label_of
 from onbmacf.web.problems import TYPE, Problem
 from onbmacf.web.settings import Limits
-from onbmacf.web.source import Source
 
 Record = dict[str, Any]
 EXAMPLE_NOTE = "One row as an object, or a list of rows; keys are the columns' names."

@@ -7,7 +7,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from onbmacf._text.wording import shown
-from onbmacf.web.source import Source
+from onbmacf._views.source import Source
 
 PER_PAGE = 20
 LONGEST = 200  # characters of a search

@@ -13,11 +13,11 @@ from typing import Any
 
 import pandas as pd
 
+from onbmacf._views.asking import Ask
 from onbmacf.errors import ParameterError
 from onbmacf.explanations import Explanations
 from onbmacf.rules import Rule, Rules
 from onbmacf.schema import Schema
-from onbmacf.web.asking import Ask
 from onbmacf.web.problems import not_found
 
 MOST_SESSIONS, MOST_CASES, MOST_SAVED = 200, 100, 12

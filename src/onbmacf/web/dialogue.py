@@ -5,10 +5,11 @@ from dataclasses import replace
 from typing import Any
 
 from onbmacf._text.wording import shown
+from onbmacf._views.asking import Prediction, explained, predicted
+from onbmacf._views.plans import percent, plan_views
 from onbmacf.explanations import Explanations
-from onbmacf.web.asking import Prediction, explained, predicted
 from onbmacf.web.cases import Case
-from onbmacf.web.plans import ordered_by_ease, percent, plan_views
+from onbmacf.web.plans import ordered_by_ease
 from onbmacf.web.service import Service
 
 

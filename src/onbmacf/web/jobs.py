@@ -26,15 +26,15 @@ from onbmacf import __version__
 from onbmacf._base.files import write_atomically
 from onbmacf._disk.answer_file import read_answers, write_answers
 from onbmacf._text.records import plain
+from onbmacf._views.asking import Ask, explained, label_of
+from onbmacf._views.source import Source
 from onbmacf.errors import OnbmacfError
 from onbmacf.explanations import Explanations
 from onbmacf.report.fingerprint import model_digest, table_digest
-from onbmacf.web.asking import Ask, explained, label_of
 from onbmacf.web.cases import new_id
 from onbmacf.web.engine import Engine
 from onbmacf.web.log import log_failure
 from onbmacf.web.problems import Problem, not_found
-from onbmacf.web.source import Source
 
 PART = 8  # rows: a person's request waits for one part at most
 MOST_KEPT = 8  # jobs

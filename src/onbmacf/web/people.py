@@ -5,11 +5,11 @@ import json
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
+from onbmacf._views.asking import frame_of
+from onbmacf._views.fields import read_row, written_row
 from onbmacf.errors import OnbmacfError
-from onbmacf.web.asking import frame_of
 from onbmacf.web.bodies import strict_json
 from onbmacf.web.cases import Case, new_id
-from onbmacf.web.forms import read_row, written_row
 from onbmacf.web.problems import Problem
 from onbmacf.web.service import service_of, session_of
 from onbmacf.web.shell import form_of, see, show

@@ -11,12 +11,13 @@ from starlette.responses import Response
 
 from onbmacf._text.formats import as_csv
 from onbmacf._text.wording import shown
+from onbmacf._views.fields import read_row, written_row
+from onbmacf._views.plans import percent, plan_views
 from onbmacf.errors import OnbmacfError
 from onbmacf.web import pictures
 from onbmacf.web.cases import MOST_PLANS, Case, case_of
 from onbmacf.web.dialogue import front_of, plans_of, said_of, what_if_of
-from onbmacf.web.forms import read_row, read_wishes, written_row
-from onbmacf.web.plans import percent, plan_views
+from onbmacf.web.forms import read_wishes
 from onbmacf.web.problems import not_found
 from onbmacf.web.service import Service, service_of, session_of
 from onbmacf.web.shell import form_of, see, show

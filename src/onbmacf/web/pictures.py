@@ -10,9 +10,9 @@ from typing import Any
 import pandas as pd
 
 from onbmacf import plots
+from onbmacf._views.source import Source
 from onbmacf.explainer import ONBMACF
 from onbmacf.explanations import Explanations
-from onbmacf.web.source import Source
 
 SIZE = (7.2, 4.2)
 N_BALLS = 6  # the most populous ones: more hide each other

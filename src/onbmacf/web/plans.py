@@ -1,87 +1,15 @@
-"""Counterfactuals as plans for people: what changes, what works, what does not help, how far and how plausible.
-
-Explanation  ->  plan_views  ->  plain values for a template
-"""
+"""Plans in the order of what they cost a person, where features are easy or hard (decision 0075)."""
 
 from collections.abc import Hashable
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 
-from onbmacf._text.wording import quoted, rounded, shown
-from onbmacf.explanation import Counterfactual, Explanation
+from onbmacf._base.arrays import take
+from onbmacf._views.source import Source
+from onbmacf.explanation import Counterfactual
 from onbmacf.explanations import Explanations
 from onbmacf.web.cases import COSTS, Wishes
-from onbmacf.web.source import Source
-
-STEPS = ((0.1, "A very small step"), (0.3, "A small step"), (0.75, "A medium step"), (1.5, "A large step"))
-N_NEIGHBOURS = 5  # rows that plausibility counts
-
-
-def plan_views(answer: Explanation, ids: dict[Hashable, str]) -> list[dict[str, Any]]:
-    """Return the plans of one row as plain values."""
-    return [_view(answer, place, ids) for place in range(len(answer.counterfactuals))]
-
-
-def _view(answer: Explanation, place: int, ids: dict[Hashable, str]) -> dict[str, Any]:
-    found = answer.counterfactuals[place]
-    return {
-        "place": place,
-        "number": place + 1,
-        "label": shown(found.label),
-        "probability": percent(found.probability),
-        "changes": [_change(found, name, ids) for name in found.changed],
-        "even_if": _even_if(answer, found),
-        "plausibility": plausibility_words(found),
-        "distance": distance_words(found),
-    }
-
-
-def _change(found: Counterfactual, name: Hashable, ids: dict[Hashable, str]) -> dict[str, Any]:
-    before, after = found.factual[name], found.values[name]
-    return {
-        "id": ids[name],
-        "feature": str(name),
-        "before": shown(before),
-        "after": shown(after),
-        "arrow": _way(before, after),
-        "range": "" if found.ranges is None or name not in found.ranges else str(found.ranges[name]),
-        "is_released": name in found.released,
-    }
-
-
-def _way(before: Any, after: Any) -> str:
-    try:
-        return "up" if float(after) > float(before) else "down"
-    except (TypeError, ValueError):
-        return "other"
-
-
-def _even_if(answer: Explanation, found: Counterfactual) -> str:
-    if found.semifactual is None:
-        return ""
-    kept = found.semifactual
-    changes = ", ".join(f"{name} {shown(kept.values[name])}" for name in kept.changed)
-    return f"Even with {changes}, the model would still say {quoted(answer.label)}."
-
-
-def plausibility_words(found: Counterfactual) -> str:
-    """Return how plausible a plan is, in words and counts."""
-    n_alike = round(found.plausibility * N_NEIGHBOURS)
-    kind = "Typical" if n_alike >= 4 else "Fairly typical" if n_alike >= 2 else "Unusual"
-    alike = "all" if n_alike == N_NEIGHBOURS else "none" if n_alike == 0 else str(n_alike)
-    return f"{kind}: {alike} of the {N_NEIGHBOURS} most similar known rows get {quoted(found.label)}."
-
-
-def distance_words(found: Counterfactual) -> str:
-    """Return how far a plan is, in words and as a number."""
-    words = next((words for most, words in STEPS if found.distance < most), "A very large step")
-    return f"{words}: distance {rounded(found.distance)}, where 1 is the whole range of one feature."
-
-
-def percent(share: float | None) -> str:
-    """Return a probability as text; empty where there is none."""
-    return "" if share is None or np.isnan(share) else f"{100 * share:.0f} %"
 
 
 def ordered_by_ease(answers: Explanations, wishes: Wishes, source: Source) -> Explanations:
@@ -91,10 +19,6 @@ def ordered_by_ease(answers: Explanations, wishes: Wishes, source: Source) -> Ex
     """
     if not wishes.ease or not len(answers.batch.factual):
         return answers
-    from dataclasses import replace
-
-    from onbmacf._base.arrays import take
-
     costs = [_cost(found, wishes, source) for found in answers[0].counterfactuals]
     order = np.argsort(costs, kind="stable")[: wishes.n]
     return replace(answers, batch=take(answers.batch, order))

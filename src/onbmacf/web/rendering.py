@@ -7,6 +7,7 @@ from typing import Any
 from starlette.responses import HTMLResponse, Response
 
 from onbmacf._text.wording import quoted, rounded, shown, visible
+from onbmacf._views.style import style
 from onbmacf.web.problems import Problem
 
 STATIC = {"style.css": "text/css", "page.js": "text/javascript", "icon.svg": "image/svg+xml"}
@@ -32,7 +33,9 @@ def static_file(name: str) -> tuple[bytes, str] | None:
     """Return a file that pages need, and its type; None for any other name. Names never reach the file system."""
     if name not in STATIC:
         return None
-    return (files("onbmacf.web") / "static" / name).read_bytes(), STATIC[name]
+    content = (files("onbmacf.web") / "static" / name).read_bytes()
+    shared = "".join(map(style, ("palette.css", "parts.css"))).encode() if name == "style.css" else b""
+    return shared + content, STATIC[name]
 
 
 @cache
@@ -48,5 +51,12 @@ def _environment() -> Any:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"shown": shown, "quoted": quoted, "rounded": rounded}
+    environment.filters |= {"shown": shown, "quoted": quoted, "rounded": rounded, "lines": _lines}
     return environment
+
+
+def _lines(text: str) -> Any:
+    """Return text of several lines as text of several lines: what else is hidden in it is written out."""
+    from markupsafe import Markup, escape
+
+    return Markup("\n").join(escape(visible(line)) for line in text.splitlines())

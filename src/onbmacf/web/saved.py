@@ -11,9 +11,9 @@ from starlette.responses import Response
 from onbmacf._text.formats import as_csv
 from onbmacf._text.records import FORMAT, VERSION
 from onbmacf._text.wording import shown
+from onbmacf._views.plans import distance_words, percent, plausibility_words
 from onbmacf.web.cases import Saved
 from onbmacf.web.person import download
-from onbmacf.web.plans import distance_words, percent, plausibility_words
 from onbmacf.web.service import session_of
 from onbmacf.web.shell import form_of, see, show
 

@@ -14,9 +14,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Any
 
+from onbmacf._views.source import Source
 from onbmacf.errors import ParameterError
 from onbmacf.web.settings import Settings
-from onbmacf.web.source import Source
 
 BACKLOG = 128
 

@@ -7,17 +7,17 @@ from typing import Any
 import pandas as pd
 from starlette.requests import Request
 
-from onbmacf.web.asking import frame_of
+from onbmacf._views.asking import frame_of
+from onbmacf._views.fields import Field
+from onbmacf._views.source import Source
 from onbmacf.web.browse import Browser
 from onbmacf.web.cases import Session, Sessions, Wishes
 from onbmacf.web.engine import Engine
-from onbmacf.web.forms import Field
 from onbmacf.web.jobs import Jobs
 from onbmacf.web.metrics import Metrics
 from onbmacf.web.problems import Problem
 from onbmacf.web.security import Keys
 from onbmacf.web.settings import Settings
-from onbmacf.web.source import Source
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from onbmacf._base.missing import known_ends
 from onbmacf.errors import ParameterError
 from onbmacf.explainer import ONBMACF
 
@@ -58,7 +59,7 @@ class Source:
     def ends(self) -> dict[Hashable, tuple[Any, Any]]:
         """The smallest and largest fitted value of each numeric feature, in the caller's dtype."""
         Z = self.explainer.Z_
-        ends = self.explainer.fitted_.space.decode(np.stack([Z.min(axis=0), Z.max(axis=0)]))
+        ends = self.explainer.fitted_.space.decode(np.stack(known_ends(Z)))
         numeric = [feature.name for feature in self.explainer.schema_.features if feature.is_numeric]
         return {name: (ends[name].iloc[0], ends[name].iloc[1]) for name in numeric}
 

@@ -8,6 +8,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from onbmacf._base.checks import did_you_mean, listed
@@ -57,23 +58,10 @@ def explained(explainer: ONBMACF, rows: Any, ask: Ask) -> Explanations:
 
 
 def predicted(explainer: ONBMACF, rows: pd.DataFrame) -> Prediction:
-    """Ask the model for labels and their probabilities; a row that cannot be asked gets its reason.
-
-    A row has reached a target that is any label: the answer is its label, without a search.
-    """
-    answers = Ask(target=explainer.classes_.tolist()).explain(explainer, rows)
-    is_known = answers.statuses == "already"
-    shares: list[float | None] = [None] * len(rows)
-    if is_known.any():
-        fitted = explainer.fitted_
-        known = answers.rows[is_known]
-        codes = fitted.black_box.codes(answers.labels[is_known])
-        found = fitted.black_box.probability(fitted.space.form.numbers(known), codes)
-        for place, share in zip(is_known.nonzero()[0], [] if found is None else found.tolist(), strict=False):
-            shares[int(place)] = share
-    statuses = ["predicted" if known else status for known, status in zip(is_known, answers.statuses, strict=True)]
-    reasons = ["" if known else reason for known, reason in zip(is_known, answers.reasons, strict=True)]
-    return Prediction(list(answers.labels), statuses, reasons, shares)
+    """Ask the model for labels and their probabilities; a row that cannot be asked gets its reason."""
+    found = explainer.predictions(rows)
+    shares = [None if np.isnan(share) else share for share in found["probability"].tolist()]
+    return Prediction(found["label"].tolist(), found["status"].tolist(), found["reason"].tolist(), shares)
 
 
 def frame_of(records: Sequence[Mapping[str, Any]], column_of: Mapping[str, Hashable]) -> pd.DataFrame:

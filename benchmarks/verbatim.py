@@ -1,0 +1,87 @@
+"""How often an answer is a fitted row, value by value: eight tables, a network and a forest, default settings.
+
+    python benchmarks/verbatim.py [--rows 200] [--tables adult,heloc] [--models network,forest]
+
+A counterfactual that equals a fitted row tells of a person: `private` keeps answers from it (docs/decisions/0061). Per
+pair of a table and a model the first rows that the model refuses are explained, the immutable features held. Counted
+are the counterfactuals that equal a fitted row in all features, and those that equal one in all that they change
+and in the immutable ones together, beside how many rows match them there.
+"""
+
+import argparse
+import platform
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dial import trained
+from onbmacf import ONBMACF
+from onbmacf._rows.private import Guard
+from onbmacf.bench.datasets import DESCRIPTIONS, load_task
+from onbmacf.bench.protocol import factual_rows
+
+MODELS = ("network", "forest")
+K = 5  # matches below this point to few rows
+
+
+def measured(table: str, name: str, most: int, folder: Path | None) -> dict[str, Any]:
+    """Explain rows of a table as a model labels it; return the shares of answers that are fitted rows."""
+    task = load_task(table, paper_sizes=True)
+    model = trained(task, name, folder)
+    explainer = ONBMACF().fit(task.table, lambda rows: model.label_of(task.space.encode(rows)), schema=task.schema)
+    rows = task.table.iloc[factual_rows(task, model, most)]
+    answers = explainer.explain(rows)
+    fitted = explainer.fitted_
+    form, is_immutable = fitted.space.form, fitted.space.is_immutable
+    N, values = form.numbers(task.table), form.numbers(answers.batch.values)
+    known = {row.tobytes() for row in N}
+    before = form.numbers(rows)[answers.batch.factual]
+    counts = matches(Guard(N, K, is_immutable), values, before)
+    return {
+        "table": table,
+        "model": name,
+        "fitted rows": len(N),
+        "answers": len(values),
+        "equal a row": share(np.array([row.tobytes() in known for row in values])),
+        f"match 1 to {K - 1} rows where changed or immutable": share((counts > 0) & (counts < K)),
+        "match none": share(counts == 0),
+    }
+
+
+def matches(guard: Guard, values: np.ndarray, before: np.ndarray) -> np.ndarray:
+    """Return how many fitted rows have each answer's changed and immutable values."""
+    lines = []
+    for value, own in zip(values, before, strict=True):
+        at = np.flatnonzero((value != own) | guard.is_immutable)
+        lines.append(int((guard.N[:, at] == value[at]).all(axis=1).sum()))
+    return np.array(lines, dtype=int)
+
+
+def share(mask: np.ndarray) -> str:
+    """Return a share in percent."""
+    return f"{100 * mask.mean():.1f} %" if len(mask) else "-"
+
+
+def main() -> None:
+    """Print a table of the shares."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rows", type=int, default=200)
+    parser.add_argument("--tables", default=",".join(DESCRIPTIONS))
+    parser.add_argument("--models", default=",".join(MODELS))
+    parser.add_argument("--cache", type=Path, default=None, help="a folder in which trained networks are kept")
+    asked = parser.parse_args()
+    lines = []
+    for table in asked.tables.split(","):
+        for name in asked.models.split(","):
+            lines.append(measured(table, name, asked.rows, asked.cache))
+            print(" | ".join(map(str, lines[-1].values())), flush=True)
+    print(pd.DataFrame(lines).to_string(index=False))
+    names = ("onbmacf", "scikit-learn", "torch", "numpy", "pandas")
+    print(f"Python {platform.python_version()}", *(f"{name} {version(name)}" for name in names), "seed 0", sep=", ")
+
+
+if __name__ == "__main__":
+    main()
