@@ -132,8 +132,9 @@ class ONBMACF(Options):
 
         Parameters
         ----------
-        table : DataFrame of pandas or polars, or 2-D array
-            The rows, without the target column.
+        table : DataFrame of pandas or polars, table of pyarrow, or 2-D array
+            The rows, without the target column. A table of pyarrow is a DataFrame of pandas in pyarrow's dtypes, for
+            the model and in the answers.
         model : object with ``predict``, or callable
             Gets rows in the form of `table` (frame or array, same columns and dtypes) and returns labels, class
             probabilities or scores. Also a ``Booster`` of xgboost or lightgbm, or a torch module.

@@ -240,7 +240,7 @@ def test_names_with_digits_stay_categories(texts):
 BAD_TABLES = {
     "ragged": ([[0.5, 0.2], [0.5]], "cannot be read as rows and columns"),
     "polars, lazy": (lambda: polars_rows(x=[0.0, 3.0]).lazy(), "the table is a polars LazyFrame"),
-    "pyarrow": (lambda: arrow_rows(x=[0.0, 3.0]), "the table is a pyarrow Table"),
+    "pyarrow, a column": (lambda: arrow_rows(x=[0.0, 3.0])["x"], "the table is a pyarrow ChunkedArray"),
     "intervals told to be numbers": (pd.DataFrame({"x": pd.interval_range(0, 2)}), "'x': 2 rows"),
 }
 

@@ -10,20 +10,21 @@ from onbmacf._base.containers import is_foreign_table, kind_of, plain_array
 from onbmacf._columns.polars_frames import pandas_frame
 from onbmacf.errors import TableError
 
+ARROW = ("pyarrow Table", "pyarrow RecordBatch")
+
 
 def as_frame(table: Any) -> pd.DataFrame:
     """Return the table as a DataFrame with distinct columns; arrays get the names x0, x1, ..."""
     if hasattr(table, "toarray") or "sparse" in type(table).__module__:
         raise TableError("the table is a sparse matrix, which is not supported: dense only. Call .toarray() first.")
-    table = pandas_frame(table)
+    table = pandas_frame(arrow_as_pandas(table))
     if isinstance(table, pd.DataFrame):
         if not table.columns.is_unique:
             raise TableError(f"column names repeat: {listed(repeated(table.columns))}. Rename them.")
         return table
     if is_foreign_table(table):
         raise TableError(
-            f"the table is a {kind_of(table)}: pass a DataFrame of pandas or polars, or an array, in the form that the "
-            "model takes."
+            f"the table is a {kind_of(table)}: pass a DataFrame of pandas or polars, a table of pyarrow, or an array."
         )
     if kind_of(table) == "polars LazyFrame":
         raise TableError("the table is a polars LazyFrame, whose rows are not read yet. Call .collect() first.")
@@ -31,6 +32,17 @@ def as_frame(table: Any) -> pd.DataFrame:
     if values.ndim != 2:
         raise TableError(f"the table must have rows and columns, got an array of shape {values.shape}.")
     return pd.DataFrame(values, columns=[f"x{column}" for column in range(values.shape[1])]).infer_objects()
+
+
+def arrow_as_pandas(table: Any) -> Any:
+    """Return a table of pyarrow as a DataFrame in its dtypes, dictionaries as categories; anything else as it is."""
+    if kind_of(table) not in ARROW:
+        return table
+
+    def dtype_of(arrow: Any) -> Any:
+        return None if str(arrow).startswith("dictionary") else pd.ArrowDtype(arrow)
+
+    return table.to_pandas(types_mapper=dtype_of)
 
 
 def repeated(names: Iterable[Hashable]) -> list[Hashable]:

@@ -3,7 +3,9 @@
 Fitted, Options  ->  save_map  ->  store.write        store.read  ->  SavedMap  ->  load_map  ->  Fitted, options
 """
 
+import re
 from dataclasses import asdict, dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +41,7 @@ PRIVATE_NOTICE = (
     "This file holds the means and commonest levels of groups of at least {} fitted rows, with the model's labels of "
     "them, and no row itself (private)."
 )
+ARROW_DECIMAL = re.compile(r"decimal(32|64|128|256)\((\d+), (-?\d+)\)\[pyarrow\]")
 COVER = ("centers", "radii", "labels", "owner", "reach")
 
 
@@ -285,4 +288,13 @@ def _dtype_in(entry: Any) -> Any:
         return pd.CategoricalDtype(categories, ordered=entry["ordered"])
     if entry == "str" and int(pd.__version__.split(".")[0]) < 3:
         return np.dtype(object)  # pandas 2 keeps text as objects
+    if entry == "string[pyarrow]":  # pandas reads this as a dtype of its own, which it writes as "string"
+        return _arrow("string")
+    if isinstance(entry, str) and (found := ARROW_DECIMAL.fullmatch(entry)):
+        return _arrow(f"decimal{found[1]}", int(found[2]), int(found[3]))
     return pd.api.types.pandas_dtype(entry)
+
+
+def _arrow(kind: str, *arguments: int) -> Any:
+    """Return a dtype of pyarrow that pandas writes as text but does not read as the same."""
+    return pd.ArrowDtype(getattr(import_module("pyarrow"), kind)(*arguments))

@@ -16,13 +16,14 @@ from numpy.typing import NDArray
 
 from onbmacf._base.checks import listed
 from onbmacf._base.containers import is_foreign_table, kind_of, plain_array
+from onbmacf._columns.frames import arrow_as_pandas
 from onbmacf._columns.polars_frames import pandas_frame
 from onbmacf.errors import RowsError
 
 
 def rows_frame(rows: Any, names: tuple[Hashable, ...]) -> pd.DataFrame:
     """Return rows as a DataFrame with the columns that they have; what has no names must have as many as `names`."""
-    rows = pandas_frame(rows)
+    rows = pandas_frame(arrow_as_pandas(rows))
     if isinstance(rows, pd.DataFrame):
         return rows
     if isinstance(rows, pd.Series):

@@ -17,7 +17,7 @@ import pandas as pd
 from onbmacf._base.arrays import Matrix, Rows
 from onbmacf._base.checks import did_you_mean, listed
 from onbmacf._columns.converters import Converter, converter_of
-from onbmacf._columns.frames import as_frame
+from onbmacf._columns.frames import arrow_as_pandas, as_frame
 from onbmacf._columns.kinds import LARGEST_EXACT, observed_levels
 from onbmacf._columns.polars_frames import PolarsTypes, is_polars, with_room
 from onbmacf._rows.blocks import BlockForm
@@ -44,6 +44,7 @@ class TableForm:
     @classmethod
     def fit(cls, table: Any, schema: Schema | None) -> "TableForm":
         """Check the table given to fit and record its form."""
+        table = arrow_as_pandas(table)
         frame = as_frame(table)
         _check_size(frame)
         schema = Schema.infer(frame) if schema is None else schema
