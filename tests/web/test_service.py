@@ -227,3 +227,30 @@ def test_rules_of_one_request_change_nothing_for_the_next(client, heart_explaine
     )
     assert ruled.text == expected.to_json() != plain
     assert client.post("/v1/explain", json={"rows": row}).text == plain
+
+
+def test_a_model_that_hangs_is_refused_at_once_and_told_and_recovers(heart):
+    """The call that was given up goes on in its thread; nobody waits behind it."""
+    hangs, comes_back = threading.Event(), threading.Event()
+
+    def model(rows):
+        if hangs.is_set():
+            comes_back.wait(60)
+        return (rows["ldl"] > 5).map({True: "high", False: "low"})
+
+    explainer = ONBMACF().fit(heart, model)
+    row = json.loads(heart.iloc[[0]].to_json(orient="records"))
+    with serving(explainer, heart, timeout=1.0) as running, running.client() as client:
+        assert client.post("/v1/predict", json={"rows": row}).status_code == 200
+        hangs.set()
+        first = client.post("/v1/predict", json={"rows": row})
+        assert (first.status_code, first.json()["title"]) == (503, "Timed out")
+        second = client.post("/v1/predict", json={"rows": row})
+        assert (second.status_code, second.json()["title"]) == (503, "Model stuck")
+        assert second.headers["Retry-After"] == "30"
+        assert client.get("/healthz").status_code == 503
+        assert client.get("/healthz").text.startswith("stuck")
+        hangs.clear()
+        comes_back.set()
+        wait_for(lambda: client.get("/healthz").status_code == 200)
+        assert client.post("/v1/predict", json={"rows": row}).status_code == 200

@@ -104,7 +104,9 @@ def _told(error: Exception, path: str) -> Response:
     return refusal(problem, path)
 
 
-def _health() -> Response:
+def _health(request: Request) -> Response:
+    if service_of(request).engine.is_stuck:
+        return PlainTextResponse("stuck: the model does not come back from its calls\n", 503)
     return PlainTextResponse("ok\n")
 
 

@@ -20,7 +20,7 @@ from typing import Any
 
 from onbmacf.errors import ParameterError
 from onbmacf.explainer import ONBMACF
-from onbmacf.web.problems import busy, too_slow
+from onbmacf.web.problems import busy, stuck, too_slow
 from onbmacf.web.settings import Settings
 
 _OWN: dict[str, ONBMACF] = {}  # in a worker: the explainer that it has read
@@ -31,7 +31,8 @@ class Engine:
 
     def __init__(self, explainer: ONBMACF, settings: Settings) -> None:
         self.explainer, self.limits = explainer, settings.limits
-        self.n_waiting = 0
+        self.n_waiting, self.n_at_once = 0, settings.workers or 1
+        self.overdue: set[Future[Any]] = set()  # calls that were given up but go on: Python cannot end a thread
         self.folder: Path | None = None
         self.drawing = ThreadPoolExecutor(1, "drawing")  # matplotlib is drawn with in one thread
         self.executor: Executor = (
@@ -58,11 +59,24 @@ class Engine:
 
     async def run(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Return function(explainer, *arguments), called where the library is; a problem where it takes too long."""
+        if self.is_stuck:
+            raise stuck(len(self.overdue))
         future = self._submitted(function, arguments)
         try:
             return await asyncio.wait_for(asyncio.wrap_future(future), self.limits.timeout)
         except TimeoutError:
+            if future.running():
+                self.overdue.add(future)
+                future.add_done_callback(self.overdue.discard)
             raise too_slow(self.limits.timeout) from None
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether every thread or process that asks the model has been at one call for longer than a request may take.
+
+        Nobody else can be answered then, so requests are refused at once; it ends when such a call does.
+        """
+        return len(self.overdue) >= self.n_at_once
 
     async def run_long(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Return what `run` does, however long it takes: for work in the background."""
@@ -93,9 +107,9 @@ class Engine:
         return await asyncio.wrap_future(self.drawing.submit(function))
 
     def close(self) -> None:
-        """End the threads or processes, after what they are doing."""
+        """End the threads or processes, after what they are doing; what was given up is not waited for."""
         self.drawing.shutdown(cancel_futures=True)
-        self.executor.shutdown(cancel_futures=True)
+        self.executor.shutdown(wait=not self.overdue, cancel_futures=True)
         if self.folder is not None:
             shutil.rmtree(self.folder, ignore_errors=True)
 

@@ -73,6 +73,15 @@ def too_slow(seconds: float) -> Problem:
     return Problem(503, "Timed out", detail, {"Retry-After": "5"})
 
 
+def stuck(n_calls: int) -> Problem:
+    """Return what is said where the model does not come back from calls that were given up."""
+    calls = "a call" if n_calls == 1 else f"{n_calls} calls"
+    detail = (
+        f"The model has not come back from {calls}, so nobody can be answered. Start the service again if it stays so."
+    )
+    return Problem(503, "Model stuck", detail, {"Retry-After": "30"})
+
+
 def not_found(what: str = "page") -> Problem:
     """Return what is said of an address that is not there."""
     return Problem(404, "Not found", f"There is no such {what}.")
