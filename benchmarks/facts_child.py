@@ -1,6 +1,6 @@
 """FACTS itself, in an environment that has aif360: one table, one model in, its rules and figures out.
 
-python facts_child.py FOLDER MIN_SUPPORT      (FOLDER holds rows.csv and model.json; figures.json is written)
+python facts_child.py FOLDER MIN_SUPPORT MODEL      (FOLDER holds rows.csv and model.json; figures.json is written)
 
 The folder is made by `facts.py`. FACTS wants age as intervals. Its figures are those that its metrics compute for each
 subgroup and protected group, in the macro view (each action alone) and in the micro view (the cheapest first).
@@ -17,7 +17,7 @@ from typing import Any
 
 import pandas as pd
 
-from facts_model import LinearModel, in_text
+from facts_model import MODELS, in_text
 
 warnings.filterwarnings("ignore")
 CATEGORIES = ["age", "workclass", "marital-status", "occupation", "relationship", "race", "sex", "hours-per-week",
@@ -26,7 +26,7 @@ PROTECTED = "sex"
 SHARE, BUDGET = 0.5, 1.0
 
 
-def main(folder: Path, support: float) -> None:
+def main(folder: Path, support: float, kind: str) -> None:
     """Fit FACTS, and write what it found and what that took."""
     from aif360.sklearn.detectors.facts import FACTS
 
@@ -35,7 +35,7 @@ def main(folder: Path, support: float) -> None:
     intervals = [pd.Interval(low, high) for low, high in zip(ends[0], ends[1], strict=True)]
     rows["age"] = pd.Series(intervals, dtype=object)
     rows = rows.astype({name: object for name in CATEGORIES if name != "age"})
-    model = LinearModel(json.loads((folder / "model.json").read_text()))
+    model = MODELS[kind](json.loads((folder / "model.json").read_text()))
     start = time.perf_counter()
     found = FACTS(model, PROTECTED, CATEGORIES, support, feats_not_allowed_to_change=[PROTECTED]).fit(
         rows, verbose=False
@@ -89,4 +89,4 @@ def _key(clause: Any) -> str:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), float(sys.argv[2]))
+    main(Path(sys.argv[1]), float(sys.argv[2]), sys.argv[3])

@@ -26,6 +26,33 @@ class LinearModel:
         return (total > 0).astype(int)
 
 
+class Pipeline:
+    """The same weights in scikit-learn's form, as in FACTS' own example: one column per level, logistic regression."""
+
+    def __init__(self, weights: dict[str, Any]) -> None:
+        from sklearn.compose import make_column_transformer
+        from sklearn.linear_model import LogisticRegression
+        from sklearn.preprocessing import OneHotEncoder
+
+        levels, self.numbers = weights["levels"], list(weights["numbers"])
+        encoder = OneHotEncoder(categories=[list(of_level) for of_level in levels.values()])
+        self.columns = make_column_transformer((encoder, list(levels)), remainder="passthrough")
+        first = pd.DataFrame({name: list(of_level)[:1] for name, of_level in levels.items()})
+        self.columns.fit(first.assign(**dict.fromkeys(self.numbers, 0.0)))
+        own = [weight for of_level in levels.values() for weight in of_level.values()]
+        self.model = LogisticRegression()
+        self.model.coef_ = np.array([[*own, *weights["numbers"].values()]])
+        self.model.intercept_, self.model.classes_ = np.array([weights["intercept"]]), np.array([0, 1])
+
+    def predict(self, rows: pd.DataFrame) -> Any:
+        """Return 0 or 1 per row."""
+        names = list(self.columns.feature_names_in_)
+        return self.model.predict(self.columns.transform(rows.assign(age=rows["age"].map(in_text))[names]))
+
+
+MODELS = {"plain": LinearModel, "pipeline": Pipeline}
+
+
 def in_text(level: Any) -> str:
     """Return a level as text; an interval as its two ends.
 

@@ -192,3 +192,10 @@ def test_wrong_questions_are_errors(asked, tmp_path):
         notice(explainer, table.head(1), language="xx")
     with pytest.raises(ParameterError, match=r"got 'notice.pdf'"):
         notice(explainer, table.iloc[[4]], target="healthy").save(tmp_path / "notice.pdf")
+
+
+def test_an_explanation_gives_the_notice_of_its_row(asked):
+    table, _, explainer = asked
+    row = table.iloc[[3]]
+    one = explainer.explain(row)[0]
+    assert one.notice(explainer, date="2026-01-01").to_json() == notice(explainer, row, date="2026-01-01").to_json()

@@ -191,3 +191,13 @@ def test_many_groups_missing_values_and_small_groups_get_a_sentence(heart):
     assert group.note.startswith("10 rows have no value of sex; they are a group of their own.")
     assert "1 groups have fewer than 20 rows" in group.note
     assert audit.verdicts(audit.group_gaps(answers, [group]))[0].kind == "no clear difference"
+
+
+def test_a_thousand_groups_are_a_sentence_and_not_half_a_million_comparisons():
+    towns = pd.Series([f"town {place % 1000}" for place in range(3000)])
+    values = np.arange(3000) % 7
+    with pytest.raises(ParameterError, match=r"1,000 groups are 499,500 comparisons.*audit\.as_groups"):
+        audit.pairwise_gaps(values, towns)
+    with pytest.raises(ParameterError, match="1,000 groups"):
+        audit.recourse_fairness(*audit.individual(values), towns, budget=1)
+    assert len(audit.pairwise_gaps(values, audit.as_groups(towns), n_resamples=50)) == 28

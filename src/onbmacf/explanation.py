@@ -198,6 +198,26 @@ class Explanation:
 
         return plots.before_after(self, ax, place=place)
 
+    def notice(self, explainer: Any, **options: Any) -> Any:
+        """Write a notice about this decision for the person, as `report.notice` does for the row.
+
+        Parameters
+        ----------
+        explainer : ONBMACF
+            The one that gave the explanation: a notice asks its model more than the answer holds.
+        **options
+            ``target``, ``language``, ``contact``, ``review`` and others, as for `report.notice`.
+
+        Returns
+        -------
+        Notice
+            To be saved, or shown in a notebook.
+
+        """
+        from onbmacf import report  # upwards, when a notice is wanted (decision 0087)
+
+        return report.notice(explainer, self.factual, **options)
+
     def to_dict(self) -> dict[str, Any]:
         """Return everything about this row as plain Python values, ready for JSON.
 

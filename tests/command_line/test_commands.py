@@ -176,6 +176,55 @@ def test_audit_writes_a_report_and_says_its_findings(run, people):
     assert not list(Path().glob("*.parts"))
 
 
+RULES = """
+def january(rows):
+    return (rows["pay"] > 55).map({True: "high", False: "low"})
+
+
+def june(rows):
+    return (rows["pay"] + 10 * (rows["sex"] == "f") > 55).map({True: "high", False: "low"})
+"""
+
+
+def test_audit_compares_two_dates_of_a_model(run, people):
+    Path("payrules.py").write_text(RULES)
+    words = ["--target-column", "income", "--target", "high", "--by", "sex", "--rows", "all", "--actions", "0"]
+    models = ["--model", "payrules:january", "--against", "payrules:june"]
+    code, _, err = run("audit", people, *models, *words, "--out", "r.md")
+    assert code == 0, err
+    table = pd.read_csv(people)
+    text = Path("r.md").read_text(encoding="utf-8").split("## Compared with payrules:june")[1]
+    women = table[table["sex"] == "f"]
+    gained, before = int(women["pay"].between(45, 55, inclusive="right").sum()), (women["pay"] > 55).mean()
+    line = next(line for line in text.splitlines() if line.startswith("| f |"))
+    assert [cell.strip() for cell in line.strip("| ").split("|")][:4] == ["f", str(len(women)), str(gained), "0"]
+    assert f"{100 * before:.1f} %" in line
+    share = f"{100 * gained / len(women):.1f} %"
+    assert (
+        f"{share} of 'f' get another decision from the other model, against 0.0 % of 'm': a medium difference" in text
+    )
+    assert "nobody can lose" not in text  # rows that january does not refuse are among them
+
+
+def test_a_thousand_groups_one_group_and_missing_true_labels_are_a_sentence_each(run, people):
+    Path("payrules.py").write_text(RULES)
+    table = pd.concat([pd.read_csv(people)] * 7, ignore_index=True)
+    table = table.assign(village=[f"v{place % 1000}" for place in range(len(table))], world="one")
+    table.loc[::3, "income"] = None
+    table.to_csv("many.csv", index=False)
+    words = ["--model", "payrules:june", "--target-column", "income", "--target", "high", "--actions", "0"]
+    code, out, err = run("audit", "many.csv", *words, "--by", "village,world", "--most", "30", "--out", "r.html")
+    assert code == 0, err
+    assert "By village: no two groups have at least 20 rows" in out or "By village: no difference" in out
+    assert "By world: all rows are in one group, so there is nothing to compare." in out
+    page = Path("r.html").read_text(encoding="utf-8")
+    assert "village has 1,000 groups: the 7 largest are compared, the others as one, (other)." in page
+    assert len(page) < 400_000
+    code, out, err = run("audit", "many.csv", *words, "--most", "5", "--out", "r.md")
+    assert code == 0, err
+    assert "No column was named to compare groups by" in Path("r.md").read_text(encoding="utf-8")
+
+
 def test_heart_is_the_default_of_audit(run, people):
     table, _ = load_heart()
     code, out, _ = run("audit", "--most", "20", "--cases", "1")

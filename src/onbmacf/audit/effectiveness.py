@@ -17,7 +17,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from onbmacf._base.checks import check_within
-from onbmacf.audit.grouping import members_of
+from onbmacf.audit.grouping import check_few, members_of
 
 Values = NDArray[np.float64]
 Flips = NDArray[np.bool_]
@@ -158,6 +158,7 @@ def recourse_fairness(flips: Any, costs: Any, groups: Any, budget: float, share:
 
     """
     members = members_of(pd.Series(groups).reset_index(drop=True))
+    check_few(members)
     helped, paid = np.asarray(flips, dtype=bool), np.asarray(costs, dtype=np.float64)
     own = {group: (helped[rows], paid[rows]) for group, rows in members.items()}
     lines = [line for view in ("micro", "macro") for line in _lines(own, view, budget, share)]

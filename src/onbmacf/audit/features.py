@@ -15,13 +15,12 @@ from numpy.typing import NDArray
 from onbmacf._base.checks import check_between
 from onbmacf._text.wording import shown
 from onbmacf.audit.figures import first_lines, is_asked
-from onbmacf.audit.moves import TO, Asked, Move, moved
+from onbmacf.audit.improve import evenly
 from onbmacf.explainer import ONBMACF
 from onbmacf.explanations import Explanations
 
 Values = NDArray[np.float64]
 WINDOW = 0.05  # of a feature's range: values that count as one threshold
-TRIED = 15  # values of a number that are asked about
 MOST_ROWS = 200  # rows that are asked about one feature at a time
 
 
@@ -65,7 +64,7 @@ def responsiveness(
     """Return for how many rows a change of one feature alone is enough.
 
     Cheon, Wernerfelt, Friedler and Ustun, "Feature Responsiveness Scores" (2024), count reachable values in the same
-    way. For a number, 15 values spread over the fitted ones are asked about, for levels all; rules are kept.
+    way. The values are those of `ONBMACF.responsiveness`, up to 64 of the fitted ones; rules are kept (decision 0087).
 
     Parameters
     ----------
@@ -93,14 +92,12 @@ def responsiveness(
 
     """
     places = np.flatnonzero(is_asked(answers))
-    places = places[np.unique(np.linspace(0, len(places) - 1, min(len(places), most_rows)).round().astype(int))]
-    favourable = _favourable(answers, explainer, target, places)
-    rows = Asked.of(explainer.fitted_, answers.rows.iloc[places], [])
+    asked = explainer.responsiveness(answers.rows.iloc[places[evenly(len(places), most_rows)]], target)
+    names = [feature.name for feature in explainer.schema_.features if not feature.immutable]
     lines = []
-    for at, feature in enumerate(explainer.schema_.features):
-        if not feature.immutable:
-            helped = _helped_alone(rows, at, favourable)
-            lines.append((feature.name, *_share(int(helped.sum()), len(helped), 0.95), len(helped)))
+    for name in names:
+        helped = asked.loc[(asked["feature"] == name).to_numpy(), "n_reached"].to_numpy() > 0
+        lines.append((name, *_share(int(helped.sum()), len(helped), 0.95), len(helped)))
     frame = pd.DataFrame(lines, columns=["feature", "responsiveness", "low", "high", "n_rows"])
     return frame.sort_values("responsiveness", ascending=False, kind="stable").reset_index(drop=True)
 
@@ -190,30 +187,6 @@ def _densest(values: Values, width: float, takes_high: bool) -> tuple[float, int
     start = int(counts.argmax())
     inside = ordered[start : start + counts[start]]
     return float(inside[-1] if takes_high else inside[0]), int(counts[start])
-
-
-def _helped_alone(rows: Asked, at: int, favourable: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return, per row, whether some value of one feature leads to a favourable label."""
-    seen = rows.fitted.seen_values[at]
-    tried = seen[np.unique(np.linspace(0, len(seen) - 1, min(len(seen), TRIED)).round().astype(int))]
-    helped = np.zeros(len(rows.N), dtype=bool)
-    for value in tried if rows.fitted.space.schema.features[at].is_numeric else seen:
-        _, N, may = moved(rows.fitted, (Move(at, TO, float(value)),), rows.z, rows.N)
-        open_lines = np.flatnonzero(may & ~helped & (N != rows.N).any(axis=1))
-        codes = rows.box.ask(N[open_lines])
-        known = (codes >= 0) & (codes < favourable.shape[1])
-        helped[open_lines] = known & favourable[open_lines, np.where(known, codes, 0)]
-    return helped
-
-
-def _favourable(answers: Explanations, explainer: ONBMACF, target: Any, places: NDArray[Any]) -> NDArray[np.bool_]:
-    """Return, per row and class, whether the label would be favourable."""
-    known = explainer.classes_.tolist()
-    if target is not None:
-        wanted = list(target) if isinstance(target, list | tuple | set) else [target]
-        return np.tile([label in wanted for label in known], (len(places), 1))
-    own = answers.labels[places]
-    return np.array([[label != mine for label in known] for mine in own], dtype=bool).reshape(len(places), len(known))
 
 
 def _share(count: int, total: int, confidence: float) -> tuple[float, float, float]:

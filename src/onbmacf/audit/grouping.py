@@ -5,7 +5,7 @@
 A row without a value belongs to the group "(missing)", which is counted like any other.
 """
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Collection, Hashable, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -21,6 +21,7 @@ from onbmacf.explanations import Explanations
 Values = NDArray[np.float64]
 MISSING = "(missing)"
 OTHER = "(other)"
+MOST_COMPARED = 100  # groups whose pairs are compared
 
 
 def bands(column: Any, edges: Sequence[float] | None = None, n_bands: int = 4) -> "pd.Series[Any]":
@@ -132,6 +133,16 @@ def members_of(column: "pd.Series[Any]") -> dict[Any, NDArray[np.intp]]:
     if (codes < 0).any():
         groups[MISSING] = np.flatnonzero(codes < 0)
     return groups
+
+
+def check_few(groups: Collection[Any]) -> None:
+    """Raise where comparing all pairs of groups would be comparing thousands of them."""
+    n = len(groups)
+    if n > MOST_COMPARED:
+        raise ParameterError(
+            f"{n:,} groups are {n * (n - 1) // 2:,} comparisons, at most {MOST_COMPARED} groups are compared. Put the "
+            "rare ones together first: audit.as_groups(column)."
+        )
 
 
 def _group_column(answers: Explanations, by: Any) -> "pd.Series[Any]":

@@ -18,7 +18,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from onbmacf._base.checks import check_between, check_count
-from onbmacf.audit.grouping import members_of
+from onbmacf.audit.grouping import check_few, members_of
 
 Values = NDArray[np.float64]
 LEAST = 20  # rows of a group that is compared
@@ -51,7 +51,7 @@ def pairwise_gaps(
     values : array-like of float
         One number per row; 0 and 1 for a share; NaN where the measure does not apply to a row.
     groups : array-like
-        One group per row; rows without one are the group "(missing)".
+        One group per row, at most 100 different ones; rows without one are the group "(missing)".
     least : int, default 20
         A group with fewer values has neither interval nor p, and does not count in the test.
     confidence : float, default 0.95
@@ -80,6 +80,7 @@ def pairwise_gaps(
     values, groups = np.asarray(values, dtype=np.float64), pd.Series(groups).reset_index(drop=True)
     samples = {group: _present(values[rows]) for group, rows in members_of(groups).items()}
     samples = {group: sample for group, sample in samples.items() if len(sample)}
+    check_few(samples)
     tested = [group for group, sample in samples.items() if len(sample) >= max(least, 2)]
     random = np.random.default_rng(check_count("seed", seed, 0))
     level = 1 - check_between("confidence", confidence, 0, 1)

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from onbmacf import audit, plots
+from onbmacf._base.enums import Status
 from onbmacf._text.wording import rounded
 from onbmacf.audit.figures import is_asked
 from onbmacf.audit.verdicts import claim_sentences
@@ -166,7 +167,9 @@ def _against(asked: Asked, against: Against) -> Section | None:
     before, group = asked.answers, asked.compared.first
     by = None if group is None else group.grouped.rows
     holds = audit.still_holds(before, other)
-    intro = f"The same rows with {name}: whose decision differs, and whose burden."
+    intro = f"The same rows with {name} ('after'): who gets another decision, and whose burden changes."
+    if not (before.statuses == Status.ALREADY).any():
+        intro += " All these rows are refused by the model of this report, so that nobody can lose the decision here."
     intro += f" {100 * holds.mean():.0f} % of the counterfactuals of this report hold with it." if len(holds) else ""
     if group is not None:
         gaps = audit.version_gaps(before, after, by)

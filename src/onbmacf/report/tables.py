@@ -32,6 +32,15 @@ HEADS = {
     "p_adjusted": "p, corrected",
     "n_features": "features",
     "mean_cost": "mean cost",
+    "n_gained": "gain the decision",
+    "n_lost": "lose it",
+    "share_changed": "share changed",
+    "rate_before": "selected before",
+    "rate_after": "selected after",
+    "share_higher": "share whose distance rises",
+    "false_negative_rate": "false negative rate",
+    "social_burden": "social burden",
+    "nawb": "accuracy-weighted burden",
 }
 SHARES = (
     "share",
