@@ -2,7 +2,7 @@
 
     python benchmarks/verbatim.py [--rows 200] [--tables adult,heloc] [--models network,forest]
 
-A counterfactual that equals a fitted row tells of a person: `private` keeps answers from it (docs/decisions/0061). Per
+A counterfactual that equals a fitted row tells of a person: `private` keeps answers from it (decision 0061). Per
 pair of a table and a model the first rows that the model refuses are explained, the immutable features held. Counted
 are the counterfactuals that equal a fitted row in all features, and those that equal one in all that they change
 and in the immutable ones together, beside how many rows match them there.

@@ -260,17 +260,23 @@ def test_categories_of_dates_are_levels():
     assert list(answers.statuses) == ["found"] * 4
 
 
-RANGES = {"high": (Rule(high=0.1), 0.09, 0.01), "low": (Rule(low=0.2), 0.19, 0.3)}
+# Ends that a narrow dtype does not hold, and that it would round to the outside.
+ENDS = {
+    "float32, high": ("float32", Rule(high=0.1)),
+    "float32, low": ("float32", Rule(low=0.7)),
+    "float16, high": ("float16", Rule(high=0.3)),
+    "float16, low": ("float16", Rule(low=0.2)),
+}
 
 
-@pytest.mark.parametrize("rule, threshold, own", RANGES.values(), ids=RANGES)
-@pytest.mark.parametrize("dtype", ["float32", "float16"])
-def test_a_rule_holds_for_the_value_as_the_model_gets_it(rule, threshold, own, dtype):
-    table = pd.DataFrame({"x": np.array([0.0, 0.05, 0.25, 0.31, 0.4, 0.01], dtype=dtype)})
-    sign = 1 if rule.high < 1 else -1
-    schema = Schema.infer(table, rules=Rules({"x": rule}))
-    model = lambda rows: (sign * rows["x"].astype(float) > sign * (threshold if sign > 0 else 0.21)).astype(int)  # noqa: E731
-    found = ONBMACF().fit(table, model, schema=schema).explain({"x": own}).to_frame()
+@pytest.mark.parametrize("dtype, rule", ENDS.values(), ids=ENDS)
+def test_a_rule_holds_for_the_value_as_the_model_gets_it(dtype, rule):
+    table = pd.DataFrame({"x": np.array([0.01, 0.05, 0.07, 0.15, 0.4, 0.6, 0.85, 0.9], dtype=dtype)})
+    is_high = rule.high < 1
+    near = rule.high - 0.0005 if is_high else rule.low + 0.0005  # nothing but the end is beyond it
+    model = lambda rows: ((rows["x"].astype(float) > near) == is_high).astype(int)  # noqa: E731
+    explainer = ONBMACF().fit(table, model, schema=Schema.infer(table, rules=Rules({"x": rule})))
+    found = explainer.explain({"x": 0.01 if is_high else 0.95}).to_frame()
     assert len(found)
     assert all(rule.low <= float(value) <= rule.high for value in found["x"])
 

@@ -191,7 +191,7 @@ OPTIONS = st.fixed_dictionaries(
         "search": st.sampled_from(["best_first", "exhaustive"]),
         "max_model_rows": st.integers(1, 200),
         "max_model_calls": st.integers(1, 20),
-        "predict_chunk": st.sampled_from([7, 64]),
+        "predict_chunk": st.sampled_from([32, 64]),
         "association": st.sampled_from(["surface", "center"]),
         "boundary": st.sampled_from(["surface", "ratio"]),
     },

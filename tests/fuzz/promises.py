@@ -97,7 +97,7 @@ def _check_value(case, name, kind, value):
     elif kind != "continuous":
         levels = case.table[name]
         known = set(levels.cat.categories) if isinstance(levels.dtype, pd.CategoricalDtype) else set(levels)
-        assert value in (known | {True, False} if kind == "binary" and levels.dtype == bool else known | set(levels))
+        assert value in (known | {True, False} if pd.api.types.is_bool_dtype(levels.dtype) else known | set(levels))
 
 
 def _check_rule(rule, kind, before, after, column):

@@ -13,9 +13,9 @@ SEED = 20_000
 
 def test_fuzzed_cases_keep_every_promise():
     counts = Counter()
-    rounds_of(SEED, counts, n=16)
+    rounds_of(SEED, counts, n=40)
     print(f"seed {SEED}: {dict(counts)}")
-    assert counts["case answered"] > 0
+    assert counts["case answered"] > counts["case refused"]
 
 
 def case(**other):
