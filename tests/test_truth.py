@@ -172,21 +172,20 @@ def assert_between(explainer, answers):
 
 
 @by_table(DESCRIPTIONS)
-@pytest.mark.parametrize("strategy", ["refined", "paper"])
-def test_reports_and_plots_are_true(fitted, name, strategy):
+def test_reports_and_plots_are_true(fitted, name):
     pytest.importorskip("matplotlib", reason="pictures need the extra 'plot'")
     pytest.importorskip("jinja2", reason="reports need the extra 'report'")
     from reading_reports import READERS_OF_REPORTS
 
     rows, model, explainer = fitted(name, "forest")
-    answers = explainer.with_options(strategy=strategy).explain(rows)
+    answers = explainer.explain(rows)
     n_checked = 0
     for view, read in READERS_OF_REPORTS.items():
         n, false = false_statements(model.predict, answers, read(explainer, answers))
         assert n, view
         assert false == [], view
         n_checked += n
-    print(f"{name}, reports and plots, {strategy}: {n_checked} statements")
+    print(f"{name}, reports and plots: {n_checked} statements")
 
 
 @pytest.mark.parametrize("load", ["load_wine", "load_breast_cancer"])
