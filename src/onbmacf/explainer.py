@@ -4,7 +4,6 @@ table, model  ->  fit  ->  fitted_        rows  ->  explain  ->  Explanations
 """
 
 import warnings
-from copy import copy
 from typing import Any
 
 import pandas as pd
@@ -15,13 +14,13 @@ from onbmacf._batch.alone import predictions, responsiveness
 from onbmacf._batch.explain import explain_rows
 from onbmacf._batch.fitted import Fitted, fit_table
 from onbmacf._disk.map_file import load_map, save_map
-from onbmacf._search.options import DEFAULTS, NAMES, Options, check_names, written
+from onbmacf._search.settable import SettableOptions
 from onbmacf.errors import OnbmacfWarning, ParameterError
 from onbmacf.explanations import Explanations
 from onbmacf.schema import Schema
 
 
-class ONBMACF(Options):
+class ONBMACF(SettableOptions):
     """Counterfactuals and semifactuals for any classifier, from a ball cover of the training rows.
 
     Parameters
@@ -111,10 +110,6 @@ class ONBMACF(Options):
     """
 
     fitted_: Fitted  # the map: set by fit and load
-
-    # Options are frozen where they are read; those of an estimator can be set, as scikit-learn's can.
-    __setattr__ = object.__setattr__
-    __delattr__ = object.__delattr__
 
     def fit(
         self,
@@ -343,33 +338,6 @@ class ONBMACF(Options):
         explainer.fitted_ = fitted
         return explainer
 
-    def with_options(self, **options: Any) -> "ONBMACF":
-        """Return an explainer with other options on the same map; this one stays as it is.
-
-        >>> ONBMACF(plausibility=1).with_options(n_counterfactuals=3)
-        ONBMACF(n_counterfactuals=3, plausibility=1)
-        """
-        return copy(self).set_params(**options)
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the options by name, as scikit-learn's estimators do."""
-        return {name: getattr(self, name) for name in NAMES}
-
-    def set_params(self, **options: Any) -> "ONBMACF":
-        """Set options by name, as scikit-learn's estimators do; an unknown name is an error that lists all."""
-        check_names(options)
-        for name, value in options.items():
-            setattr(self, name, value)
-        return self
-
-    def __repr__(self) -> str:
-        changed = {name: value for name, value in self.get_params().items() if value != DEFAULTS[name]}
-        return f"ONBMACF({', '.join(written(name, value) for name, value in changed.items())})"
-
-    def __sklearn_clone__(self) -> "ONBMACF":
-        """Return an explainer with the same options and no map; the members of its committee stay fitted."""
-        return type(self)(**self.get_params())
-
     @property
     def cover_(self) -> BallCover:
         """The balls."""
@@ -405,10 +373,6 @@ class ONBMACF(Options):
     def warnings_(self) -> tuple[str, ...]:
         """What `fit` noticed."""
         return self._map().warnings
-
-    def _options(self) -> Options:
-        """Return the options as a frozen value; they are checked where they are used."""
-        return Options(**self.get_params())
 
     def _map(self) -> Fitted:
         fitted: Fitted | None = getattr(self, "fitted_", None)
