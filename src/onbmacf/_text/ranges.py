@@ -35,6 +35,8 @@ class Range:
     --------
     >>> str(Range("ldl", 0.98, 3.2, None, 210, True, False)), str(Range("city", None, None, ("A", "B"), 3))
     ('at most 3.2', 'one of A, B')
+    >>> Range("ldl", 0.98, 3.2, None, 210, True, False)
+    <Range: ldl at most 3.2; of 210 points asked, all hold>
 
     """
 
@@ -58,6 +60,9 @@ class Range:
         if self.reaches_high and not self.reaches_low:
             return f"at least {shown(self.low)}"
         return f"between {shown(self.low)} and {shown(self.high)}"
+
+    def __repr__(self) -> str:
+        return f"<Range: {self.feature} {self}; of {self.n_asked} points asked, all hold>"
 
 
 Ranges = Mapping[Hashable, Range]

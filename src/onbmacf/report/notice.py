@@ -68,6 +68,10 @@ class Notice:
         write_atomically(path, text.encode("utf-8", "backslashreplace"))
         return path
 
+    def __repr__(self) -> str:
+        answer = self.facts["answer"]
+        return f"<Notice of row {answer['row']!r}: the model says {answer['label']!r}; language {self.language!r}>"
+
     def _repr_html_(self) -> str:
         return self.html()
 
