@@ -124,7 +124,7 @@ def test_units_are_as_coarse_as_the_values_allow():
 
 def test_a_step_and_a_direction_hold_for_dates():
     table = pd.DataFrame({"c": DAYS, "z": Z})
-    rules = {"features": {"c": {"direction": "down", "step": 7}}}
+    rules = {"features": {"c": {"direction": "down", "step": "7D"}}}
     late = START + pd.Timedelta(40, "D")
     explainer = ONBMACF().fit(table, lambda rows: rows["c"] > late, schema=Schema.infer(table, rules=rules))
     found = explainer.explain(table[late < DAYS].head(5), vary=["c"]).to_frame()

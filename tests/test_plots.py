@@ -1,5 +1,7 @@
 """What the pictures draw, not their pixels."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -349,3 +351,28 @@ def test_nothing_to_draw_gives_an_empty_picture(explainer, table):
     none = explainer.explain(table.head(0))
     assert not plots.change_frequencies(audit.changes_by_feature(none)).patches
     assert not plots.pair_heatmap(audit.pair_matrix(none)).texts
+
+
+def test_dates_lie_along_the_axes_of_the_map_and_the_walk():
+    place = np.arange(60)
+    table = pd.DataFrame(
+        {
+            "day": pd.Timestamp("2024-01-01") + pd.to_timedelta(place * 3, "D"),
+            "time": pd.Timestamp("2024-01-01 05:00") + pd.to_timedelta(place * 3601, "s"),
+            "wait": pd.to_timedelta(place % 7, "h"),
+            "month": pd.period_range("2020-01", periods=60, freq="M"),
+            "fee": place % 5 / 2,
+        }
+    )
+    explainer = ONBMACF().fit(table, lambda rows: rows["day"] > "2024-03-01")
+    answers = explainer.explain(table.iloc[[50]])
+    for x, y in (("day", "time"), ("wait", "month"), ("month", "day"), ("fee", "day")):
+        ax = plots.walk(answers, x, y, ax=plots.cover(explainer, x, y))
+        ax.figure.canvas.draw()
+        start = ax.lines[1].get_xydata()[0]  # the factual's mark lies on the row's own
+        rows = np.concatenate([marks.get_offsets() for marks in ax.collections])
+        assert np.isclose(rows, start, rtol=0, atol=1e-6).all(axis=1).any()
+        written = [tick.get_text() for axis in (ax.xaxis, ax.yaxis) for tick in axis.get_ticklabels()]
+        assert not any(re.fullmatch(r"1\d{4}(\.0)?", text) for text in written)  # days since 1970
+        assert ("month" in (x, y)) <= any(re.fullmatch(r"20\d\d-\d\d", text) for text in written)
+    plots.walk(answers, "day", "fee")

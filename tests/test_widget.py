@@ -288,3 +288,18 @@ def test_without_the_extra_the_error_names_it(monkeypatch, explainer):
     monkeypatch.delitem(sys.modules, "onbmacf.widget.live", raising=False)
     with pytest.raises(ImportError, match=r"pip install 'onbmacf\[widget\]'"):
         person_widget(explainer, table().iloc[[0]])
+
+
+@pytest.mark.xdist_group("chromium")
+def test_a_date_has_a_date_input(chromium):
+    days = pd.Timestamp("2024-01-01") + pd.to_timedelta(np.arange(60) * 3, "D")
+    rows = pd.DataFrame({"since": days, "fee": np.arange(60) % 5 / 2})
+    explainer = ONBMACF().fit(rows, lambda rows: np.where(rows["since"] > "2024-03-01", "late", "early"))
+    widget = person_widget(explainer, rows.iloc[[50]])
+    page = opened(chromium, widget)
+    control = page.locator("input[type=date]")
+    assert control.input_value() == "2024-05-30"
+    control.fill("2024-01-09")
+    page.locator("[aria-live]", has_text="The model would say early").wait_for()
+    assert widget.tried == {"since": "2024-01-09"}
+    assert page.said == []

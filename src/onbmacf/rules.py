@@ -12,7 +12,7 @@ import tomllib
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from graphlib import CycleError, TopologicalSorter
-from math import inf, isfinite, isinf
+from math import inf, isfinite
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -21,8 +21,10 @@ import numpy as np
 from onbmacf._base.arrays import Mask, Matrix
 from onbmacf._base.checks import check_choice, check_count, did_you_mean, listed
 from onbmacf._base.typed import Check, checked, count, level, number, optional, sequence, shortened, table, word
+from onbmacf._columns.converters import Converter
+from onbmacf._columns.moments import bound, end_in, step_in
 from onbmacf._text import short
-from onbmacf._text.wording import visible
+from onbmacf._text.wording import shown, visible
 from onbmacf.errors import ParameterError
 
 DIRECTIONS = ("up", "down")
@@ -34,10 +36,10 @@ Codes = Callable[[Iterable[Any]], Matrix]  # levels -> the numbers that stand fo
 PAIRS = sequence(sequence(level, length=2))
 RULE_KEYS: dict[str, Check] = {
     "direction": optional(word()),
-    "low": number(),
-    "high": number(),
+    "low": bound,
+    "high": bound,
     "allowed": optional(sequence(level)),
-    "step": optional(number()),
+    "step": optional(bound),
     "weight": number(),
     "forbidden": PAIRS,
 }
@@ -53,12 +55,14 @@ class Rule:
     ----------
     direction : {"up", "down"}, optional
         The only way the value may move. Not for categories, which have no order.
-    low, high : float
-        Smallest and largest value it may change to, in the feature's own unit. For numbers.
+    low, high : float, date, time, duration or period
+        Smallest and largest value it may change to. For numbers and for dates and the like, which may also be written
+        as text: ``low="2024-05-31"``. They are kept as text (decision 0093).
     allowed : sequence, optional
         Levels it may change to. For features with levels.
-    step : float, optional
-        Values are ``low`` (or 0) plus a whole number of steps, in the feature's own unit. For numbers.
+    step : float or duration, optional
+        Values are ``low`` (or 0, or 1970-01-01) plus a whole number of steps. Between dates and times a step is a
+        duration, such as ``"7 days"`` or ``pd.Timedelta(hours=36)``, between periods a number of them.
     weight : float
         What a change costs, compared with 1, the cost of other features: it stretches the feature's distances.
     forbidden : sequence of pairs
@@ -68,14 +72,16 @@ class Rule:
     --------
     >>> Rule(direction="up", high=65)
     Rule(direction='up', high=65)
+    >>> Rule(low="2024-01-01", step="7 days")
+    Rule(low='2024-01-01', step='7 days')
 
     """
 
     direction: str | None = None
-    low: float = -inf
-    high: float = inf
+    low: Any = -inf
+    high: Any = inf
     allowed: tuple[Any, ...] | None = None
-    step: float | None = None
+    step: Any = None
     weight: float = 1.0
     forbidden: tuple[tuple[Any, Any], ...] = ()
 
@@ -90,6 +96,16 @@ class Rule:
     def kinds(self) -> "tuple[RuleKind, ...]":
         """The kinds of prohibition that this rule holds."""
         return tuple(kind for kind in KINDS if kind.is_set(self))
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether its range and step are numbers, and no text that waits for its column."""
+        return not any(isinstance(value, str) for value in (self.low, self.high, self.step))
+
+    def measured(self, name: Hashable, by: Converter | None) -> "Rule":
+        """Return the rule with its range and step as numbers in the unit of a column."""
+        low, high = (end_in(f"rule for {name!r}: {end}", getattr(self, end), by) for end in ("low", "high"))
+        return replace(self, low=low, high=high, step=step_in(f"rule for {name!r}: step", self.step, by))
 
     def check(self, name: Hashable) -> None:
         """Raise an error that names the rule if it contradicts itself."""
@@ -157,6 +173,8 @@ class _Range(RuleKind):
         return rule.low != -inf or rule.high != inf
 
     def check(self, rule: Rule, name: str) -> None:
+        if not rule.is_measured:
+            return
         if not rule.low <= rule.high:
             raise ParameterError(f"{name}: the range {rule.low} to {rule.high} is reversed.")
         if rule.low == inf or rule.high == -inf:
@@ -169,9 +187,9 @@ class _Range(RuleKind):
         return np.clip(value, rule.low, rule.high)
 
     def words(self, rule: Rule) -> str:
-        if isinf(rule.high):
-            return f"at least {rule.low:g}"
-        return f"at most {rule.high:g}" if isinf(rule.low) else f"from {rule.low:g} to {rule.high:g}"
+        if rule.high == inf:
+            return f"at least {shown(rule.low)}"
+        return f"at most {shown(rule.high)}" if rule.low == -inf else f"from {shown(rule.low)} to {shown(rule.high)}"
 
 
 class _Allowed(RuleKind):
@@ -201,6 +219,8 @@ class _Step(RuleKind):
         return rule.step is not None
 
     def check(self, rule: Rule, name: str) -> None:
+        if not rule.is_measured:
+            return
         if not 0 < (rule.step or 0) < inf:
             raise ParameterError(f"{name}: step must be above 0, got {rule.step!r}.")
         if 0 < rule.high - rule.low < (rule.step or 0):
@@ -216,7 +236,7 @@ class _Step(RuleKind):
         return np.where(value > rule.high, value - step, np.where(value < rule.low, value + step, value))
 
     def words(self, rule: Rule) -> str:
-        return f"in steps of {rule.step:g}"
+        return f"in steps of {shown(rule.step)}"
 
 
 class _Forbidden(RuleKind):
@@ -365,10 +385,10 @@ def describe(rule: Rule) -> str:
 
 def summary(rule: Rule) -> str:
     """Return a rule's prohibitions and its cost in words."""
-    cost = [] if rule.weight == 1 else [f"costs {rule.weight:g}"]
+    cost = [] if rule.weight == 1 else [f"costs {shown(rule.weight)}"]
     return ", ".join([kind.words(rule) for kind in rule.kinds] + cost) or "no limit"
 
 
 def anchor(rule: Rule) -> float:
     """Return the value from which steps are counted."""
-    return rule.low if rule.low > -inf else 0.0
+    return float(rule.low) if rule.low > -inf else 0.0

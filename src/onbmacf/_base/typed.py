@@ -43,7 +43,7 @@ def number(low: float = -inf, high: float = inf, *, above: float = -inf, finite:
     at_most = f" up to {high:g}" if high < inf else ""
 
     def check(name: str, value: Any) -> Any:
-        is_within = _is_number(value) and low <= value <= high and (value > above or above == -inf)
+        is_within = is_number(value) and low <= value <= high and (value > above or above == -inf)
         if not is_within or (finite and value in (inf, -inf)):
             raise ParameterError(f"{name} must be a number{at_least}{at_most}, got {shortened(value)}.")
         return value
@@ -110,7 +110,7 @@ def sequence(check: Check, length: int | None = None, least: int = 0) -> Check:
     return check_each
 
 
-def _is_number(value: Any) -> bool:
+def is_number(value: Any) -> bool:
     """Say whether a value is a number that float64 can hold."""
     try:
         return isinstance(value, Real) and not isinstance(value, bool) and not isnan(float(value))

@@ -10,18 +10,20 @@ import numpy as np
 from onbmacf._balls.cover import BallCover
 from onbmacf._base.arrays import Matrix, Rows
 from onbmacf._base.checks import listed
+from onbmacf._columns.moments import is_date_text
 from onbmacf._rows.company import model_warnings
 from onbmacf._rows.form import TableForm
 from onbmacf._rows.model import BlackBox
 from onbmacf.schema import Schema
 
 N_PROBES = 64  # rows asked twice at fit, and again at load
+MOST_LEVELS = 100  # looked at to see whether they are dates
 TARGET_ROWS = 8  # with fewer rows, a column that matches the labels means little
 
 
 def fit_warnings(form: TableForm, N: Matrix, cover: BallCover, black_box: BlackBox, labels: Rows) -> tuple[str, ...]:
     """Return what a caller should know of the table and the model just fitted."""
-    messages = _held(form.schema)
+    messages = _dates_as_text(form.schema) + _held(form.schema)
     identifiers = [name for name in form.identifier_like(N) if name not in form.schema.held]
     if identifiers:
         messages.append(f"every row has its own value in column {listed(identifiers)}: an identifier explains nothing.")
@@ -38,6 +40,17 @@ def fit_warnings(form: TableForm, N: Matrix, cover: BallCover, black_box: BlackB
             f"{listed(conflicting.tolist())}: their balls hold their own point only."
         )
     return (*messages, *model_warnings(black_box, N, labels, probe_rows(len(N))))
+
+
+def _dates_as_text(schema: Schema) -> list[str]:
+    """Return which columns of text hold dates: as levels they have no order and no days between them."""
+    names = [f.name for f in schema.features if f.levels and all(map(is_date_text, f.levels[:MOST_LEVELS]))]
+    if not names:
+        return []
+    return [
+        f"column {listed(names)} holds dates as text, which have no order here: convert it with pd.to_datetime, or "
+        f"name it in read_table(..., dates=[{names[0]!r}]) or --dates {names[0]}."
+    ]
 
 
 def _held(schema: Schema) -> list[str]:

@@ -11,6 +11,7 @@ import datetime
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +19,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 UNITS = {"D": 86_400_000_000, "s": 1_000_000, "us": 1}  # microseconds in a unit
+UNIT_WORDS = {"D": "days", "s": "seconds", "us": "microseconds"}
 NAT = np.iinfo(np.int64).min  # what numpy makes of a missing time
 
 
@@ -32,6 +34,8 @@ class Converter:
     def numbers(self, column: "pd.Series[Any]") -> NDArray[np.float64]:
         """Return the values as numbers: NaN where one is missing, infinity where one is of another kind."""
         try:
+            if self.kind != "decimal" and _has_number(column):
+                raise TypeError("a number is no date")
             return KINDS[self.kind].numbers(column, self)
         except (TypeError, ValueError, ArithmeticError, AttributeError):
             return np.array([self._single(value) for value in column.tolist()], dtype=np.float64)
@@ -43,6 +47,8 @@ class Converter:
     def _single(self, value: Any) -> float:
         if pd.api.types.is_scalar(value) and pd.isna(value):
             return np.nan
+        if self.kind != "decimal" and _is_number(value):
+            return np.inf
         try:
             return float(KINDS[self.kind].numbers(pd.Series([value], dtype=object), self)[0])
         except (TypeError, ValueError, ArithmeticError, AttributeError):
@@ -56,12 +62,37 @@ def converter_of(column: "pd.Series[Any]") -> Converter | None:
     return next((kind.made(column) for kind in KINDS.values() if kind.fits(column)), None)
 
 
+def unit_words(by: Converter | None) -> str:
+    """Return in words what the numbers of a column count: columns with the same words can be compared.
+
+    >>> unit_words(None), unit_words(Converter("time", np.dtype("M8[us]"), "s"))
+    ('numbers', 'seconds since 1970')
+    """
+    if by is None or by.kind == "decimal":
+        return "numbers"
+    if by.kind == "period":
+        return str(by.dtype)
+    zone = zone_of(by.dtype)
+    since = "" if by.kind == "duration" else " since 1970" if zone is None else f" since 1970 in {zone}"
+    return UNIT_WORDS[by.unit] + since
+
+
 def _objects(column: "pd.Series[Any]", *kinds: type) -> bool:
     """Say whether a column of objects holds values of these types and nothing else."""
     if not pd.api.types.is_object_dtype(column.dtype):
         return False
     present = column.dropna().tolist()
     return bool(present) and all(type(value) in kinds for value in present)
+
+
+def _has_number(column: "pd.Series[Any]") -> bool:
+    """Say whether a column has plain numbers, which pandas would take for nanoseconds."""
+    is_open = pd.api.types.is_object_dtype(column.dtype)
+    return column.dtype.kind in "fiub" or (is_open and any(map(_is_number, column.tolist())))
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, np.timedelta64)  # which numpy makes a number
 
 
 def _arrow(column: "pd.Series[Any]", *names: str) -> bool:
@@ -100,13 +131,14 @@ def _made_of_times(column: "pd.Series[Any]") -> Converter:
     return Converter("time", column.dtype, unit)
 
 
-def _zone(dtype: Any) -> Any:
+def zone_of(dtype: Any) -> Any:
+    """Return the time zone of a dtype; None where it has none."""
     tz = getattr(dtype, "tz", None)
     return tz if tz is not None or not isinstance(dtype, pd.ArrowDtype) else getattr(dtype.pyarrow_dtype, "tz", None)
 
 
 def _numbers_of_times(column: "pd.Series[Any]", by: Converter) -> NDArray[np.float64]:
-    zone = _zone(by.dtype)
+    zone = zone_of(by.dtype)
     times = column if column.dtype.kind == "M" else pd.to_datetime(column)
     if zone is not None and getattr(times.dtype, "tz", None) is None:
         times = times.dt.tz_localize(zone)
@@ -117,7 +149,7 @@ def _numbers_of_times(column: "pd.Series[Any]", by: Converter) -> NDArray[np.flo
 
 def _times(numbers: NDArray[np.float64], by: Converter) -> "pd.Series[Any]":
     times = pd.Series(_whole(numbers, by.unit).view("datetime64[us]"))
-    zone = _zone(by.dtype)
+    zone = zone_of(by.dtype)
     if zone is not None and by.unit == "D":
         times = times.dt.tz_localize(zone, ambiguous=np.ones(len(times), dtype=bool), nonexistent="shift_forward")
     elif zone is not None:

@@ -7,8 +7,8 @@
 the model is, so that no answer can break a rule. The number of changes is counted at the end of a search.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, NamedTuple
 
@@ -17,6 +17,8 @@ import numpy as np
 from onbmacf._base.arrays import Mask, Matrix
 from onbmacf._base.checks import listed
 from onbmacf._base.missing import differs
+from onbmacf._columns.converters import unit_words
+from onbmacf._columns.moments import Amount
 from onbmacf._rows.cells import cast_within, widened
 from onbmacf._rows.gate import as_given
 from onbmacf._rows.space import FeatureSpace
@@ -30,19 +32,36 @@ NEEDS = {"numbers": "a range or step needs numbers", "levels": "levels need a fe
 
 @dataclass(frozen=True, eq=False)
 class Constraints:
-    """Rules bound to the encoding of a table."""
+    """Rules bound to the encoding of a table; dates and the like in them are numbers of its columns' units."""
 
     space: FeatureSpace
     rules: Rules
 
     def __post_init__(self) -> None:
-        self.rules.check(self.space.schema.names)
+        names = self.space.schema.names
+        self.rules.check(names)
+        measured = {name: self._measured(name, rule) for name, rule in self.rules.features.items()}
+        object.__setattr__(self, "rules", replace(self.rules, features=measured))
+        self.rules.check(names)
         for name, rule in self.rules.features.items():
             _check_kind(self.space.schema.features[self._position(name)], rule)
         for low, high in self.rules.at_most:
-            for name in (low, high):
-                if not self.space.schema.features[self._position(name)].is_numeric:
-                    raise ParameterError(f"the rule {low!r} <= {high!r} needs numbers, {name!r} has levels.")
+            self._check_pair(low, high)
+
+    def _measured(self, name: Hashable, rule: Rule) -> Rule:
+        """Return a rule with numbers in place of dates and the like; one for levels as it is."""
+        at = self._position(name)
+        return rule.measured(name, self.space.form.converter(at)) if self.space.schema.features[at].is_numeric else rule
+
+    def _check_pair(self, low: Hashable, high: Hashable) -> None:
+        """Raise an error where two features cannot be compared: dates are not numbers, nor days seconds."""
+        for name in (low, high):
+            if not self.space.schema.features[self._position(name)].is_numeric:
+                raise ParameterError(f"the rule {low!r} <= {high!r} needs numbers, {name!r} has levels.")
+        units = [unit_words(self.space.form.converter(self._position(name))) for name in (low, high)]
+        if units[0] != units[1]:
+            said = f"{low!r} is in {units[0]}, {high!r} in {units[1]}"
+            raise ParameterError(f"the rule {low!r} <= {high!r} needs two columns in one unit: {said}.")
 
     def __bool__(self) -> bool:
         return bool(self._each or self._pairs)
@@ -174,7 +193,9 @@ def _check_kind(feature: Feature, rule: Rule) -> None:
             raise ParameterError(f"rule for {feature.name!r}: a direction needs an order, it is categorical.")
     if feature.kind == "integer" and not _has_whole(rule):
         on = f" in steps of {rule.step}" if rule.step else ""
-        raise ParameterError(f"rule for {feature.name!r}: no whole number lies in {rule.low} to {rule.high}{on}.")
+        is_plain = not any(isinstance(end, Amount) for end in (rule.low, rule.high))
+        what = "whole number" if is_plain else "value of the column"
+        raise ParameterError(f"rule for {feature.name!r}: no {what} lies in {rule.low} to {rule.high}{on}.")
     named = [level for kind in rule.kinds for level in kind.levels(rule)]
     unknown = [level for level in named if level not in (feature.levels or ())]
     if unknown:

@@ -19,6 +19,7 @@ from onbmacf._base.checks import did_you_mean, listed
 from onbmacf._columns.converters import Converter, converter_of
 from onbmacf._columns.frames import arrow_as_pandas, as_frame
 from onbmacf._columns.kinds import LARGEST_EXACT, observed_levels
+from onbmacf._columns.moments import allowed_in
 from onbmacf._columns.polars_frames import PolarsTypes, is_polars, with_room
 from onbmacf._rows.blocks import BlockForm
 from onbmacf._rows.cells import exact_numbers, given_dtype, level_codes, shown
@@ -99,6 +100,10 @@ class TableForm:
     @cached_property
     def _converter_of(self) -> dict[int, Converter]:
         return dict(self.converters)
+
+    def converter(self, position: int) -> Converter | None:
+        """Return how the values of a feature become numbers; None where they are numbers or levels."""
+        return self._converter_of.get(position)
 
     def frame(self, N: Matrix) -> pd.DataFrame:
         """Return numbers as rows with the caller's columns and dtypes: the inverse of `numbers`."""
@@ -200,7 +205,7 @@ class TableForm:
             bad |= np.isnan(N[:, position]) & (not feature.missing or not can_lack(self.dtypes[position]))
             for row in np.flatnonzero(bad):
                 value = frame[feature.name].iloc[row]
-                reasons.setdefault(int(row), _fault(feature, value, self.dtypes[position]))
+                reasons.setdefault(int(row), _fault(feature, value, self.dtypes[position], self.converter(position)))
         return reasons
 
     @cached_property
@@ -324,12 +329,13 @@ def _in_order(
     return (frame if list(frame.columns) == list(names) else frame[list(names)]), warnings
 
 
-def _fault(feature: Feature, value: Any, dtype: Any) -> str:
+def _fault(feature: Feature, value: Any, dtype: Any, converter: Converter | None) -> str:
     if is_absent(value):
         why = "no fitted row lacks it. Declare Feature(..., missing=True) if the model takes rows without it"
         why = why if can_lack(dtype) else f"the fitted dtype {dtype} has no missing value"
         return f"column {feature.name!r}: the value is missing, and {why}."
     if feature.is_numeric:
-        return f"column {feature.name!r}: {shown(value)} is not a finite number."
+        what = "a finite number" if converter is None else allowed_in(converter)
+        return f"column {feature.name!r}: {shown(value)} is not {what}."
     levels, close = feature.levels or (), did_you_mean(value, feature.levels or ()) if isinstance(value, str) else ""
     return f"column {feature.name!r}: unseen level {shown(value)}.{close} Known: {listed(levels)}."

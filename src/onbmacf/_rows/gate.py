@@ -14,13 +14,13 @@ import numpy as np
 import pandas as pd
 
 from onbmacf._base.arrays import Mask, Matrix
+from onbmacf._columns.converters import UNIT_WORDS
 from onbmacf._columns.kinds import LARGEST_EXACT
 from onbmacf._rows.cells import cast, shown
 from onbmacf._rows.form import TableForm
 from onbmacf._rows.space import FeatureSpace
 from onbmacf.schema import Feature
 
-UNIT_WORDS = {"D": "days", "s": "seconds", "us": "microseconds"}  # in which times are counted
 FARTHEST = 1e80  # fitted ranges from the lowest fitted value: what lies nearer is apart from missing values
 
 
@@ -45,7 +45,8 @@ def admit(space: FeatureSpace, frame: pd.DataFrame) -> Admitted:
         feature = space.schema.features[position]
         if feature.kind == "integer":  # a time of day in a column of days would be rounded without a word
             what = f"is not a whole number of {UNIT_WORDS.get(converter.unit, 'units')}, as the fitted values are"
-            _note(faults, np.isfinite(N[:, position]) & (N[:, position] % 1 != 0), feature, frame, what)
+            number = np.where(np.isfinite(N[:, position]), N[:, position], 0.0)
+            _note(faults, number % 1 != 0, feature, frame, what)
     z = _encoded(space, N, faults)
     for position, feature in enumerate(space.schema.features):
         far = np.any(~(np.abs(z[:, space.blocks[position]]) <= FARTHEST), axis=1) & ~np.isnan(N[:, position])

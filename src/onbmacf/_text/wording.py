@@ -1,6 +1,7 @@
 """Results as sentences and as an escaped table for notebooks. Every value of a table is data, never markup."""
 
 import html
+import re
 import unicodedata
 from collections.abc import Sequence
 from numbers import Integral, Real
@@ -8,6 +9,7 @@ from typing import Any, Protocol
 
 from onbmacf._text.absent import is_absent
 
+_MIDNIGHT = re.compile(r" 00:00:00([-+]\d\d:\d\d)?$")
 _HIDDEN = ("Cc", "Cf", "Cs", "Zl", "Zp")  # control and direction characters, lone surrogates, Unicode line breaks
 
 
@@ -29,10 +31,11 @@ def shown(value: Any) -> str:
     if is_absent(value):
         return "unknown"
     if hasattr(value, "isoformat"):
-        return str(value).removesuffix(" 00:00:00")
+        return _MIDNIGHT.sub("", str(value))
     if not isinstance(value, Real) or isinstance(value, Integral | bool):
         return str(value)
-    return "0" if value == 0 else str(value).removesuffix(".0")
+    text = str(value).removesuffix(".0")
+    return "0" if text == "-0" else text
 
 
 def rounded(value: Any) -> str:

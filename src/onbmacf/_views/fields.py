@@ -1,6 +1,8 @@
 """The schema as fields to fill in, and what is filled in as a row: a fault names the field and what is allowed.
 
 Feature  ->  Field  ->  a form           text by field  ->  read_row  ->  a row
+
+Days have a date input, times one for dates and times, durations and periods are typed as text.
 """
 
 from collections.abc import Hashable, Mapping
@@ -10,6 +12,8 @@ import numpy as np
 import pandas as pd
 
 from onbmacf._base.checks import listed
+from onbmacf._columns.converters import Converter
+from onbmacf._columns.moments import allowed_in, end_in, value_in, written
 from onbmacf._text.wording import shown
 from onbmacf._views.source import Source
 from onbmacf.errors import RowsError
@@ -26,6 +30,16 @@ class Field(NamedTuple):
     low: str
     high: str
     step: str
+    converter: Converter | None = None  # of dates and the like
+
+    @property
+    def input(self) -> str:
+        """The type of the HTML input in which it is typed."""
+        if self.converter is None or self.converter.kind == "decimal":
+            return "number"
+        if self.converter.kind in ("duration", "period"):
+            return "text"
+        return "date" if self.converter.unit == "D" else "datetime-local"
 
     @property
     def is_number(self) -> bool:
@@ -46,7 +60,9 @@ def fields_of(source: Source) -> list[Field]:
 def _field(source: Source, place: int, feature: Feature) -> Field:
     low, high = (shown(end) for end in source.ends.get(feature.name, ("", "")))
     levels = () if feature.is_numeric else tuple(shown(level) for level in feature.levels or ())
-    return Field(f"f{place}", feature.name, feature, levels, low, high, "1" if feature.kind == "integer" else "any")
+    converter = source.explainer.fitted_.space.form.converter(place)
+    step = "any" if feature.kind != "integer" or (converter is not None and converter.unit == "us") else "1"
+    return Field(f"f{place}", feature.name, feature, levels, low, high, step, converter)
 
 
 def read_row(form: Mapping[str, str], fields: list[Field], name: Any = "typed") -> pd.DataFrame:
@@ -57,25 +73,51 @@ def read_row(form: Mapping[str, str], fields: list[Field], name: Any = "typed") 
 
 def written_row(row: pd.DataFrame, fields: list[Field]) -> dict[str, str]:
     """Return the values of a row as a form shows them, by the fields' ids."""
-    return {field.id: _written(row[field.name].iloc[0]) for field in fields}
+    return {field.id: _written(field, row[field.name].iloc[0]) for field in fields}
 
 
-def _written(value: Any) -> str:
-    return "" if value is None or value is pd.NaT or bool(pd.isna(value)) else shown(value)
+def _written(field: Field, value: Any) -> str:
+    if value is None or value is pd.NaT or bool(pd.isna(value)):
+        return ""
+    if field.input == "number" or isinstance(value, str):
+        return shown(value)
+    if field.input == "text":
+        return written(value)
+    wall = pd.Timestamp(value).tz_localize(None)  # an input has no time zone: the clock on the wall
+    return str(wall.date()) if field.input == "date" else wall.isoformat().removesuffix(":00")  # as browsers write it
 
 
 def _value(field: Field, text: str) -> Any:
     if field.may_lack and not text.strip():
         return np.nan if field.is_number else None
     if field.is_number:
-        return read_number(field, text.strip())
+        return _typed(field, text.strip())
     written = dict(zip(field.levels, field.feature.levels or (), strict=True))
     if text not in written:
         raise RowsError(f"{field.name!r} must be one of {listed(field.levels)}, got {text!r}.")
     return written[text]
 
 
-def read_number(field: Field, text: str) -> int | float:
+def read_end(field: Field, text: str) -> float:
+    """Return an end of a wished range as a number in the field's unit; that of a date reads as the date."""
+    if field.input == "number":
+        return float(_number(field, text))
+    return end_in(repr(field.name), text, field.converter)
+
+
+def _typed(field: Field, text: str) -> Any:
+    return _number(field, text) if field.input == "number" else _moment(field, text)
+
+
+def _moment(field: Field, text: str) -> Any:
+    assert field.converter is not None
+    try:
+        return value_in(text, field.converter)
+    except (ValueError, TypeError, OverflowError):
+        raise RowsError(f"{field.name!r} must be {allowed_in(field.converter)}, got {text!r}.") from None
+
+
+def _number(field: Field, text: str) -> int | float:
     whole = field.feature.kind == "integer"
     try:
         value = float(text)

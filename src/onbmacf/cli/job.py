@@ -9,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 
+from onbmacf._columns.moments import with_dates
 from onbmacf._rows.form import TableForm
 from onbmacf._rows.readings import Between
 from onbmacf.cli.demo import labelled_heart
@@ -59,7 +60,8 @@ def prepare(request: Request) -> Job:
 def read_file(path: Path, request: Request) -> pd.DataFrame:
     """Read a table as the request says."""
     sheet = int(request.sheet) if request.sheet.isdecimal() else request.sheet or None
-    return read_table(path, encoding=request.encoding or None, header=request.header, sheet=sheet)
+    table = read_table(path, encoding=request.encoding or None, header=request.header, sheet=sheet)
+    return with_dates(table, columns_of(request.dates, list(table.columns), "--dates"))
 
 
 def _asked(request: Request, table: pd.DataFrame) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from onbmacf.cli.request import Request
 
 # Groups that several commands offer, in the order of the help.
 SOURCE = ("table", "model", "target_column")
-READING = ("id_column", "drop", "drop_missing", "header", "encoding", "sheet", "kinds")
+READING = ("id_column", "drop", "drop_missing", "header", "encoding", "sheet", "dates", "kinds")
 SEARCH = ("strategy", "plausibility", "release", "private")
 LIMITS = ("max_model_rows", "max_model_calls")
 ASKING = ("output", "threshold", "classes", "between", "trust_pickle")

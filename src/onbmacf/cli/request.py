@@ -71,6 +71,9 @@ class Request:
         str, typer.Option(help="Encoding of the CSV files; by default as their first bytes say, or UTF-8.")
     ] = ""
     sheet: Annotated[str, typer.Option(help="Sheet of a spreadsheet; the first by default.")] = ""
+    dates: Annotated[
+        tuple[str, ...], typer.Option(help="Columns of a CSV file that hold dates or times, such as 2024-05-31.")
+    ] = ()
     kinds: Annotated[
         tuple[str, ...],
         typer.Option(

@@ -7,6 +7,7 @@ import codecs
 import csv
 import os
 import warnings
+from collections.abc import Hashable, Iterable
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 import pandas as pd
 
 from onbmacf._base.checks import listed
+from onbmacf._columns.moments import with_dates
 from onbmacf.errors import OnbmacfWarning, ParameterError, TableError
 from onbmacf.io.kinds_of_files import HEAD, OPENERS, encoding_of, kind_of
 
@@ -32,6 +34,7 @@ def read_table(
     encoding: str | None = None,
     header: bool | None = None,
     sheet: str | int | None = None,
+    dates: Iterable[Hashable] = (),
 ) -> pd.DataFrame:
     """Read a table from a file.
 
@@ -52,6 +55,8 @@ def read_table(
     sheet : str or int, optional
         The sheet of a spreadsheet, by name or by its number from 0. By default the first; where there are others, an
         `OnbmacfWarning` says so.
+    dates : iterable of hashable, optional
+        Columns of text that hold dates or times, written as ISO 8601 does (2024-05-31); an empty cell is a missing one.
 
     Returns
     -------
@@ -62,7 +67,7 @@ def read_table(
     ------
     TableError
         The file does not exist, is empty, is not text in this encoding, is something else than a table, has no header,
-        or has two columns of the same name.
+        or has two columns of the same name; or a column of dates is not there or holds something else.
     ParameterError
         Python does not know the encoding, or there is no such sheet.
     ImportError
@@ -77,7 +82,10 @@ def read_table(
     (462, 10)
 
     """
-    path = Path(path)
+    return with_dates(_read(Path(path), encoding, header, sheet), dates)
+
+
+def _read(path: Path, encoding: str | None, header: bool | None, sheet: str | int | None) -> pd.DataFrame:
     if not path.is_file():
         found = "is a folder" if path.is_dir() else "does not exist"
         raise TableError(f"{path} {found}: give a CSV file with a header line.")
@@ -103,7 +111,7 @@ def read_table(
         table = _read_text(path, kind, LATIN, header)
         where = str(error.__cause__)
     message = f"{path} is not UTF-8 ({where}): read as {LATIN}. If letters look wrong, pass its encoding."
-    warnings.warn(message, OnbmacfWarning, stacklevel=2)
+    warnings.warn(message, OnbmacfWarning, stacklevel=3)
     return table
 
 
@@ -127,7 +135,7 @@ def _read_sheet(path: Path, sheet: str | int | None, header: bool | None) -> pd.
             names = book.sheet_names
             if sheet is None and len(names) > 1:
                 message = f"{path} has {len(names)} sheets: read the first, {names[0]!r}. Pass sheet=... for another."
-                warnings.warn(message, OnbmacfWarning, stacklevel=3)
+                warnings.warn(message, OnbmacfWarning, stacklevel=4)
             chosen = 0 if sheet is None else sheet
             if chosen not in names and not (isinstance(chosen, int) and 0 <= chosen < len(names)):
                 raise ParameterError(f"{path} has no sheet {chosen!r}. Sheets: {listed(names)}.")

@@ -14,6 +14,7 @@ from onbmacf.errors import ParameterError
 from onbmacf.explanation import Counterfactual, Explanation
 from onbmacf.explanations import Explanations
 from onbmacf.plots._axes import COLOURS, MARKERS, STYLES, add_legend, axes_on, bare, name, note, set_ticks, set_titles
+from onbmacf.plots._moments import number_of, scale_of, write_moments
 from onbmacf.plots._single import chosen
 
 INK = "#222222"
@@ -65,6 +66,7 @@ def cover(explainer: Any, x: Hashable, y: Hashable, *, largest: int | None = 40,
     set_titles(ax, "", str(x), str(y))
     note(ax, _left_out(explainer.cover_, drawn))
     _name_levels(ax, explainer.schema_, x, y)
+    _write_values(ax, explainer.fitted_.space, columns)
     _add_key(ax, handles, names)
     bare(ax)
     return ax
@@ -138,6 +140,8 @@ def walk(explanation: Any, x: Hashable, y: Hashable, *, place: int = 0, ax: Any 
     stops = _stops(found, _label_of(explanation))
     path = np.array([[_number(values, feature) for feature in (x, y)] for values, *_ in stops])
     ax = axes_on(ax)
+    write_moments(ax.xaxis, found.values[x])
+    write_moments(ax.yaxis, found.values[y])
     ax.plot(*path.T, color=INK, linewidth=1.6, zorder=4)
     handles = [
         ax.plot(*point, marker, markersize=13 if marker == "*" else 8, color=INK, markerfacecolor=fill, zorder=5)[0]
@@ -198,8 +202,8 @@ def _outline(explainer: Any, ball: int, columns: list[int]) -> NDArray[np.float6
     balls = explainer.cover_
     center = explainer.Z_[balls.centers[ball]][[explainer.fitted_.space.blocks[column].start for column in columns]]
     corners = center + balls.radii[ball] * METRICS[explainer.metric].outline
-    low, span = explainer.fitted_.space.low[columns], explainer.fitted_.space.span[columns]
-    return np.asarray(low + corners * span)
+    space = explainer.fitted_.space
+    return np.asarray(space.low[columns] + corners * space.span[columns]) * _scales(space, columns)
 
 
 def _look_at(ax: Any, rows: NDArray[np.float64]) -> None:
@@ -227,7 +231,19 @@ def _column(space: Any, feature: Hashable) -> int:
 def _points(space: Any, Z: NDArray[np.float64], columns: list[int]) -> NDArray[np.float64]:
     """Return rows in the features' own units; NaN, which is not drawn, for a missing value."""
     encoded = as_nan(Z[:, [space.blocks[column].start for column in columns]])
-    return np.asarray(space.low[columns] + encoded * space.span[columns])
+    return np.asarray(space.low[columns] + encoded * space.span[columns]) * _scales(space, columns)
+
+
+def _scales(space: Any, columns: list[int]) -> NDArray[np.float64]:
+    """Return what the numbers of two features are multiplied with: times are drawn in days."""
+    return np.array([scale_of(space.form.converter(column)) for column in columns])
+
+
+def _write_values(ax: Any, space: Any, columns: list[int]) -> None:
+    """Write dates, times, durations and periods along the axes that have them."""
+    for axis, column in zip((ax.xaxis, ax.yaxis), columns, strict=True):
+        if (converter := space.form.converter(column)) is not None:
+            write_moments(axis, converter.values(np.zeros(1)).iloc[0])
 
 
 def _name_levels(ax: Any, schema: Any, x: Hashable, y: Hashable) -> None:
@@ -244,7 +260,7 @@ def _number(values: Any, feature: Hashable) -> float:
     if feature not in values.index:
         raise ParameterError(f"{feature!r} is not a column. Columns: {listed(values.index)}.")
     try:
-        return float(values[feature])
+        return number_of(values[feature])
     except (TypeError, ValueError):
         raise ParameterError(f"{name(feature)!r} is not a number: a walk is drawn on two numeric features.") from None
 

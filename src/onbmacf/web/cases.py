@@ -15,9 +15,9 @@ import pandas as pd
 
 from onbmacf._views.asking import Ask
 from onbmacf.errors import ParameterError
+from onbmacf.explainer import ONBMACF
 from onbmacf.explanations import Explanations
 from onbmacf.rules import Rule, Rules
-from onbmacf.schema import Schema
 from onbmacf.web.problems import not_found
 
 MOST_SESSIONS, MOST_CASES, MOST_SAVED = 200, 100, 12
@@ -40,22 +40,23 @@ class Wishes:
     target: Any = None
 
     def rules(self, own: Rules) -> Rules:
-        """Return the rules of the schema, narrowed by the wishes."""
+        """Return the rules of a map, in which dates are numbers, narrowed by the wishes."""
         names = {*self.low, *self.high, *self.direction}
         narrowed = {name: self._narrowed(own.features.get(name, Rule()), name) for name in names}
         return replace(own, features={**own.features, **narrowed})
 
-    def ask(self, schema: Schema, ranges: bool = False) -> Ask:
+    def ask(self, explainer: ONBMACF, ranges: bool = False) -> Ask:
         """Return the question that the wishes make."""
+        schema, own = explainer.schema_, explainer.fitted_.constraints.rules
         if len(self.locked) == len(schema.names):
             raise ParameterError("every feature is locked: nothing could change. Unlock at least one.")
-        rules = self.rules(schema.rules)
+        rules = self.rules(own)
         return Ask(
             target=self.target,
             n=self.n * SPARE if self.ease else self.n,
             plausibility=self.dial,
             vary=tuple(name for name in schema.names if name not in self.locked),
-            rules=None if rules == schema.rules else rules,
+            rules=None if rules == own else rules,
             ranges=ranges,
         )
 

@@ -18,7 +18,7 @@ async def plans_of(service: Service, case: Case, ranges: bool = False) -> Explan
     known: dict[Any, Any] = case.answers
     wanted = ranges or True in known
     if wanted not in known:
-        ask = case.wishes.ask(service.source.explainer.schema_, ranges=wanted)
+        ask = case.wishes.ask(service.source.explainer, ranges=wanted)
         answers = await service.engine.ask(explained, case.row, ask)
         service.metrics.explained(1, answers.n_model_rows)
         known[wanted] = ordered_by_ease(answers, case.wishes, service.source)
@@ -39,7 +39,7 @@ async def front_of(service: Service, case: Case) -> Explanations:
     """Return every plan that no other beats in distance, changes and plausibility at once."""
     known: dict[Any, Any] = case.answers
     if "front" not in known:
-        ask = replace(case.wishes.ask(service.source.explainer.schema_), front=True, plausibility=None, n=None)
+        ask = replace(case.wishes.ask(service.source.explainer), front=True, plausibility=None, n=None)
         known["front"] = await service.engine.ask(explained, case.row, ask)
     found: Explanations = known["front"]
     return found
@@ -50,7 +50,7 @@ async def what_if_of(service: Service, case: Case, ids: dict[Hashable, str]) -> 
     if case.what_if is None:
         return None
     said = await service.engine.ask(predicted, case.what_if)
-    ask = replace(case.wishes.ask(service.source.explainer.schema_), n=1)
+    ask = replace(case.wishes.ask(service.source.explainer), n=1)
     answers = await service.engine.ask(explained, case.what_if, ask)
     same = case.what_if.reset_index(drop=True).equals(case.row.reset_index(drop=True))
     return {

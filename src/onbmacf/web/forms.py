@@ -6,7 +6,7 @@ text by field  ->  read_wishes  ->  Wishes
 from collections.abc import Hashable, Mapping
 
 from onbmacf._views.asking import label_of
-from onbmacf._views.fields import Field, read_number
+from onbmacf._views.fields import Field, read_end
 from onbmacf._views.source import Source
 from onbmacf.web.cases import COSTS, MOST_PLANS, Wishes
 from onbmacf.web.problems import Problem
@@ -35,7 +35,7 @@ def read_wishes(form: Mapping[str, str], fields: list[Field], source: Source) ->
 
 def _ends(form: Mapping[str, str], fields: list[Field], end: str) -> dict[Hashable, float]:
     given = {field: form.get(f"{field.id}-{end}", "").strip() for field in fields}
-    return {field.name: float(read_number(field, text)) for field, text in given.items() if text}
+    return {field.name: read_end(field, text) for field, text in given.items() if text}
 
 
 def _share(text: str) -> float | None:

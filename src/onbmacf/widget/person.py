@@ -120,6 +120,7 @@ def _field(field: Field, value: str) -> dict[str, Any]:
         "name": str(field.name),
         "value": value,
         "is_number": field.is_number,
+        "input": field.input,
         "levels": list(field.levels),
         "low": field.low,
         "high": field.high,

@@ -52,7 +52,7 @@ function plans(view, keep) {
 
 function control(field, id) {
   if (field.is_number) {
-    const traits = { type: "number", id, value: field.value, step: field.step, "aria-describedby": `${id}-note` };
+    const traits = { type: field.input, id, value: field.value, step: field.step, "aria-describedby": `${id}-note` };
     return [make("input", traits), make("span", { class: "note", id: `${id}-note` }, `known: ${field.low} to ${field.high}${field.may_lack ? "; empty: unknown" : ""}`)];
   }
   const options = field.levels.map((level) => make("option", { value: level, selected: level === field.value }, level));
