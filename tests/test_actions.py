@@ -1,5 +1,7 @@
 """Group actions, single features and two models: counted by hand, asked again, and kept within the rules."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -172,7 +174,7 @@ def test_improving_an_action_makes_it_worth_more(answers, explainer):
     pool = candidates(answers, explainer.fitted_, 6)
     found = worths(rows, pool, 1.0)
     first = int(np.argsort(found.sum(axis=0))[len(pool) // 2])  # one of middling worth
-    better = improved(rows, [Valued(pool[first], found[:, first])], 1.0, 6)
+    better = [valued.action for valued in improved(rows, [Valued(pool[first], found[:, first])], 1.0, 6)]
     assert worths(rows, better, 1.0).sum() > found[:, first].sum()
     assert all(len(action) <= 6 for action in better)
     flips, costs = rows.asked(better)
@@ -203,3 +205,36 @@ def test_many_actions_in_one_call_are_answered_as_each_alone(answers, explainer)
         alone = rows.asked([action])
         assert (alone[0][:, 0] == flips[:, place]).all()
         assert np.array_equal(alone[1][:, 0], costs[:, place], equal_nan=True)
+
+
+def test_worths_are_kept_whole_while_several_actions_are_improved_in_turn(answers, explainer):
+    from onbmacf.audit.actions import candidates
+    from onbmacf.audit.improve import Valued, held_by, improved, worths
+
+    rows = Asked.of(explainer.fitted_, answers.rows[answers.statuses != "already"], ["fine"])
+    pool = candidates(answers, explainer.fitted_, 6)
+    found = worths(rows, pool, 1.0)
+    own = [Valued(pool[place], found[:, place]) for place in (0, 1, 2)]
+    better = improved(rows, own, 1.0, 6)
+    for valued in better:
+        assert (valued.worth == worths(rows, [valued.action], 1.0)[:, 0]).all()
+    assert held_by(better, len(found)).sum() > held_by(own, len(found)).sum()
+    beside = improved(rows, own, 1.0, 6, first=2)
+    assert [valued.action for valued in beside[:2]] == [valued.action for valued in own[:2]]
+    assert held_by(beside, len(found)).sum() > held_by(own, len(found)).sum()
+
+
+def test_large_calls_answer_as_small_ones_and_are_fewer(answers, explainer):
+    from onbmacf.audit.actions import candidates
+
+    rows = Asked.of(explainer.fitted_, answers.rows[answers.statuses != "already"], ["fine"])
+    assert rows.box.sizes  # this model answers the same in calls of any size
+    pool, large = candidates(answers, explainer.fitted_, 6), rows.in_large_calls()
+    small = replace(rows, box=rows.box.counting())
+    large = replace(large, box=large.box.counting())
+    for ours, theirs in zip(small.asked(pool), large.asked(pool), strict=True):
+        assert np.array_equal(ours, theirs, equal_nan=True)
+    assert large.box.counts.n_questions == small.box.counts.n_questions
+    assert large.box.counts.n_calls < small.box.counts.n_calls / 4
+    dependent = replace(rows, box=replace(rows.box, sizes=()))
+    assert dependent.in_large_calls().box.sizes == ()  # the answers depend on the size: calls stay as they are

@@ -3,8 +3,8 @@
     answers  ->  candidates (own changes, stretched)  ->  asked of some rows  ->  greedy choice, improved  ->  Actions
 
 A row that an action helps is worth 1 less a price times what the action costs it. The choice starts with the action
-that is worth most, adds the one that adds most (decision 0070), and then varies each chosen one while that is worth
-more (`improve.py`, decision 0086). Nothing is drawn at random.
+that is worth most, varies it while that is worth more (`improve.py`, decision 0086), adds the one that then adds most,
+and so on; at the end all are varied in turn (decision 0095). Nothing is drawn at random.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ from onbmacf._batch.fitted import Fitted
 from onbmacf.audit.effectiveness import cheapest
 from onbmacf.audit.figures import first_lines, is_asked
 from onbmacf.audit.grouping import checked_column, members_of
-from onbmacf.audit.improve import Valued, evenly, improved, readable, worths
+from onbmacf.audit.improve import Valued, by_gain, evenly, held_by, improved, readable, worths
 from onbmacf.audit.moves import AT_LEAST, AT_MOST, BY, TO, Action, Asked, Move, in_words
 from onbmacf.errors import ParameterError
 from onbmacf.explainer import ONBMACF
@@ -145,7 +145,7 @@ def actions(
     check_count("k", k)
     lines = np.flatnonzero(is_asked(answers))
     rows = Asked.of(explainer.fitted_, answers.rows.iloc[lines], _wanted(answers, target))
-    some = rows.some(evenly(len(lines), SAMPLE))
+    some = rows.some(evenly(len(lines), SAMPLE)).in_large_calls()
     pool = candidates(answers, explainer.fitted_, most_features)
     chosen = choose(some, pool, k, price, most_features) if len(lines) and pool else ()
     flips, costs = rows.asked(chosen)
@@ -172,17 +172,19 @@ def candidates(answers: Explanations, fitted: Fitted, most_features: int) -> lis
 
 
 def choose(some: Asked, pool: Sequence[Action], k: int, price: float, most_features: int) -> tuple[Action, ...]:
-    """Choose greedily, then improve each chosen action while that helps."""
-    found = worths(some, pool, price)
-    taken: list[int] = []
-    for _ in range(min(k, len(pool))):
-        held = found[:, taken].max(axis=1, initial=0.0)
+    """Take the candidate that adds most and improve it beside those taken before, k times; then improve all in turn.
+
+    An action that is improved before the next is taken leaves that one other rows to help (decision 0095).
+    """
+    found, own = worths(some, pool, price), list[Valued]()
+    for place in range(k):
+        held = held_by(own, len(found))
         gains = np.maximum(found, held[:, np.newaxis]).sum(axis=0) - held.sum()
         best = int(gains.argmax())  # a tie goes to the first
         if gains[best] <= 1e-12:
             break
-        taken.append(best)
-    return improved(some, [Valued(pool[place], found[:, place]) for place in taken], price, most_features)
+        own = improved(some, [*own, Valued(pool[best], found[:, best])], price, most_features, first=place)
+    return by_gain(improved(some, own, price, most_features))
 
 
 def _move(fitted: Fitted, at: int, own: float, new: float, stretch: float, by_amount: bool) -> Move:

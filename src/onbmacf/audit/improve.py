@@ -1,6 +1,6 @@
 """Chosen actions made better: one of them at a time is varied while that is worth more to the rows.
 
-    Asked, actions  ->  improved  ->  actions, in the order of what each adds
+    Asked, valued actions  ->  improved  ->  valued actions  ->  by_gain  ->  actions, in the order of what each adds
 
 A row that an action helps is worth 1 less a price times what the action costs it; a row counts with the action that is
 worth most to it. A variation drops a feature, moves it somewhat, puts another value of the table in its place, or adds
@@ -45,17 +45,34 @@ def worths(some: Asked, actions: Sequence[Action], price: float, held: Values | 
     return np.where(flips, 1 - price * np.nan_to_num(costs), 0.0)
 
 
-def improved(some: Asked, own: list[Valued], price: float, most_features: int) -> tuple[Action, ...]:
-    """Improve each of the chosen actions in turn, until none gets better; return them in the order of what they add."""
-    moves, unchanged = possible_moves(some.fitted), 0
-    for turn in range(ROUNDS * len(own)):
-        at = turn % len(own)
+def held_by(own: Sequence[Valued], n_rows: int) -> Values:
+    """Return what each row has of the action that is worth most to it; 0 where there are none."""
+    return np.max([np.zeros(n_rows), *(valued.worth for valued in own)], axis=0)
+
+
+def improved(some: Asked, own: Sequence[Valued], price: float, most_features: int, first: int = 0) -> list[Valued]:
+    """Improve the actions from the place `first` on, in turn, beside those before, until none gets better."""
+    moves, own, unchanged = possible_moves(some.fitted), list(own), 0
+    n_open = len(own) - first
+    for turn in range(ROUNDS * n_open):
+        at = first + turn % n_open
         better = _better(some, own, at, moves, price, most_features)
         unchanged = 0 if better is not None else unchanged + 1
-        if unchanged == len(own):
+        if unchanged == n_open:
             break
         own[at] = own[at] if better is None else better
-    return _by_gain(own)
+    return own
+
+
+def by_gain(own: Sequence[Valued]) -> tuple[Action, ...]:
+    """Return the actions in the order of what each adds."""
+    left, ordered, held = list(own), [], np.zeros(len(own[0].worth) if own else 0)
+    while left:
+        gains = [np.maximum(held, valued.worth).sum() for valued in left]
+        taken = left.pop(int(np.argmax(gains)))
+        ordered.append(taken.action)
+        held = np.maximum(held, taken.worth)
+    return tuple(ordered)
 
 
 def possible_moves(fitted: Fitted) -> dict[int, list[Move]]:
@@ -105,9 +122,7 @@ def _better(
     some: Asked, own: list[Valued], at: int, moves: dict[int, list[Move]], price: float, most_features: int
 ) -> Valued | None:
     """Return the variation of one action with which all of them are worth most; None if none is better."""
-    held = np.zeros(len(some.N))
-    for place, valued in enumerate(own):
-        held = held if place == at else np.maximum(held, valued.worth)
+    held = held_by([*own[:at], *own[at + 1 :]], len(some.N))
     tried = list(dict.fromkeys(_variations(some.fitted, own[at].action, moves, most_features)))
     tried = _promising(some, tried, price, held)
     if not tried:
@@ -116,7 +131,10 @@ def _better(
     totals = np.maximum(found, held[:, np.newaxis]).sum(axis=0)
     best = int(totals.argmax())  # a tie goes to the first
     is_better = totals[best] > np.maximum(own[at].worth, held).sum() + 1e-9
-    return Valued(tried[best], found[:, best]) if is_better else None
+    if not is_better:
+        return None
+    own_worth = worths(some, [tried[best]], price)[:, 0]  # also where another action holds more now: that one may change
+    return Valued(tried[best], own_worth)
 
 
 def _promising(some: Asked, tried: list[Action], price: float, held: Values) -> list[Action]:
@@ -149,14 +167,3 @@ def _nearby(fitted: Fitted, move: Move) -> Iterable[Move]:
         inside = value if move.how == BY else float(np.clip(value, low, high))
         if inside != move.value and not (move.how == BY and inside == 0):
             yield move._replace(value=inside)
-
-
-def _by_gain(own: list[Valued]) -> tuple[Action, ...]:
-    """Return the actions in the order of what each adds."""
-    left, ordered, held = list(own), [], np.zeros(len(own[0].worth) if own else 0)
-    while left:
-        gains = [np.maximum(held, valued.worth).sum() for valued in left]
-        taken = left.pop(int(np.argmax(gains)))
-        ordered.append(taken.action)
-        held = np.maximum(held, taken.worth)
-    return tuple(ordered)

@@ -8,7 +8,7 @@ possible may not take the action. Every row is asked of the model.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,7 +21,8 @@ from onbmacf._rows.model import BlackBox
 from onbmacf._text.wording import shown
 
 AT_MOST, AT_LEAST, BY, TO = "at most", "at least", "by", "to"
-ROWS_PER_CALL = 20_000  # of the model
+ROWS_AT_ONCE = 20_000  # that are made ready together
+DOUBLINGS = 4  # of the largest call, where many rows are asked about
 
 
 class Move(NamedTuple):
@@ -66,7 +67,16 @@ class Asked:
 
     def some(self, lines: Rows) -> "Asked":
         """Return some of the rows."""
-        return Asked(self.fitted, self.box, self.N[lines], self.z[lines], self.wanted)
+        return replace(self, N=self.N[lines], z=self.z[lines])
+
+    def in_large_calls(self) -> "Asked":
+        """Return the same rows, asked about in larger calls, where the size of a call does not change the answers.
+
+        That was seen of smaller calls only, so these are for choosing: what is told of an action is asked as usual.
+        """
+        sizes = self.box.sizes
+        larger = tuple(sizes[-1] << k for k in range(1, DOUBLINGS + 1)) if sizes else ()
+        return replace(self, box=replace(self.box, sizes=(*sizes, *larger)))
 
     def asked(self, actions: Sequence[Action], matters: Callable[[Matrix], Mask] | None = None) -> tuple[Mask, Matrix]:
         """Return, per row and action, whether it leads to a favourable label, and its cost; NaN where it is forbidden.
@@ -76,7 +86,7 @@ class Asked:
         """
         if not actions:
             return np.zeros((len(self.N), 0), dtype=bool), np.zeros((len(self.N), 0))
-        at_a_time = max(1, ROWS_PER_CALL // max(len(self.N), 1))
+        at_a_time = max(1, ROWS_AT_ONCE // max(len(self.N), 1))
         starts = range(0, len(actions), at_a_time)
         parts = [self._asked(actions[start : start + at_a_time], matters) for start in starts]
         flips, costs = zip(*parts, strict=True)
