@@ -76,6 +76,27 @@ def test_it_shows_what_explain_answers(explainer, row, widget):
     json.dumps({name: getattr(widget, name) for name in TRAITS})
 
 
+def test_an_explanation_in_hand_shows_its_row_with_what_it_was_asked(explainer, row):
+    [answer] = explainer.explain(row, "yes", n=2, ranges=True)
+    shown = answer.widget(explainer)
+    assert shown.view == explainer.widget(row, ["yes"]).view
+    assert answer.widget(explainer, n=2).answer.to_dict() == answer.to_dict()
+    assert len(explainer.explain(row, "yes", n=5)[0].widget(explainer).view["plans"]) > len(shown.view["plans"])
+    assert answer.widget(explainer, "no").view["reason"] == explainer.explain(row, "no")[0].reason
+    [already] = explainer.explain(row, "no")
+    assert already.widget(explainer).answer.status == already.status == "already"
+
+
+def test_without_its_explainer_an_explanation_says_what_to_pass(explainer, row):
+    [answer] = explainer.explain(row, "yes")
+    with pytest.raises(
+        ParameterError, match=r"pass the explainer that gave it, as in explanation.widget\(explainer\)\."
+    ):
+        answer.widget()
+    with pytest.raises(ParameterError, match=r"explanation.widget\(explainer\), got Scores"):
+        answer.widget(Scores())
+
+
 def test_a_feature_that_is_kept_gives_other_plans(explainer, row, widget):
     [first, *_] = changed(widget)
     widget.locked = [*widget.locked, first]

@@ -218,6 +218,28 @@ class Explanation:
 
         return report.notice(explainer, self.factual, **options)
 
+    def widget(self, explainer: Any = None, target: Any = None, *, n: int | None = None) -> Any:
+        """Show this row in a notebook, as `ONBMACF.widget` does: plans side by side, features to keep, values to try.
+
+        Parameters
+        ----------
+        explainer : ONBMACF
+            The one that gave the explanation: a widget asks its model about everything that is pressed or typed.
+        target : label or labels, optional
+            What the model should say; by default the labels that the counterfactuals reach.
+        n : int from 1 to 5, optional
+            How many plans; by default as many as there are counterfactuals, but at least 3 and at most 5.
+
+        Returns
+        -------
+        PersonWidget
+            Shown by the notebook where it is the last value of a cell.
+
+        """
+        from onbmacf.widget import widget_of  # upwards, when a widget is wanted (decision 0085)
+
+        return widget_of(self, explainer, target, n)
+
     def to_dict(self) -> dict[str, Any]:
         """Return everything about this row as plain Python values, ready for JSON.
 

@@ -18,7 +18,7 @@ from onbmacf._views.source import Source
 from onbmacf.errors import OnbmacfError, ParameterError, RowsError
 from onbmacf.explanation import Explanation
 
-MOST_PLANS = 5
+USUAL_PLANS, MOST_PLANS = 3, 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +32,7 @@ class Person:
     n: int
 
     @classmethod
-    def of(cls, explainer: Any, row: Any, target: Any = None, n: int = 3) -> "Person":
+    def of(cls, explainer: Any, row: Any, target: Any = None, n: int = USUAL_PLANS) -> "Person":
         """Return a person; an error where there is not exactly one row."""
         check_count("n", n, least=1)
         if n > MOST_PLANS:
