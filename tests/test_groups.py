@@ -11,7 +11,7 @@ from onbmacf._balls.kernels import NearestRows
 from onbmacf._balls.kernels.compact import NUMBER
 from onbmacf._balls.kernels.grid import TOP, code_of, plus, to_grid
 from onbmacf._balls.metrics import METRICS, one_hot_height
-from onbmacf._balls.neighbours import nearest_rows
+from onbmacf._balls.neighbours import Neighbours, nearest_rows, squares, squares_of_compact
 from onbmacf._base.jit import kernel
 
 call_plus = kernel(lambda total, gap, metric: plus(total, gap, metric))
@@ -93,3 +93,20 @@ def test_coarse_sums_of_categories_never_exceed_the_largest(metric):
     for low, high, width in zip(*grid.points, grid.widths, strict=True):
         total = call_plus(total, width if width != NUMBER else np.int16(high - low), code_of(metric))
     assert 0.9 * TOP < total <= TOP
+
+
+@settings(max_examples=60, deadline=None)
+@given(tables())
+def test_squares_of_categories_in_one_column_are_those_of_one_column_per_level(case):
+    Z, _, groups = case
+    compact = compacted(Z, groups)
+    np.testing.assert_array_equal(squares_of_compact(compact[:9], compact, groups.heights), squares(Z[:9], Z))
+
+
+def test_neighbours_of_points_between_two_levels_are_found_the_plain_way():
+    rng = np.random.default_rng(0)
+    Z, groups = encoded(rng.integers(0, 5, (60, 2)) / 4, rng.integers(0, 3, (60, 2)), np.array([1.0, 1.0]))
+    labels, points = rng.integers(0, 2, 60), np.vstack([Z[:20], (Z[:20] + Z[20:40]) / 2])
+    for own in (points[:20], points):
+        share = Neighbours(Z, labels, np.ones(Z.shape[1]), 5, groups).share(own, np.ones(len(own), dtype=np.intp))
+        np.testing.assert_array_equal(share, (labels[nearest_rows(Z, own, 5)] == 1).mean(axis=1))

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from onbmacf._balls.kernels import NearestRows
-from onbmacf._balls.neighbours import SMALL, Neighbours, is_near, nearest_rows
+from onbmacf._balls.neighbours import SMALL, Neighbours, is_near, nearest_rows, squares
 
 
 @settings(max_examples=150, deadline=None, derandomize=True)
@@ -19,7 +19,7 @@ def test_fast_and_plain_agree_on_grids_full_of_ties(data):
     points = data.draw(arrays.arrays(np.float64, (7, width), elements=grid | st.floats(-3, 3)))
     rows = nearest_rows(Z, points, 5)
     np.testing.assert_array_equal(NearestRows(Z).rows(points, 5), rows)
-    marked = [np.flatnonzero(line).tolist() for line in is_near(Z, points, 5)]
+    marked = [np.flatnonzero(line).tolist() for line in is_near(squares(points, Z), 5)]
     assert marked == np.sort(rows, axis=1).tolist()
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from onbmacf._balls.groups import Groups
+from onbmacf._balls.groups import Groups, compacted
 from onbmacf._base.arrays import Mask, Matrix, Rows
 from onbmacf._base.missing import as_costs, may_lack
 
@@ -36,9 +36,28 @@ def squares(points: Matrix, Z: Matrix) -> Matrix:
     return total
 
 
-def is_near(Z: Matrix, points: Matrix, y: int) -> Mask:
+def squares_of_compact(points: Matrix, Z: Matrix, heights: Matrix) -> Matrix:
+    """Return what `squares` does for rows with one column per feature: a category that differs adds its height twice.
+
+    Zeros lie between the two columns in which such rows differ, so every sum is the same to the bit.
+    """
+    total, gap = np.zeros((len(points), len(Z))), np.empty((len(points), len(Z)))
+    lacks = may_lack(Z) or may_lack(points)
+    for column, height in enumerate(heights.tolist()):
+        if height:
+            np.multiply(points[:, column, np.newaxis] != Z[:, column], height * height, out=gap)
+            total += gap
+        else:
+            np.subtract(points[:, column, np.newaxis], Z[:, column], out=gap)
+            if lacks:
+                as_costs(np.abs(gap, out=gap))
+            np.multiply(gap, gap, out=gap)
+        total += gap
+    return total
+
+
+def is_near(apart: Matrix, y: int) -> Mask:
     """Mark the y nearest rows of each point, ties to the lower row: as `nearest_rows`, without sorting them."""
-    apart = squares(points, Z)
     near = apart <= np.partition(apart, y - 1, axis=1)[:, y - 1 : y]
     for line in np.flatnonzero(near.sum(axis=1) > y):  # a tie for the last place
         near[line] = False
@@ -51,12 +70,18 @@ class Neighbours:
 
     def __init__(self, Z: Matrix, labels: Rows, scale: Matrix, y: int, groups: Groups | None = None) -> None:
         self._scale, self._labels, self._y = scale, labels, min(y, len(Z))
+        self._groups = None if groups is None else groups.scaled(scale)
         self._Z = np.ascontiguousarray(Z) * scale
         self._index: Any = None
+        self._compact: Matrix | None = None
         if len(Z) > SMALL:
             from onbmacf._balls.kernels import NearestRows
 
-            self._index = NearestRows(self._Z, None if groups is None else groups.scaled(scale))
+            self._index = NearestRows(self._Z, self._groups)
+            return
+        self._Z = np.asfortranarray(self._Z)  # columns are compared one after the other
+        compact = compacted(self._Z, self._groups)
+        self._compact = None if compact is None else np.asfortranarray(compact)
 
     def share(self, points: Matrix, labels: Rows) -> Matrix:
         """Return per point the share of its y nearest rows that have the label on the same line."""
@@ -68,5 +93,12 @@ class Neighbours:
         same = self._labels == labels[:, np.newaxis]
         step = max(1, CACHE // len(self._Z))
         parts = [slice(start, start + step) for start in range(0, len(points), step)]
-        counts = [(is_near(self._Z, points[part], self._y) & same[part]).sum(axis=1) for part in parts]
+        counts = [(is_near(self._squares(points[part]), self._y) & same[part]).sum(axis=1) for part in parts]
         return np.concatenate(counts) / self._y
+
+    def _squares(self, points: Matrix) -> Matrix:
+        """Return squared distances to all rows, with one column per category where no point lies between levels."""
+        own = None if self._compact is None else compacted(points, self._groups)
+        if own is None or self._compact is None or self._groups is None:
+            return squares(points, self._Z)
+        return squares_of_compact(own, self._compact, self._groups.heights)

@@ -49,8 +49,9 @@ def gaps(A: Matrix, B: Matrix) -> Matrix:
     >>> gaps(np.array([0.25, missing_code(2.0), missing_code(2.0)]), np.array([1.0, 0.5, missing_code(2.0)])).tolist()
     [0.75, 2.0, 0.0]
     """
-    apart = np.abs(A - B)
-    return as_costs(apart) if may_lack(apart) else apart
+    apart = A - B
+    np.abs(apart, out=apart)
+    return as_costs(apart) if apart.size and not apart.max() < LEAST else apart
 
 
 def between(start: Matrix, goal: Matrix, share: Matrix) -> Matrix:

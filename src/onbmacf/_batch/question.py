@@ -88,11 +88,13 @@ class Question:
 
         A word that `known` lists for its argument is what it says there (a label, a feature), never a column.
         """
+        asked = {name: getattr(self, name) for name in (*LISTS, *SINGLES)}
+        words = {name: value for name, value in asked.items() if isinstance(value, str)}
+        words = {name: value for name, value in words.items() if value not in list(known.get(name, ()))}
+        if not words:
+            return self, []
         columns, found = _columns(rows), {}
-        for name in (*LISTS, *SINGLES):
-            value = getattr(self, name)
-            if not isinstance(value, str) or value in list(known.get(name, ())):
-                continue
+        for name, value in words.items():
             if value in columns:
                 found[name] = value
             elif name in SINGLES:

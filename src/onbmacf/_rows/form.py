@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from onbmacf._base.arrays import Matrix, Rows
+from onbmacf._base.arrays import Mask, Matrix, Rows
 from onbmacf._base.checks import did_you_mean, listed
 from onbmacf._columns.converters import Converter, converter_of
 from onbmacf._columns.frames import arrow_as_pandas, as_frame
@@ -200,13 +200,22 @@ class TableForm:
     def faults(self, frame: pd.DataFrame, N: Matrix) -> dict[int, str]:
         """Return the reason for each row that cannot be encoded, by position."""
         reasons: dict[int, str] = {}
-        for position, feature in enumerate(self.schema.features):
-            bad = np.isinf(N[:, position]) | (not feature.is_numeric and N[:, position] < 0)
-            bad |= np.isnan(N[:, position]) & (not feature.missing or not can_lack(self.dtypes[position]))
-            for row in np.flatnonzero(bad):
-                value = frame[feature.name].iloc[row]
-                reasons.setdefault(int(row), _fault(feature, value, self.dtypes[position], self.converter(position)))
+        bad = np.isinf(N) | (self._has_levels & (N < 0)) | (np.isnan(N) & ~self._may_lack)
+        for position, row in np.argwhere(bad.T).tolist():
+            feature = self.schema.features[position]
+            value = frame[feature.name].iloc[row]
+            reasons.setdefault(row, _fault(feature, value, self.dtypes[position], self.converter(position)))
         return reasons
+
+    @cached_property
+    def _has_levels(self) -> Mask:
+        return np.array([not feature.is_numeric for feature in self.schema.features])
+
+    @cached_property
+    def _may_lack(self) -> Mask:
+        """Per feature: whether a row may lack it."""
+        both = zip(self.schema.features, self.dtypes, strict=True)
+        return np.array([bool(feature.missing) and can_lack(dtype) for feature, dtype in both])
 
     @cached_property
     def given_dtypes(self) -> tuple[Any, ...]:
@@ -215,6 +224,18 @@ class TableForm:
             given_dtype(dtype, feature.kind, self.array_dtype) if feature.is_numeric else None
             for feature, dtype in zip(self.schema.features, self.dtypes, strict=True)
         )
+
+    @cached_property
+    def given_together(self) -> tuple[tuple[Any, Rows], ...]:
+        """The features of each of these dtypes."""
+        known = [dtype for dtype in dict.fromkeys(self.given_dtypes) if dtype is not None]
+        return tuple((dtype, np.flatnonzero([own == dtype for own in self.given_dtypes])) for dtype in known)
+
+    @cached_property
+    def narrow_dtypes(self) -> tuple[tuple[int, Any], ...]:
+        """Features, and their dtypes, that do not hold every number that a search makes for them as it is."""
+        given = zip(self.schema.features, self.given_dtypes, strict=True)
+        return tuple((at, dtype) for at, (feature, dtype) in enumerate(given) if dtype and not _is_wide(feature, dtype))
 
     def identifier_like(self, N: Matrix) -> list[Hashable]:
         """Return the features, other than continuous ones, in which every row has a different value."""
@@ -225,6 +246,11 @@ class TableForm:
             for position, feature in enumerate(self.schema.features)
             if feature.kind != "continuous" and len(np.unique(N[:, position])) == len(N)
         ]
+
+
+def _is_wide(feature: Feature, dtype: Any) -> bool:
+    """Say whether a dtype holds every number that a search makes for a feature as it is."""
+    return dtype.itemsize >= 8 and (dtype.kind == "f" or feature.kind == "integer")
 
 
 def _as_dtype(numbers: Matrix, kind: str, dtype: Any, lacking: Any = None) -> Any:

@@ -36,11 +36,14 @@ def admit(space: FeatureSpace, frame: pd.DataFrame) -> Admitted:
     """Turn rows into numbers and points; a row that cannot be turned exactly is kept out, with the reason."""
     N = space.form.numbers(frame)
     faults = space.form.faults(frame, N)
-    for position, dtype in enumerate(space.form.given_dtypes):
-        if dtype is not None:
-            given, feature = cast(N[:, position], dtype), space.schema.features[position]
-            _note(faults, _changes(N[:, position], given, dtype), feature, frame, _misfit(dtype))
-            N[:, position] = given
+    is_misfit = np.zeros(N.shape, dtype=bool)
+    for dtype, places in space.form.given_together:
+        given = cast(N[:, places], dtype)
+        is_misfit[:, places] = _changes(N[:, places], given, dtype)
+        N[:, places] = given
+    for position in np.flatnonzero(is_misfit.any(axis=0)):
+        what = _misfit(space.form.given_dtypes[position])
+        _note(faults, is_misfit[:, position], space.schema.features[position], frame, what)
     for position, converter in space.form.converters:
         feature = space.schema.features[position]
         if feature.kind == "integer":  # a time of day in a column of days would be rounded without a word
@@ -48,9 +51,11 @@ def admit(space: FeatureSpace, frame: pd.DataFrame) -> Admitted:
             number = np.where(np.isfinite(N[:, position]), N[:, position], 0.0)
             _note(faults, number % 1 != 0, feature, frame, what)
     z = _encoded(space, N, faults)
-    for position, feature in enumerate(space.schema.features):
-        far = np.any(~(np.abs(z[:, space.blocks[position]]) <= FARTHEST), axis=1) & ~np.isnan(N[:, position])
-        _note(faults, far, feature, frame, "lies too far from the fitted values to compute with")
+    is_far = ~(np.abs(z) <= FARTHEST)
+    for position in np.unique(space.feature_of[is_far.any(axis=0)]):
+        far = is_far[:, space.blocks[position]].any(axis=1) & ~np.isnan(N[:, position])
+        what = "lies too far from the fitted values to compute with"
+        _note(faults, far, space.schema.features[position], frame, what)
     z[list(faults)] = 0.0
     return Admitted(N, z, faults)
 
@@ -67,16 +72,10 @@ def _encoded(space: FeatureSpace, N: Matrix, faults: dict[int, str]) -> Matrix:
 def as_given(form: TableForm, N: Matrix) -> Matrix:
     """Return numbers as the model gets them: in the precision and within the ends of their columns."""
     given = N
-    for position, dtype in enumerate(form.given_dtypes):
-        if dtype is not None and not _is_wide(form.schema.features[position], dtype):
-            given = N.copy() if given is N else given
-            given[:, position] = cast(N[:, position], dtype)
+    for position, dtype in form.narrow_dtypes:
+        given = N.copy() if given is N else given
+        given[:, position] = cast(N[:, position], dtype)
     return given
-
-
-def _is_wide(feature: Feature, dtype: Any) -> bool:
-    """Say whether a dtype holds every number that a search makes for a feature as it is."""
-    return dtype.itemsize >= 8 and (dtype.kind == "f" or feature.kind == "integer")
 
 
 def _changes(value: Matrix, given: Matrix, dtype: Any) -> Mask:

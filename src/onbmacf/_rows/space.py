@@ -84,7 +84,7 @@ class FeatureSpace:
         """Feature that each column of Z belongs to."""
         return np.repeat(np.arange(len(self.blocks)), [block.stop - block.start for block in self.blocks])
 
-    @property
+    @cached_property
     def width(self) -> int:
         """Number of columns of Z."""
         return int(self.blocks[-1].stop)

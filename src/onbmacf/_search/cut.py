@@ -41,16 +41,18 @@ def first_cuts(
 def _cut_ahead(start: Matrix, goal: Matrix, order: Rows, n_changes: Rows, features: Features, asking: Asking) -> Matrix:
     """Ask about each line what it will probably ask, in as few calls as there is room for."""
     n_kept, lines = n_changes.copy(), np.flatnonzero(n_changes > 1)
-    at = _first(n_changes[lines])
+    at, places = _first(n_changes[lines]), tuple(range(order.shape[1]))
     while at:
         plans = plans_of(at, asking.places)
         answers = asking.holds(*_trials(start, goal, order, features, lines, plans)).tolist()
-        ends, stop = [], 0
-        for line, plan in zip(lines.tolist(), plans, strict=True):
+        ends, moves, stop = [], [], 0
+        for plan in plans:
             first, stop = stop, stop + len(plan.then)
             now, moved = walked(plan, answers[first:stop])
-            order[line, : len(moved)], n_kept[line] = order[line, list(moved)], now.high
             ends.append(now)
+            moves.append((*moved, *places[len(moved) :]))
+        order[lines] = np.take_along_axis(order[lines], np.array(moves), axis=1)
+        n_kept[lines] = [now.high for now in ends]
         lines, at = lines[[now.is_open for now in ends]], [now for now in ends if now.is_open]
     is_kept = np.arange(order.shape[1]) < n_kept[:, np.newaxis]
     return keeping(start, goal, order, features, np.arange(len(goal)), is_kept)
