@@ -234,3 +234,10 @@ def test_dates_in_a_csv_file_are_read_on_request(tmp_path):
     with pytest.raises(TableError, match=r"column 'z' must hold dates written as 2024-05-31"):
         read_table(path, dates=["z"])
     assert len(set(X)) > 2
+
+
+def test_one_change_is_not_called_changes():
+    table, explainer = fitted(DAYS)
+    answers = explainer.explain(table.head(1), rules=Rules({"c": Rule(low="2030-01-01")}, max_changes=1))
+    assert "1 changes" not in answers.reasons[0]
+    assert [words for words, _ in Rules(max_changes=1).singly_without()] == ["the rule of at most 1 change"]

@@ -63,6 +63,7 @@ def test_a_network_that_is_not_better_than_guessing_is_a_warning(recwarn):
     [
         (["a"] * 30, "column 'y' must have at least two values and none missing to train a model on."),
         (["a", "b", None] * 10, "column 'y' must have at least two values and none missing to train a model on."),
+        ([0.5, 1.0] * 15, "column 'y' holds decimals, e.g. 0.5: it must name classes. Group its values first."),
         (list(range(30)), "column 'y' has 30 different values: it must name classes. Group its values first."),
     ],
 )

@@ -278,3 +278,13 @@ def test_a_regressor_from_a_file(tmp_path):
     lgb({"objective": "binary"}, TWO).save_model(tmp_path / "two.txt")
     loaded = ONBMACF().fit(TABLE, load_model(tmp_path / "two.txt", TABLE), threshold=0.4, classes=NAMES)
     assert loaded.explain(TABLE.head(3), min_probability=0.5).to_frame()["probability"].min() >= 0.5
+
+
+def test_lightgbm_writes_blanks_in_names_as_underscores():
+    table = TABLE.rename(columns=lambda name: f"the {name}")
+    booster = lgb({"objective": "binary"}, TWO, table)
+    assert "the_" in booster.feature_name()[0]
+    answers = ONBMACF().fit(table, booster).explain(table.head(5))
+    assert set(answers.statuses) == {"found"}
+    found = answers.to_frame()
+    assert ((booster.predict(found[table.columns]) > 0.5) == found["to"]).all()

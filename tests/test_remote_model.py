@@ -126,8 +126,9 @@ def test_a_slow_server_is_left_in_time(served, monkeypatch):
 
 def test_the_row_that_a_server_refuses_is_named(served):
     server = served()
-    with pytest.raises(RemoteRowsError, match=r"answered 422 for row 0 of a call: .*age 21 is not served"):
+    with pytest.raises(RemoteRowsError, match=r"answered 422 for row 0 of a call: .*age 21 is not served") as raised:
         RemoteModel(server.url).predict(pd.DataFrame({"age": [21], "pay": [3.0]}))
+    assert raised.value.__cause__.closed  # the connection
     bad = pd.concat([GOOD.head(30), pd.DataFrame({"age": [21], "pay": [30.0]}), GOOD.tail(20)], ignore_index=True)
     with pytest.raises(ModelError, match="the model raised on row 30 of the table"):
         ONBMACF().fit(bad, RemoteModel(server.url))

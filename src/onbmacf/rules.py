@@ -341,8 +341,12 @@ class Rules:
         lines = [f"{visible(name)}: {visible(summary(rule))}" for name, rule in self.features.items()]
         lines += [f"{visible(low)} <= {visible(high)}" for low, high in self.at_most]
         if self.max_changes is not None:
-            lines.append(f"at most {self.max_changes} change{'s' * (self.max_changes != 1)}")
+            lines.append(self.most())
         return lines + [f"{visible(name)}: immutable" for name in self.immutable]
+
+    def most(self) -> str:
+        """Return in words how many features may change."""
+        return f"at most {self.max_changes} change{'s' * (self.max_changes != 1)}"
 
     def check(self, names: Iterable[Hashable]) -> None:
         """Raise an error that names the rule where one contradicts itself, another, or the table's columns."""
@@ -371,7 +375,7 @@ class Rules:
             rest_pairs = tuple(pair for pair in self.at_most if pair != (low, high))
             yield f"the rule {low!r} <= {high!r}", replace(self, at_most=rest_pairs)
         if self.max_changes is not None:
-            yield f"the rule of at most {self.max_changes} changes", replace(self, max_changes=None)
+            yield f"the rule of {self.most()}", replace(self, max_changes=None)
 
     def only_weights(self) -> "Rules":
         """Return the costs without any prohibition."""

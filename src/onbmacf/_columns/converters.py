@@ -62,6 +62,24 @@ def converter_of(column: "pd.Series[Any]") -> Converter | None:
     return next((kind.made(column) for kind in KINDS.values() if kind.fits(column)), None)
 
 
+def days_in(by: Converter | None) -> float:
+    """Return how many days a unit of a column is; 1 for periods and for what is a number anyway."""
+    is_time = by is not None and by.kind in ("date", "time", "duration")
+    return UNITS[by.unit] / UNITS["D"] if is_time and by is not None else 1.0
+
+
+def measured(column: "pd.Series[Any]") -> NDArray[np.float64]:
+    """Return a column as numbers for figures: times and durations in days, periods counted, NaN for a missing value.
+
+    >>> measured(pd.Series(pd.to_datetime(["1970-01-02", "1970-01-03 12:00"]))).tolist()
+    [1.0, 2.5]
+    """
+    by = converter_of(column)
+    if by is None:
+        return np.asarray(pd.to_numeric(column).to_numpy(dtype=np.float64, na_value=np.nan))
+    return by.numbers(column) * days_in(by)
+
+
 def unit_words(by: Converter | None) -> str:
     """Return in words what the numbers of a column count: columns with the same words can be compared.
 

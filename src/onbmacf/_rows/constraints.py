@@ -18,7 +18,7 @@ from onbmacf._base.arrays import Mask, Matrix
 from onbmacf._base.checks import listed
 from onbmacf._base.missing import differs
 from onbmacf._columns.converters import unit_words
-from onbmacf._columns.moments import Amount
+from onbmacf._columns.moments import Amount, is_date_text
 from onbmacf._rows.cells import cast_within, widened
 from onbmacf._rows.gate import as_given
 from onbmacf._rows.space import FeatureSpace
@@ -188,7 +188,9 @@ def _check_kind(feature: Feature, rule: Rule) -> None:
     """Raise an error where a rule does not fit the kind of its feature, or names a level it does not have."""
     for needs in {kind.needs: None for kind in rule.kinds}:
         if needs in NEEDS and feature.is_numeric != (needs == "numbers"):
-            raise ParameterError(f"rule for {feature.name!r}: {NEEDS[needs]}, it is {feature.kind}.")
+            is_text = all(map(is_date_text, feature.levels or (None,)))
+            hint = " It holds dates as text: convert it with pd.to_datetime, or name it in --dates." if is_text else ""
+            raise ParameterError(f"rule for {feature.name!r}: {NEEDS[needs]}, it is {feature.kind}.{hint}")
         if needs == "order" and feature.kind == "categorical":
             raise ParameterError(f"rule for {feature.name!r}: a direction needs an order, it is categorical.")
     if feature.kind == "integer" and not _has_whole(rule):

@@ -59,7 +59,9 @@ def _lightgbm(booster: Any) -> Raw:
     names = booster.feature_name()
 
     def scores(rows: Any) -> Any:
-        return booster.predict(_in_order(rows, None if _is_nameless(names) else names))
+        rows = pandas_frame(rows)
+        own = _underscored(rows, names) if isinstance(rows, pd.DataFrame) else names
+        return booster.predict(_in_order(rows, None if _is_nameless(names) else own))
 
     objective = words.split(" ")[0]
     if objective.startswith("multiclass"):
@@ -118,6 +120,12 @@ def _in_order(rows: Any, names: Any) -> Any:
         meant = did_you_mean(missing[0], rows.columns)
         raise ModelError(f"the model was trained on columns that the table lacks: {listed(missing)}.{meant}")
     return rows[list(names)]
+
+
+def _underscored(rows: pd.DataFrame, names: list[str]) -> list[Any]:
+    """Return the columns that lightgbm means: it writes the blanks of their names as underscores."""
+    own = {str(name).replace(" ", "_"): name for name in rows.columns}
+    return [name if name in rows.columns else own.get(name, name) for name in names]
 
 
 def _is_nameless(names: list[str]) -> bool:

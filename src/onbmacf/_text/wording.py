@@ -27,11 +27,14 @@ def shown(value: Any) -> str:
 
     >>> shown(7.5), shown(12.0), shown(1234567.25), shown("a"), shown(float("nan"))
     ('7.5', '12', '1234567.25', 'a', 'unknown')
+    >>> import pandas as pd
+    >>> shown(pd.Timestamp("2024-05-31")), shown(pd.Timedelta(90, "min"))
+    ('2024-05-31', '01:30:00')
     """
     if is_absent(value):
         return "unknown"
     if hasattr(value, "isoformat"):
-        return _MIDNIGHT.sub("", str(value))
+        return _MIDNIGHT.sub("", str(value)).removeprefix("0 days ")  # of a duration
     if not isinstance(value, Real) or isinstance(value, Integral | bool):
         return str(value)
     text = str(value).removesuffix(".0")

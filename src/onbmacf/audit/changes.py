@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from onbmacf._columns.converters import converter_of, measured
 from onbmacf._text.wording import shown
 from onbmacf.explanations import Explanations
 from onbmacf.schema import Feature, Schema
@@ -34,7 +35,8 @@ def changes_by_feature(answers: Explanations, schema: Schema | None = None) -> p
     DataFrame
         ``feature``; ``immutable``; ``count`` and ``share`` of the counterfactuals that change it; ``up`` and
         ``down``, shares of its changes (NaN where its values have no order); ``median_size``, the median absolute
-        change in the feature's own unit; ``most_frequent``, the most frequent replacement of a level.
+        change in the feature's own unit, of dates and durations in days; ``most_frequent``, the most frequent
+        replacement of a level.
 
     Examples
     --------
@@ -225,8 +227,7 @@ def _of_feature(answers: Explanations, position: int, feature: Feature) -> dict[
 def _steps(feature: Feature, before: "pd.Series[Any]", after: "pd.Series[Any]") -> NDArray[np.float64] | None:
     """Return after minus before as numbers or ranks, NaN for what was filled in; None for levels without an order."""
     if feature.is_numeric:
-        old, new = (pd.to_numeric(values).to_numpy(dtype=np.float64, na_value=np.nan) for values in (before, after))
-        return np.asarray(new - old)
+        return measured(after) - measured(before)
     if feature.kind != "ordinal":
         return None
     rank = {level: place for place, level in enumerate(feature.levels or ())}
@@ -252,6 +253,7 @@ def _inferred(column: "pd.Series[Any]") -> Feature:
     if isinstance(column.dtype, pd.CategoricalDtype) and column.dtype.ordered:
         return Feature(column.name, "ordinal", levels=tuple(column.dtype.categories.tolist()))
     is_number = pd.api.types.is_numeric_dtype(column.dtype) and not pd.api.types.is_bool_dtype(column.dtype)
+    is_number = is_number or converter_of(column) is not None
     return Feature(column.name, "continuous" if is_number else "categorical")
 
 

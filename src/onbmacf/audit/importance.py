@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from onbmacf._columns.converters import converter_of, days_in, measured
 from onbmacf._columns.kinds import Kind
 from onbmacf._rows.scales import weight_of
 from onbmacf.audit.given import as_answers
@@ -69,7 +70,8 @@ def importance(answers: Explanations | Explanation, explainer: "ONBMACF | None" 
     DataFrame
         ``feature``; ``importance``, the mean over rows of the share of a row's counterfactuals that change it, from 0
         to 1; ``alone``, the same for those that change nothing else; ``n_changes``, the counterfactuals that change it;
-        ``median_change``, the median absolute change in the feature's own unit (NaN without numbers);
+        ``median_change``, the median absolute change in the feature's own unit, of dates and durations in days
+        (NaN without numbers);
         ``part_of_range``, the mean absolute change as a part of the fitted range (of ranks for levels with an order),
         and 1 for another level.
 
@@ -127,7 +129,7 @@ def _features(answers: Explanations, explainer: "ONBMACF | None") -> list[Featur
 
 def _kind(column: "pd.Series[Any]") -> Kind:
     is_number = pd.api.types.is_numeric_dtype(column.dtype) and not pd.api.types.is_bool_dtype(column.dtype)
-    return "continuous" if is_number else "categorical"
+    return "continuous" if is_number or converter_of(column) is not None else "categorical"
 
 
 def _sizes(answers: Explanations, place: int, feature: Feature) -> Shares:
@@ -144,15 +146,17 @@ def _sizes(answers: Explanations, place: int, feature: Feature) -> Shares:
 
 
 def _numbers(column: "pd.Series[Any]") -> Shares:
-    return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
+    return measured(column)
 
 
 def _ranges(explainer: "ONBMACF", features: list[Feature]) -> list[float]:
     """Return the width of each feature's fitted range, in the units of `_sizes` and without the weights of rules."""
     space = explainer.fitted_.space
     widths = {
-        feature.name: width * weight_of(space.schema, feature.name) if feature.is_numeric else 1.0
-        for feature, width in zip(space.schema.features, space.span, strict=True)
+        feature.name: width * weight_of(space.schema, feature.name) * days_in(space.form.converter(place))
+        if feature.is_numeric
+        else 1.0
+        for place, (feature, width) in enumerate(zip(space.schema.features, space.span, strict=True))
     }
     widths |= {one.name: float(len(one.levels or ()) - 1) for one in features if one.kind == "ordinal"}
     return [float(widths[feature.name]) for feature in features]

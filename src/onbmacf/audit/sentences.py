@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from onbmacf._columns.converters import converter_of
 from onbmacf._text.wording import quoted, rounded
 from onbmacf.audit.changes import changes_by_feature, pairs, semifactual_distances, single_changes
 from onbmacf.audit.figures import first_lines, keeps_immutables, overview, released
@@ -16,6 +17,7 @@ from onbmacf.explanations import Explanations
 from onbmacf.schema import Schema
 
 MOST_NAMED = 3
+SIZES = {"period": "periods"}  # what changes of a kind of column are measured in; others in days
 FEW = 20  # with fewer counterfactuals, shares are not reported as findings
 
 
@@ -88,7 +90,7 @@ def _features(answers: Explanations, schema: Schema) -> list[str]:
         return []
     of_what = [" of counterfactuals", *[""] * (len(counted) - 1)]  # said only once
     parts = [
-        f"{line.feature} (in {_percent(line.share)}{of}{_way(line)})"
+        f"{line.feature} (in {_percent(line.share)}{of}{_way(line, answers.rows[line.feature])})"
         for line, of in zip(counted.itertuples(), of_what, strict=True)
     ]
     text = (
@@ -104,13 +106,14 @@ def _features(answers: Explanations, schema: Schema) -> list[str]:
     return [text]
 
 
-def _way(line: Any) -> str:
+def _way(line: Any, column: "pd.Series[Any]") -> str:
     if line.most_frequent:
         return f", mostly {line.most_frequent}"
     if pd.isna(line.up):
         return ""
-    way = "up" if line.up >= line.down else "down"
-    return f", {way} in {_percent(max(line.up, line.down))} of these, median change {rounded(line.median_size)}"
+    way, converter = "up" if line.up >= line.down else "down", converter_of(column)
+    unit = "" if converter is None or converter.kind == "decimal" else f" {SIZES.get(converter.kind, 'days')}"
+    return f", {way} in {_percent(max(line.up, line.down))} of these, median change {rounded(line.median_size)}{unit}"
 
 
 def _pairs(answers: Explanations) -> list[str]:

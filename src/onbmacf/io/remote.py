@@ -121,7 +121,8 @@ class RemoteModel:
             try:
                 return self._send(body)
             except HTTPError as error:
-                said = error.read(SHOWN * 4).decode("utf-8", "replace").strip()[:SHOWN]
+                with error:  # which holds the connection
+                    said = error.read(SHOWN * 4).decode("utf-8", "replace").strip()[:SHOWN]
                 if error.code not in BUSY:
                     raise RemoteRowsError(f"{self.url} answered {error.code} for {where} of a call: {said}") from error
                 fault = f"answered {error.code} {said}".strip()

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from onbmacf._columns.converters import converter_of, measured
 from onbmacf._text.wording import quoted
 from onbmacf.errors import OnbmacfWarning, TableError
 
@@ -196,6 +197,12 @@ def _trained(kind: str, model: Any, table: pd.DataFrame, y: "pd.Series[Any]") ->
 def _check_classes(y: "pd.Series[Any]") -> None:
     if y.isna().any() or y.nunique() < 2:
         raise TableError(f"column {y.name!r} must have at least two values and none missing to train a model on.")
+    decimals = y[y % 1 != 0] if pd.api.types.is_float_dtype(y.dtype) else y[:0]
+    if len(decimals):
+        first = decimals.iloc[0]
+        raise TableError(
+            f"column {y.name!r} holds decimals, e.g. {first}: it must name classes. Group its values first."
+        )
     if y.nunique() > max(20, len(y) // 10):
         raise TableError(
             f"column {y.name!r} has {y.nunique()} different values: it must name classes. Group its values first."
@@ -207,11 +214,12 @@ def _network(table: pd.DataFrame) -> Any:
     from sklearn.compose import make_column_transformer
     from sklearn.neural_network import MLPClassifier
     from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import MinMaxScaler, OneHotEncoder
+    from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, OneHotEncoder
 
-    text = _text(table)
+    text, dates = _text(table), _dates(table)
+    scaled = [(make_pipeline(FunctionTransformer(_in_days), MinMaxScaler()), dates)] if dates else []
     encoder = make_column_transformer(
-        (OneHotEncoder(handle_unknown="ignore", sparse_output=False), text), remainder=MinMaxScaler()
+        (OneHotEncoder(handle_unknown="ignore", sparse_output=False), text), *scaled, remainder=MinMaxScaler()
     )
     epochs = int(np.clip(MOST_STEPS * BATCH / len(table), 20, 1000))
     return make_pipeline(encoder, MLPClassifier((32, 16), alpha=0.1, batch_size=BATCH, max_iter=epochs, random_state=0))
@@ -222,19 +230,30 @@ def _trees(table: pd.DataFrame) -> Any:
     from sklearn.compose import make_column_transformer
     from sklearn.ensemble import HistGradientBoostingClassifier
     from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import OrdinalEncoder
+    from sklearn.preprocessing import FunctionTransformer, OrdinalEncoder
 
-    text = _text(table)
+    text, dates = _text(table), _dates(table)
     levels = OrdinalEncoder(
         handle_unknown="use_encoded_value",
         unknown_value=np.nan,
         encoded_missing_value=np.nan,
         max_categories=MOST_LEVELS,
     )
-    encoder = make_column_transformer((levels, text), remainder="passthrough")
+    numbers = [(FunctionTransformer(_in_days), dates)] if dates else []
+    encoder = make_column_transformer((levels, text), *numbers, remainder="passthrough")
     trees = HistGradientBoostingClassifier(categorical_features=list(range(len(text))), random_state=0)
     return OneThread(make_pipeline(encoder, trees))
 
 
 def _text(table: pd.DataFrame) -> list[Any]:
-    return [name for name in table.columns if not pd.api.types.is_numeric_dtype(table[name].dtype)]
+    dates = _dates(table)
+    return [n for n in table.columns if n not in dates and not pd.api.types.is_numeric_dtype(table[n].dtype)]
+
+
+def _dates(table: pd.DataFrame) -> list[Any]:
+    """Return the columns of dates, times, durations, periods and decimals: a model takes them as numbers."""
+    return [name for name in table.columns if converter_of(table[name]) is not None]
+
+
+def _in_days(table: pd.DataFrame) -> pd.DataFrame:
+    return pd.DataFrame({name: measured(table[name]) for name in table.columns}, index=table.index)

@@ -9,12 +9,13 @@ from numpy.typing import NDArray
 from onbmacf._balls.metrics import METRICS
 from onbmacf._base.checks import did_you_mean, listed
 from onbmacf._base.missing import as_nan
+from onbmacf._columns.converters import days_in
 from onbmacf._text.wording import quoted
 from onbmacf.errors import ParameterError
 from onbmacf.explanation import Counterfactual, Explanation
 from onbmacf.explanations import Explanations
 from onbmacf.plots._axes import COLOURS, MARKERS, STYLES, add_legend, axes_on, bare, name, note, set_ticks, set_titles
-from onbmacf.plots._moments import number_of, scale_of, write_moments
+from onbmacf.plots._moments import number_of, write_moments
 from onbmacf.plots._single import chosen
 
 INK = "#222222"
@@ -236,7 +237,7 @@ def _points(space: Any, Z: NDArray[np.float64], columns: list[int]) -> NDArray[n
 
 def _scales(space: Any, columns: list[int]) -> NDArray[np.float64]:
     """Return what the numbers of two features are multiplied with: times are drawn in days."""
-    return np.array([scale_of(space.form.converter(column)) for column in columns])
+    return np.array([days_in(space.form.converter(column)) for column in columns])
 
 
 def _write_values(ax: Any, space: Any, columns: list[int]) -> None:

@@ -10,16 +10,9 @@ from typing import Any
 
 import pandas as pd
 
-from onbmacf._columns.converters import UNITS, Converter
 from onbmacf._columns.moments import written
 
 MOST_TICKS = 6
-
-
-def scale_of(converter: Converter | None) -> float:
-    """Return how many days a unit of a column is; 1 for periods and for what is a number anyway."""
-    is_time = converter is not None and converter.kind in ("date", "time", "duration")
-    return UNITS[converter.unit] / UNITS["D"] if is_time and converter is not None else 1.0
 
 
 def number_of(value: Any) -> float:

@@ -220,7 +220,7 @@ def rules_in_words(explainer: ONBMACF) -> list[str]:
     rules = explainer.schema_.rules
     parts = [f"{name}: {describe(rule)}" for name, rule in rules.features.items() if describe(rule)]
     parts += [f"{low} at most {high}" for low, high in rules.at_most]
-    return parts if rules.max_changes is None else [*parts, f"at most {rules.max_changes} changes"]
+    return parts if rules.max_changes is None else [*parts, rules.most()]
 
 
 def _data(explainer: ONBMACF, about: About) -> list[tuple[str, str]]:
