@@ -1,5 +1,6 @@
 """The notice for one person: every field is there, every number holds when the model is asked again."""
 
+import html
 import json
 import os
 import re
@@ -199,3 +200,13 @@ def test_an_explanation_gives_the_notice_of_its_row(asked):
     row = table.iloc[[3]]
     one = explainer.explain(row)[0]
     assert one.notice(explainer, date="2026-01-01").to_json() == notice(explainer, row, date="2026-01-01").to_json()
+
+
+def test_a_notebook_gets_it_in_a_frame_without_script_so_that_its_style_stays_inside(asked):
+    table, _, explainer = asked
+    page = notice(explainer, table.iloc[[3]], date="2026-01-01")
+    [(before, srcdoc, after)] = re.findall(
+        r'^<iframe (.*?) srcdoc="(.*?)" sandbox (.*)></iframe>$', page._repr_html_(), re.S
+    )
+    assert html.unescape(srcdoc) == page.html()
+    assert "<" not in before + srcdoc + after

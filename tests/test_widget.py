@@ -1,8 +1,6 @@
 """The widget: what is set on either side is answered, in Python alone and with its script in a real browser."""
 
 import json
-import os
-import shutil
 from importlib.resources import files
 
 import numpy as np
@@ -11,6 +9,7 @@ import pytest
 
 pytest.importorskip("anywidget", reason="needs the extra 'widget'")
 
+from browsing import launched
 from onbmacf import ONBMACF, Schema
 from onbmacf.errors import ParameterError, RowsError
 from onbmacf.widget import person_widget
@@ -114,6 +113,7 @@ def test_values_that_are_tried_are_answered(row, widget):
     assert widget.answered["label"] == Scores().predict(asked)[0] == "yes"
     assert widget.answered["probability"] == f"{100 * Scores().predict_proba(asked)[0, 1]:.0f} %"
     assert widget.answered["plans"] == []
+    assert widget.answered["reason"] == "That is what is wanted: no plan is needed."
     widget.tried = {"dose": "1"}
     assert (widget.answered["label"], len(widget.answered["plans"])) == ("no", 1)
     assert not {"age"} & {change["feature"] for change in widget.answered["plans"][0]["changes"]}
@@ -198,21 +198,15 @@ window.model = {
     }
   },
 };
+window.shownWidget = shownWidget;
 shownWidget.render({ model, el: document.getElementById("cell") });
 </script></body></html>"""
 
 
 @pytest.fixture(scope="module")
 def chromium():
-    sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright")
-    found = shutil.which("chromium") or shutil.which("chromium-browser")
-    if found is None:
-        reason = "no chromium on this machine: apt-get install chromium"
-        pytest.fail(reason) if os.environ.get("CI") else pytest.skip(reason)
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox", "--disable-gpu"])
+    with launched() as browser:
         yield browser
-        browser.close()
 
 
 def opened(chromium, widget, **how):
@@ -287,6 +281,33 @@ def assert_accessible(page, width):
     found = axe.Axe().run(page).response["violations"]
     assert [(one["id"], [node["html"][:150] for node in one["nodes"]]) for one in found] == []
     assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+@pytest.mark.xdist_group("chromium")
+def test_it_is_dark_where_the_notebook_is_and_keeps_the_focus_in_a_shadow_root(chromium, widget):
+    """The system prefers light; the notebook has a theme of its own, which changes while the widget is shown."""
+    page = opened(chromium, widget, color_scheme="light")
+    assert ground(page) == "rgb(255, 255, 255)"
+    page.evaluate("document.body.style.background = 'oklch(0.2 0.02 260)'")
+    page.wait_for_function(f"({GROUND}) === 'rgb(21, 24, 28)'")
+    page.evaluate(
+        """() => {
+        const root = document.getElementById('cell').attachShadow({ mode: 'open' });
+        root.append(document.querySelector('style').cloneNode(true));
+        const el = root.appendChild(document.createElement('div'));
+        shownWidget.render({ model, el });
+        }"""
+    )
+    page.get_by_role("button", name="Keep").first.press("Enter")
+    page.wait_for_function("document.getElementById('cell').shadowRoot.activeElement?.tagName === 'H4'")
+    page.context.close()
+
+
+GROUND = "getComputedStyle(document.querySelector('.onbmacf-person')).backgroundColor"
+
+
+def ground(page):
+    return page.evaluate(GROUND)
 
 
 @pytest.mark.xdist_group("chromium")

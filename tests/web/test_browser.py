@@ -1,36 +1,24 @@
 """A person's whole way in a real browser: with a mouse, with the keyboard alone, and without script."""
 
-import os
 import re
-import shutil
 
 import pytest
 
 pytest.importorskip("playwright", reason="needs playwright")
 pytest.importorskip("axe_playwright_python", reason="needs axe-playwright-python")
 
+from browsing import launched
 
 pytestmark = pytest.mark.xdist_group("chromium")
-FLAGS = ["--no-sandbox", "--disable-gpu", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"]
+FLAGS = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
 TIMEOUT = 120_000  # milliseconds; reached only where nothing happens any more
 SIZES = {"1280": (1280, 900), "390": (390, 844)}
 
 
 @pytest.fixture(scope="module")
 def chromium():
-    """The browser; skipped with a reason where it is absent, but not in CI."""
-    from playwright.sync_api import sync_playwright
-
-    found = shutil.which("chromium") or shutil.which("chromium-browser")
-    if found is None:
-        reason = "no chromium on this machine: apt-get install chromium"
-        if os.environ.get("CI"):
-            pytest.fail(reason)
-        pytest.skip(reason)
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=found, args=FLAGS)
+    with launched(FLAGS) as browser:
         yield browser
-        browser.close()
 
 
 class Visit:
@@ -209,25 +197,88 @@ def audited(running):
     return f"/audit/{name}"
 
 
+WRONG = ("/nothing", "/case/nobody", "/audit/none")  # pages that say what is wrong
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("size", SIZES)
 def test_no_page_has_a_barrier(chromium, running, audited, scheme, size):
     """axe finds nothing (WCAG 2.2 AA and its good practices), and no page is wider than the window."""
-    from axe_playwright_python.sync_playwright import Axe
-
     width, height = SIZES[size]
-    pages = ["/", "/type", "/case/r0", "/case/r0/print", "/saved", "/audit", audited, "/service", "/case/r1"]
+    pages = [
+        "/",
+        "/?q=nobody",
+        "/saved",
+        "/type",
+        "/case/r0",
+        "/case/r0/print",
+        "/saved",
+        "/audit",
+        audited,
+        "/service",
+    ]
     with Visit(chromium, running, viewport={"width": width, "height": height}, color_scheme=scheme) as visit:
-        for path in pages:
+        for path in [*pages, "/service", "/case/r1", *WRONG]:
             visit.go(path)
             visit.page.wait_for_load_state("networkidle")
             if path == "/case/r0":
                 visit.page.locator("#save-0").click()
                 visit.page.locator("#wishes summary").click()
                 visit.page.locator("#n-saved", has_text="(0)").wait_for(state="detached")
-            found = Axe().run(visit.page, options={"runOnly": TAGS}).response["violations"]
-            assert [(one["id"], [node["html"][:150] for node in one["nodes"]]) for one in found] == [], path
-            assert visit.page.evaluate("document.documentElement.scrollWidth") <= width, path
+            if path == audited:
+                visit.page.locator("details").evaluate_all("all => all.forEach(one => (one.open = true))")
+            assert_no_barrier(visit.page, width, path)
+        for open_wrong in (without_plan, with_wrong_wishes, with_wrong_json):
+            open_wrong(visit)
+            assert_no_barrier(visit.page, width, open_wrong.__name__)
+        refused = [line for line in visit.said if "status of 404" in line or "status of 422" in line]
+        assert len(refused) == len(WRONG) + 2
+        visit.said = [line for line in visit.said if line not in refused]  # browsers note what was refused
+
+
+def test_who_has_no_token_meets_no_barrier(chromium, running):
+    page = chromium.new_page()
+    page.goto(running.base)
+    assert page.locator("h1").inner_text() == "Not signed in"
+    assert_no_barrier(page, 1280, "not signed in")
+    page.close()
+
+
+def without_plan(visit):
+    """Keep every feature but one that does not help."""
+    visit.go("/case/r0")
+    page = visit.page
+    page.locator("#wishes summary").click()
+    for box in page.locator("table.wishes input[type=checkbox]").all()[1:]:
+        box.check()
+    page.locator("#wishes").get_by_role("button", name="Show plans").click()
+    page.locator("#plans-h", has_text="No plan").wait_for()
+
+
+def with_wrong_wishes(visit):
+    """Ask for a range that ends before it begins."""
+    visit.go("/case/r3")
+    page = visit.page
+    page.locator("#wishes summary").click()
+    page.get_by_label("ldl at least").fill("9")
+    page.get_by_label("ldl at most").fill("8")
+    page.locator("#wishes").get_by_role("button", name="Show plans").click()
+    page.get_by_role("alert").wait_for()
+
+
+def with_wrong_json(visit):
+    visit.go("/type")
+    visit.page.locator("#json").fill('{"sbp": 1}')
+    visit.page.get_by_role("button", name="Show plans").last.click()
+    visit.page.get_by_role("alert").wait_for()
+
+
+def assert_no_barrier(page, width, name):
+    from axe_playwright_python.sync_playwright import Axe
+
+    found = Axe().run(page, options={"runOnly": TAGS}).response["violations"]
+    assert [(one["id"], [node["html"][:150] for node in one["nodes"]]) for one in found] == [], name
+    assert page.evaluate("document.documentElement.scrollWidth") <= width, name
 
 
 TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
@@ -245,6 +296,36 @@ def test_targets_are_large_enough(chromium, running):
             .filter(([, box]) => box.width < 24 || box.height < 24).map(([text]) => text)"""
         )
         assert small == []
+
+
+def test_long_names_and_values_are_read_on_a_telephone(chromium):
+    """No page is wider than the window, and no name is broken into single letters."""
+    import numpy as np
+    import pandas as pd
+
+    from commands import wait_for
+    from onbmacf import ONBMACF
+    from serving import serving
+
+    name, level = "reference_of_the_applicant_with_a_rather_long_name", "permanent and full-time"
+    rng = np.random.default_rng(2)
+    table = pd.DataFrame({name: rng.integers(0, 9, 60), "employment": rng.choice([level, "fixed-term only"], 60)})
+    model = lambda rows: np.where(rows["employment"] == level, "granted", "refused")  # noqa: E731
+    refused = int(np.flatnonzero(table["employment"] != level)[0])
+    with (
+        serving(ONBMACF(1).fit(table, model), table, "granted") as running,
+        Visit(chromium, running, viewport={"width": 390, "height": 844}) as visit,
+        running.client() as client,
+    ):
+        audit = client.post("/v1/audit", json={"most": 4, "by": []}).json()["id"]
+        wait_for(lambda: client.get(f"/v1/audit/{audit}").json()["status"] == "done")
+        for path in ("/", "/type", f"/case/r{refused}/print", f"/audit/{audit}", f"/case/r{refused}"):
+            visit.go(path)
+            visit.page.wait_for_load_state("networkidle")
+            assert visit.page.evaluate("document.documentElement.scrollWidth") <= 390, path
+        feature = visit.page.locator("#plan-0 .feature")
+        assert feature.inner_text() == "employment"
+        assert feature.bounding_box()["height"] < 30  # one line
 
 
 def test_nothing_moves_where_less_motion_is_wanted(chromium, running):

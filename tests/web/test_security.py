@@ -4,6 +4,7 @@ import io
 import json
 import logging
 import pickle
+import re
 import socket
 
 import httpx
@@ -11,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from commands import wait_for
 from onbmacf import ONBMACF, Schema
 from onbmacf.errors import ParameterError
 from onbmacf.web.security import Keys
@@ -18,7 +20,7 @@ from onbmacf.web.settings import Settings
 from payloads import PAYLOADS
 from serving import serving
 
-PAGES = ("/", "/type", "/saved", "/audit", "/service", "/case/r0")
+PAGES = ("/", "/type", "/saved", "/audit", "/service", "/case/r0", "/case/r0/print")
 SERVICE = ("/v1/schema", "/v1/openapi.json", "/metrics")
 KNOWN = (200, 400, 401, 403, 404, 405, 413, 421, 422)
 
@@ -129,6 +131,7 @@ FORMS = [
     "/case/r0/save",
     "/saved/remove",
     "/audit",
+    "/audit/none/cancel",
 ]
 
 
@@ -139,8 +142,25 @@ def test_a_form_without_the_word_of_its_session_is_refused(running, browser, pat
             assert browser.post(path, data={"word": word, "feature": "f1"}).status_code == 403
 
 
+def addresses(running):
+    """Every address of the service with its methods."""
+    from onbmacf.web import api, audits, guide, people, person, saved
+
+    routes = [route for part in (api, audits, people, person, saved, guide) for route in part.router.routes]
+    return [(route.path, route.methods) for route in routes]
+
+
+def test_every_form_of_the_service_is_tried(running):
+    """A new form must be in the list above."""
+    tried = {re.sub("/(r0|none)/", "/{name}/", path) for path in FORMS}
+    posts = {address for address, methods in addresses(running) if "POST" in methods}
+    assert {address for address in posts if not address.startswith("/v1/")} == tried
+
+
 def test_a_cookie_does_not_open_what_programs_post_to(browser):
     assert browser.post("/v1/explain", json={"rows": []}).status_code == 401
+    assert browser.post("/v1/audit", json={}).status_code == 401
+    assert browser.delete("/v1/audit/none").status_code == 401
     assert browser.get("/v1/schema").status_code == 200
 
 
@@ -373,6 +393,20 @@ def test_payloads_in_searches_and_forms_are_text(evil):
             assert said.status_code == 422
             assert "<script>document" not in said.text
             assert browser.post("/paste", data={"word": word, "json": payload}).status_code == 422
+
+
+def test_payloads_in_saved_plans_and_audits_are_text(evil):
+    with evil.browser() as browser, evil.client() as client:
+        assert browser.post("/case/r0/save", data={"word": word_of(browser), "plan": "0"}).status_code == 200
+        name = client.post("/v1/audit", json={"most": 6}).json()["id"]
+        wait_for(lambda: client.get(f"/v1/audit/{name}").json()["status"] == "done")
+        pages = {path: browser.get(path).text for path in ("/saved", f"/audit/{name}", f"/audit/{name}/report.html")}
+        cells = [cell for line in browser.get("/saved.csv").text.splitlines() for cell in line.split(",")]
+    for path, text in pages.items():
+        assert "&lt;" in text, path  # some payload is shown
+        for mark in ("<script>document", "<img src=x", "<svg onload", "<iframe", "<link rel=stylesheet href", "\u202e"):
+            assert mark not in text, (path, mark)
+    assert not [cell for cell in cells if cell.startswith(("=", "@", "+"))]
 
 
 def test_exports_run_nothing_in_a_spreadsheet(evil):

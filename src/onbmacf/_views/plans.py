@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from onbmacf._base.enums import Status
 from onbmacf._text.wording import quoted, rounded, shown
 from onbmacf.explanation import Counterfactual, Explanation
 
@@ -18,6 +19,11 @@ N_NEIGHBOURS = 5  # rows that plausibility counts
 def plan_views(answer: Explanation, ids: dict[Hashable, str]) -> list[dict[str, Any]]:
     """Return the plans of one row as plain values."""
     return [_view(answer, place, ids) for place in range(len(answer.counterfactuals))]
+
+
+def no_plan(answer: Explanation) -> str:
+    """Return why there is no plan, for values that are tried."""
+    return "That is what is wanted: no plan is needed." if answer.status == Status.ALREADY else answer.reason
 
 
 def _view(answer: Explanation, place: int, ids: dict[Hashable, str]) -> dict[str, Any]:

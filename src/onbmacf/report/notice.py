@@ -22,7 +22,7 @@ from onbmacf.report.catalogue import catalogue
 from onbmacf.report.content import rules_in_words
 from onbmacf.report.fingerprint import model_digest, table_digest
 from onbmacf.report.notice_text import described
-from onbmacf.report.render import SUFFIXES, rendered
+from onbmacf.report.render import SUFFIXES, framed, rendered
 
 FORMAT, VERSION = "onbmacf-notice", 1  # of the JSON; the version rises when a key changes its meaning or goes
 MOST_REASONS = 4
@@ -73,7 +73,7 @@ class Notice:
         return f"<Notice of row {answer['row']!r}: the model says {answer['label']!r}; language {self.language!r}>"
 
     def _repr_html_(self) -> str:
-        return self.html()
+        return framed(self.html(), "Notice")
 
 
 def notice(

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from onbmacf._base.checks import listed
 from onbmacf._base.files import write_atomically
 from onbmacf._text.formats import markdown_text
 from onbmacf._text.wording import visible
+from onbmacf._views.templating import environment
 from onbmacf.errors import ParameterError
 
 SUFFIXES = {".html": "html", ".htm": "html", ".md": "markdown", ".markdown": "markdown"}
@@ -66,7 +68,13 @@ class Report:
         return path
 
     def _repr_html_(self) -> str:
-        return self.html()
+        return framed(self.html(), "Report")
+
+
+def framed(page: str, title: str) -> str:
+    """Return a page in a frame of its own, for notebooks: its style would reach the whole notebook otherwise."""
+    look = "width: 100%; height: 40rem; border: 1px solid #767d85; border-radius: .6rem"
+    return f'<iframe title="{escape(title)}" srcdoc="{escape(page)}" sandbox style="{look}"></iframe>'
 
 
 def rendered(template: str, kind: str, content: Mapping[str, Any]) -> str:
@@ -78,21 +86,12 @@ def rendered(template: str, kind: str, content: Mapping[str, Any]) -> str:
 @cache
 def _environment(kind: str) -> Any:
     try:
-        from jinja2 import Environment, PackageLoader, StrictUndefined
-        from markupsafe import Markup
+        return environment("onbmacf.report", visible if kind == "html" else _as_markdown)
     except ImportError as error:
         raise ImportError("reports need the extra 'report': pip install 'onbmacf[report]'.") from error
 
-    def as_text(value: Any) -> Any:
-        if isinstance(value, Markup):
-            return value
-        return visible(value) if kind == "html" else Markup(markdown_text(str(value)))
 
-    return Environment(
-        loader=PackageLoader("onbmacf.report"),
-        autoescape=True,
-        finalize=as_text,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+def _as_markdown(value: Any) -> Any:
+    from markupsafe import Markup
+
+    return Markup(markdown_text(str(value)))

@@ -141,7 +141,7 @@ def case_of(session: Session, name: str, table: pd.DataFrame, wishes: Wishes) ->
         return session.cases[name]
     place = int(name[1:]) if name[:1] == "r" and name[1:].isdecimal() and len(name) < 12 else -1
     if not 0 <= place < len(table):
-        raise not_found("person: it was closed, or the service was started again")
+        raise not_found("row: it was closed, or the service was started again")
     return session.keep(Case(name, table.iloc[[place]], f"Row {table.index[place]}", wishes))
 
 

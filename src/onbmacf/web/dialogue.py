@@ -6,7 +6,7 @@ from typing import Any
 
 from onbmacf._text.wording import shown
 from onbmacf._views.asking import Prediction, explained, predicted
-from onbmacf._views.plans import percent, plan_views
+from onbmacf._views.plans import no_plan, percent, plan_views
 from onbmacf.explanations import Explanations
 from onbmacf.web.cases import Case
 from onbmacf.web.plans import ordered_by_ease
@@ -52,12 +52,10 @@ async def what_if_of(service: Service, case: Case, ids: dict[Hashable, str]) -> 
     said = await service.engine.ask(predicted, case.what_if)
     ask = replace(case.wishes.ask(service.source.explainer), n=1)
     answers = await service.engine.ask(explained, case.what_if, ask)
-    same = case.what_if.reset_index(drop=True).equals(case.row.reset_index(drop=True))
     return {
         "label": shown(said.labels[0]) if said.statuses[0] == "predicted" else "",
         "reason": said.reasons[0],
         "probability": percent(said.probabilities[0]),
         "plans": plan_views(answers[0], ids),
-        "answer": answers[0],
-        "is_same": same,
+        "no_plan": no_plan(answers[0]),
     }

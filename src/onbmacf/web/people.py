@@ -25,7 +25,7 @@ def first_page(request: Request) -> Response:
     found = service.browser.page(words, label, int(number) if number.isdecimal() and len(number) < 9 else 1)
     return show(
         request, "people.html", "people", found=found, words=words, label=label,
-        columns=[str(name) for name in service.source.table.columns],
+        columns=[(str(field.name), field.is_number) for field in service.fields],
         labels=[str(label) for label in service.source.classes] if service.source.labels is not None else [],
     )  # fmt: skip
 

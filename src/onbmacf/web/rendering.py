@@ -8,6 +8,7 @@ from starlette.responses import HTMLResponse, Response
 
 from onbmacf._text.wording import quoted, rounded, shown, visible
 from onbmacf._views.style import style
+from onbmacf._views.templating import environment
 from onbmacf.web.problems import Problem
 
 STATIC = {"style.css": "text/css", "page.js": "text/javascript", "icon.svg": "image/svg+xml"}
@@ -34,25 +35,15 @@ def static_file(name: str) -> tuple[bytes, str] | None:
     if name not in STATIC:
         return None
     content = (files("onbmacf.web") / "static" / name).read_bytes()
-    shared = "".join(map(style, ("palette.css", "parts.css"))).encode() if name == "style.css" else b""
+    shared = style("palette.css", "text.css", "parts.css").encode() if name == "style.css" else b""
     return shared + content, STATIC[name]
 
 
 @cache
 def _environment() -> Any:
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-    from markupsafe import Markup
-
-    environment = Environment(
-        loader=PackageLoader("onbmacf.web"),
-        autoescape=True,
-        finalize=lambda value: value if isinstance(value, Markup) else visible(value),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {"shown": shown, "quoted": quoted, "rounded": rounded, "lines": _lines}
-    return environment
+    found = environment("onbmacf.web", visible)
+    found.filters |= {"shown": shown, "quoted": quoted, "rounded": rounded, "lines": _lines}
+    return found
 
 
 def _lines(text: str) -> Any:

@@ -20,7 +20,8 @@ STATIC = files("onbmacf.widget") / "static"
 def _style() -> str:
     """Return the shared style, for what lies inside the widget only."""
     palette = style("palette.css").replace(":root", ".onbmacf-person")
-    return f"{palette}\n.onbmacf-person {{\n{style('parts.css')}\n}}\n{(STATIC / 'widget.css').read_text('utf-8')}"
+    shared = style("text.css", "parts.css")
+    return f"{palette}\n.onbmacf-person {{\n{shared}\n}}\n{(STATIC / 'widget.css').read_text('utf-8')}"
 
 
 class PersonWidget(anywidget.AnyWidget):  # type: ignore[misc]  # the linter need not have it

@@ -13,7 +13,7 @@ from onbmacf._base.checks import check_count, listed
 from onbmacf._text.wording import shown as written
 from onbmacf._views.asking import Ask, explained, predicted
 from onbmacf._views.fields import Field, fields_of, read_row, written_row
-from onbmacf._views.plans import percent, plan_views
+from onbmacf._views.plans import no_plan, percent, plan_views
 from onbmacf._views.source import Source
 from onbmacf.errors import OnbmacfError, ParameterError, RowsError
 from onbmacf.explanation import Explanation
@@ -98,7 +98,7 @@ def tried(person: Person, values: Mapping[str, str], locked: Sequence[str]) -> d
         answer = explained(person.source.explainer, row, replace(person.ask(locked, False), n=1))[0]
     except OnbmacfError as error:
         return {"label": "", "probability": "", "reason": str(error), "plans": []}
-    reason = said.reasons[0] or answer.reason
+    reason = said.reasons[0] or no_plan(answer)
     return {
         "label": _label(said),
         "probability": percent(said.probabilities[0]),

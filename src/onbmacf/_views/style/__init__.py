@@ -1,10 +1,10 @@
-"""The style that the report, the pages and the widget share, as text."""
+"""The style that the pages, reports, notices and the widget share, as text."""
 
 from functools import cache
 from importlib.resources import files
 
 
 @cache
-def style(name: str) -> str:
-    """Return a style sheet of this package: palette.css or parts.css."""
-    return (files("onbmacf._views.style") / name).read_text(encoding="utf-8")
+def style(*names: str) -> str:
+    """Return style sheets of this package as one: palette.css, text.css and parts.css."""
+    return "".join((files("onbmacf._views.style") / name).read_text(encoding="utf-8") for name in names)

@@ -60,6 +60,34 @@ function control(field, id) {
   return [make("select", { id }, ...options)];
 }
 
+// A colour as red, green, blue and alpha from 0 to 255, in whatever form a style sheet writes it.
+function drawn(colour) {
+  const canvas = new OffscreenCanvas(1, 1).getContext("2d");
+  canvas.fillStyle = colour;
+  canvas.fillRect(0, 0, 1, 1);
+  return canvas.getImageData(0, 0, 1, 1).data;
+}
+
+// Whether an element stands on dark ground: that of the nearest around it that has one, also around a shadow root.
+function isOnDark(element) {
+  for (let one = element; one; one = one.parentNode || one.host) {
+    if (one.nodeType !== Node.ELEMENT_NODE) continue;
+    const [red, green, blue, alpha] = drawn(getComputedStyle(one).backgroundColor);
+    if (alpha > 0) return 0.299 * red + 0.587 * green + 0.114 * blue < 128;
+  }
+  return matchMedia("(prefers-color-scheme: dark)").matches;
+}
+
+// Notebooks have themes of their own, whatever the system prefers: a widget is dark where its surroundings are.
+function followTheme(section) {
+  const follow = () => setTimeout(() => (section.style.colorScheme = isOnDark(section.parentNode) ? "dark" : "light"), 50);
+  const changes = new MutationObserver(follow); // of attributes, or of style sheets that arrive later
+  for (const one of [document.documentElement, document.body]) changes.observe(one, { attributes: true });
+  changes.observe(document.head, { childList: true });
+  follow();
+  return () => changes.disconnect();
+}
+
 let made = 0; // widgets on this page: ids must not repeat
 
 function render({ model, el }) {
@@ -101,7 +129,7 @@ function render({ model, el }) {
 
   function showView() {
     const view = model.get("view");
-    const hadFocus = found.contains(document.activeElement);
+    const hadFocus = found.contains(el.getRootNode().activeElement); // a front end may show it in a shadow root
     decision.replaceChildren("The model says ", ...verdict(view));
     heading.textContent = view.plans.length ? "What would change the decision" : "No plan";
     found.replaceChildren(...plans(view, keep));
@@ -125,15 +153,20 @@ function render({ model, el }) {
   }
 
   const again = make("button", { type: "button", class: "quiet", onclick: startAgain }, "Start again");
-  el.append(make("section", { class: "onbmacf-person", "aria-label": `Plans for ${first.title}` },
+  const section = make("section", { class: "onbmacf-person", "aria-label": `Plans for ${first.title}` },
     make("h3", {}, first.title), decision, fault, heading, found, kept,
-    make("h4", {}, "What if?"), form, make("p", { class: "buttons" }, again), said));
+    make("h4", {}, "What if?"), form, make("p", { class: "buttons" }, again), said);
+  el.append(section);
+  const leaveTheme = followTheme(section);
   const shows = { view: showView, locked: showLocked, answered: showAnswered, error: showError };
   for (const [name, show] of Object.entries(shows)) {
     show();
     model.on(`change:${name}`, show);
   }
-  return () => Object.entries(shows).forEach(([name, show]) => model.off(`change:${name}`, show));
+  return () => {
+    leaveTheme();
+    Object.entries(shows).forEach(([name, show]) => model.off(`change:${name}`, show));
+  };
 }
 
 export default { render };
