@@ -91,6 +91,18 @@ def test_an_action_tree_gives_each_subgroup_its_action(chosen, answers):
     assert leaves["subgroup"].is_unique
 
 
+def test_two_answers_about_one_side_of_a_feature_are_said_as_one():
+    from sklearn.tree import DecisionTreeClassifier
+
+    from onbmacf.audit.action_tree import _paths
+
+    values = np.arange(4.0)[:, np.newaxis]
+    tree = DecisionTreeClassifier(max_depth=3, random_state=0).fit(values, [0, 1, 2, 3])
+    words = set(_paths(tree.tree_, [("age at most {}", "age above {}")]).values())
+    assert words == {"age at most 0.5", "age at most 1.5 and age above 0.5", "age above 1.5 and age at most 2.5",
+                     "age above 2.5"}  # fmt: skip
+
+
 def test_actions_of_nobody_and_without_a_target_are_said(answers, explainer, heart):
     nobody = audit.actions(explainer.explain(heart.head(0), target="fine"), explainer, target="fine")
     assert nobody.actions == ()

@@ -155,6 +155,8 @@ def test_each_part_is_on_the_page_in_each_language(asked, language):
         assert "Ms Ito" in text
         assert page.facts["model_digest"] in text
         assert "2026-05-04" in text
+        count = f"{page.facts['n_questions']:,}".replace(",", words["thousands"])
+        assert count.replace("\xa0", " ") in text.replace("\xa0", " ")
         assert re.search(r"\{\w+\}", text.split("</style>")[-1]) is None
 
 

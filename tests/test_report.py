@@ -5,6 +5,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 pytest.importorskip("matplotlib", reason="pictures need the extra 'plot'")
@@ -230,3 +231,18 @@ def test_a_fresh_audit_of_titanic_says_the_same(data_dir, monkeypatch):
     assert all(f"{name} for {count}" in said for name, count in found.items() if count)
     gap = audit.burden_gaps(answers, "gender").set_index("measure").loc["distance"]
     assert gap["low"] <= gap["gap"] <= gap["high"]
+
+
+def test_ends_of_an_interval_are_written_as_the_share_they_belong_to():
+    from onbmacf.report.tables import table
+
+    own = table("", pd.DataFrame({"share": [0.5], "low": [0.25], "high": [0.75]}))
+    assert own["rows"] == [["50.0 %", "25.0 %", "75.0 %"]]
+    gap = table("", pd.DataFrame({"gap": [0.5], "low": [-6.9e-18], "high": [0.75]}))
+    assert gap["rows"] == [["0.5", "0", "0.75"]]
+
+
+def test_what_to_look_at_next_sends_nobody_to_figures_that_are_not_there(explainer, answers):
+    without = audit_report(explainer, answers, target="fine", by=["famhist"]).content["next"]
+    assert not any("right equally often" in step for step in without)
+    assert any(step.startswith("Give true labels") for step in without)

@@ -2,8 +2,9 @@
 
 python docs/examples/build.py        (the tables are found as the benchmark finds them, see ONBMACF_DATA)
 
-`adult.csv` holds the first 8,000 rows of the census table; `lots.csv` 3,000 of them with the sex of each row drawn by
-lot. The date in the reports is fixed, so that a report changes only where its content does.
+`titanic.csv` is the benchmark's table, with the model's words 'survived' and 'died' for yes and no. `adult.csv` holds
+the first 8,000 rows of the census table; `lots.csv` 3,000 of them with the sex of each row drawn by lot. The date in
+the reports is fixed, so that a report changes only where its content does.
 """
 
 import os
@@ -56,7 +57,9 @@ def prepare(name: str, folder: Path) -> None:
     for module in ("titanic_network.py", "adult_models.py"):
         shutil.copy(HERE / module, folder)
     if name == "titanic":
-        shutil.copy(locate("titanic").path, folder / "titanic.csv")
+        table = pd.read_csv(locate("titanic").path)
+        fates = table["survived"].map({"yes": "survived", "no": "died"})
+        table.assign(survived=fates).to_csv(folder / "titanic.csv", index=False)
     if name in ("adult", "unfair", "fair"):
         table = pd.read_csv(locate("adult").path).head(8000)
         table.to_csv(folder / "adult.csv", index=False)

@@ -86,16 +86,16 @@ def _readable_columns(rows: pd.DataFrame) -> tuple[NDArray[np.float64], list[tup
 
 
 def _paths(tree: Any, names: list[tuple[str, str]]) -> dict[int, str]:
-    """Return, per leaf, the answers that lead to it."""
+    """Return, per leaf, the answers that lead to it; of two answers about one feature and side the last, narrower."""
     found: dict[int, str] = {}
-    open_nodes: list[tuple[int, tuple[str, ...]]] = [(0, ())]
+    open_nodes: list[tuple[int, dict[str, str]]] = [(0, {})]
     while open_nodes:
         node, path = open_nodes.pop()
         if tree.children_left[node] < 0:
-            found[node] = " and ".join(path) or "all rows"
+            found[node] = " and ".join(path.values()) or "all rows"
             continue
         low, high = names[tree.feature[node]]
         value = f"{tree.threshold[node]:.4g}"
         for child, text in ((tree.children_left[node], low), (tree.children_right[node], high)):
-            open_nodes.append((int(child), (*path, text.replace("{}", value).replace("{{", "{"))))
+            open_nodes.append((int(child), {**path, text: text.replace("{}", value).replace("{{", "{")}))
     return found

@@ -89,13 +89,17 @@ def bars(frame: pd.DataFrame, measure: str, name: str, place: int) -> dict[str, 
 def _next(explainer: ONBMACF, answers: Explanations, compared: Compared, target: Any) -> list[str]:
     """Return what a reader should look at next, by what was found."""
     kinds = {verdict.kind for verdict in compared.verdicts}
-    steps = [_about_clear(verdict) for verdict in compared.verdicts if verdict.kind == CLEAR][:2]
+    clear = [verdict for verdict in compared.verdicts if verdict.kind == CLEAR]
+    steps = [_about_clear(verdict, compared.has_truth) for verdict in clear[:2]]
     if "too few rows" in kinds:
         steps.append("Explain more rows (--most), so that small groups can be compared.")
     if target is None:
         steps.append("Name the favourable label (--target): only then can selection rates be compared.")
     elif compared.single and not compared.has_truth:
-        steps.append("Give true labels (truth=..., or --target-column) to compare how often decisions are right.")
+        steps.append(
+            "Give true labels, in the model's own words (truth=..., or --target-column), to compare how often decisions "
+            "are right."
+        )
     n_released = int(audit.overview(answers)["released"])
     if n_released:
         steps.append(f"{n_released:,} rows depend on features that cannot change: see which, under the rows' outcomes.")
@@ -106,13 +110,10 @@ def _next(explainer: ONBMACF, answers: Explanations, compared: Compared, target:
     ]
 
 
-def _about_clear(verdict: audit.Verdict) -> str:
-    line = next(verdict.claims.itertuples())
-    where = f"the section on {verdict.by}"
-    if line.measure == "selected":
-        return (
-            f"See in {where} whether the decisions are right equally often, and which features the refused groups lack."
-        )
+def _about_clear(verdict: audit.Verdict, has_truth: bool) -> str:
+    where, line = f"the section on {verdict.by}", next(verdict.claims.itertuples())
+    if has_truth and line.measure == "selected":
+        return f"See in {where} whether decisions are right equally often."
     return f"See {where}: which groups, and how large the difference is in each measure."
 
 

@@ -43,7 +43,7 @@ def _reason(reason: Mapping[str, Any], words: Words) -> str:
     if not reason["alone"]:
         return words["reason_together"].format(**own)
     key = "reason_only" if reason["n_asked"] == 1 else "reason_alone"
-    counts = {name: f"{reason[name]:,}" for name in ("n_asked", "n_reached")}
+    counts = {name: _whole(reason[name], words) for name in ("n_asked", "n_reached")}
     return words[key].format(**own, **counts, nearest=shown(reason["nearest"]))
 
 
@@ -104,7 +104,7 @@ def _shown(change: Mapping[str, Any]) -> dict[str, str]:
 
 def _asked(facts: Mapping[str, Any], words: Words) -> list[tuple[str, str]]:
     kept = ", ".join(str(name) for name in facts["kept"]) or words["kept_none"]
-    count = words["questions_text"].format(count=f"{facts['n_questions']:,}")
+    count = words["questions_text"].format(count=_whole(facts["n_questions"], words))
     return [
         (words["kept"], kept),
         (words["rules"], "; ".join(facts["rules"]) or words["rules_none"]),
@@ -117,3 +117,8 @@ def _asked(facts: Mapping[str, Any], words: Words) -> list[tuple[str, str]]:
 
 def _list(parts: Sequence[str], words: Words) -> str:
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} {words['and']} {parts[-1]}"
+
+
+def _whole(count: int, words: Words) -> str:
+    """Return a count as the language writes it."""
+    return f"{count:,}".replace(",", words["thousands"])

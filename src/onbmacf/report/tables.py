@@ -67,10 +67,16 @@ SHARES = (
 )
 
 
+OWN_SHARES = {"share", "responsiveness"}  # whose interval, in ENDS, is one of shares, too
+ENDS = ("low", "high")
+NOISE = 1e-12  # what is left of equal numbers that were subtracted
+
+
 def table(caption: str, frame: pd.DataFrame) -> dict[str, Any]:
     """Return a frame as a caption, column headings, rows of text, and which columns are numeric."""
     columns = [frame.iloc[:, place] for place in range(frame.shape[1])]
-    cells = [[_cell(column.name, value) for value in column] for column in columns]
+    shares = {*SHARES, *ENDS} if OWN_SHARES & set(frame.columns) else set(SHARES)
+    cells = [[_cell(column.name in shares, value) for value in column] for column in columns]
     return {
         "caption": caption,
         "heads": [HEADS.get(str(name), str(name)) for name in frame.columns],
@@ -126,17 +132,17 @@ def _opening(text: str) -> tuple[str, float, float]:
     return box[1], width, height
 
 
-def _cell(column: Any, value: Any) -> str:
+def _cell(is_share: bool, value: Any) -> str:
     if value is None or (isinstance(value, float) and np.isnan(value)):
         return "\u2013"
     if isinstance(value, bool | np.bool_):
         return "yes" if value else "no"
-    if column in SHARES and isinstance(value, float | np.floating):
+    if is_share and isinstance(value, float | np.floating):
         return f"{100 * value:.1f} %"
     if isinstance(value, int | np.integer):
         return f"{value:,}"
     if isinstance(value, float | np.floating) and abs(float(value)) < 1000:
-        return f"{value:.3g}"
+        return f"{value:.3g}" if abs(float(value)) > NOISE else "0"
     return visible(rounded(value))
 
 
