@@ -133,7 +133,9 @@ def _better(
     is_better = totals[best] > np.maximum(own[at].worth, held).sum() + 1e-9
     if not is_better:
         return None
-    own_worth = worths(some, [tried[best]], price)[:, 0]  # also where another action holds more now: that one may change
+    own_worth = worths(some, [tried[best]], price)[
+        :, 0
+    ]  # also where another action holds more now: that one may change
     return Valued(tried[best], own_worth)
 
 
