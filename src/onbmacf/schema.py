@@ -12,7 +12,7 @@ from typing import Any
 
 import pandas as pd
 
-from onbmacf._base.checks import check_choice, check_count, did_you_mean, listed
+from onbmacf._base.checks import check_choice, check_count, did_you_mean, listed, names_of
 from onbmacf._base.typed import flag, level, sequence
 from onbmacf._columns.frames import as_frame, repeated
 from onbmacf._columns.kinds import KINDS, NUMERIC, Kind, guess, is_own_text
@@ -202,7 +202,7 @@ class Schema:
             _by_name("ordinal", ordinal),
             _by_name("decimals", decimals),
         )
-        immutable, fillable = _names("immutable", immutable), _names("fillable", fillable)
+        immutable, fillable = names_of("immutable", immutable), names_of("fillable", fillable)
         named = {"immutable": immutable, "kinds": kinds, "ordinal": ordinal, "decimals": decimals, "fillable": fillable}
         for role, names in named.items():
             _check_known(role, names, frame.columns)
@@ -267,7 +267,7 @@ class Schema:
         ('age',)
 
         """
-        names = _names("immutable", names)
+        names = names_of("immutable", names)
         _check_known("immutable", names, self.names)
         return replace(self, features=tuple(replace(f, immutable=f.name in names, held=False) for f in self.features))
 
@@ -344,15 +344,6 @@ def _feature(name: str, value: Any) -> Feature:
     if not isinstance(value, Feature):
         raise ParameterError(f"{name} must be a Feature, got {value!r}.")
     return value
-
-
-def _names(role: str, names: Any) -> list[Hashable]:
-    """Return names of columns as a list; a text is one name."""
-    if isinstance(names, str) or names is None:
-        return [] if names is None else [names]
-    if not isinstance(names, Iterable) or isinstance(names, Mapping):
-        raise ParameterError(f"{role} must be names of columns in a list, got {names!r}.")
-    return list(names)
 
 
 def _by_name(role: str, values: Any) -> dict[Hashable, Any]:

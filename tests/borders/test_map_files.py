@@ -40,6 +40,16 @@ def set_at(place, value):
     return change
 
 
+def turned(arrays, _):
+    """Put the balls into another order: every ball and every owner is still right."""
+    arrays.update({name: arrays[name][::-1].copy() for name in ("centers", "radii", "labels")})
+    arrays["owner"] = len(arrays["centers"]) - 1 - arrays["owner"]
+
+
+def hair_off(row):
+    row[0] = np.nextafter(row[0], 2)
+
+
 FORGED = {
     "a span of 0": (set_at(("span", 0), 0.0), "a span is not above 0"),
     "a span below 0": (set_at(("span", 0), -1.0), "a span is not above 0"),
@@ -65,6 +75,8 @@ FORGED = {
     "a larger reach": (set_at(("reach", 3), 1e9), "the cover of these rows has other 'reach'|not the reach"),
     "a row moved": (set_at(("Z", 3, 0), 0.123456), "the probe rows are not rows of the map"),
     "a row at infinity": (set_at(("Z", 3, 0), float("inf")), "Z holds no finite numbers"),
+    "a row a hair off": (lambda arrays, _: hair_off(arrays["Z"][3]), "the rows are encoded otherwise"),
+    "balls in another order": (turned, "the cover of these rows has other 'centers'"),
     "fewer rows": (lambda arrays, _: arrays.update(Z=arrays["Z"][:-1]), "has shape"),
     "no rows": (lambda arrays, _: arrays.pop("Z"), "KeyError: 'Z'"),
     "rows as whole numbers": (lambda arrays, _: arrays.update(Z=arrays["Z"].astype(np.int64)), "Z"),

@@ -34,12 +34,19 @@ class Model:
         self.predict, self.predict_proba, self.classes_ = predict, predict_proba, classes
 
 
-def raising(where, words="no"):
+class Wordless(Exception):  # noqa: N818 - as a caller's own may be called
+    """An error whose message cannot be read."""
+
+    def __str__(self):
+        raise RuntimeError("no words")
+
+
+def raising(where, error=ZeroDivisionError("no")):  # noqa: B008 - an error without a state
     """Return a function that raises where a condition holds for any row of the call."""
 
     def check(rows):
         if where(rows).any():
-            raise ZeroDivisionError(words)
+            raise error
 
     return check
 
@@ -69,6 +76,20 @@ REFUSED_AT_FIT = {
     "NaN": (Model(predict_proba=lambda rows: np.full((len(rows), 2), np.nan)), "NaN for row 0 of the table"),
     "NaN in one row": (Model(predict_proba=nan_where(lambda rows: rows["r"] == TABLE["r"][7])), "NaN for row 7"),
     "NaN labels": (lambda rows: np.where(rows["x"] > 4, np.nan, above(rows)), r"NaN for row \d+ of the table"),
+    "scores as probabilities": (Model(predict_proba=lambda rows: 5 * sure(rows)), r"for row \d+ .* no probability"),
+    "below 0": (Model(predict_proba=lambda rows: sure(rows) - 1), "which is no probability: it must be in .0, 1."),
+    "without words": (
+        with_check(raising(lambda rows: rows["x"] > 4, Wordless()), above),
+        "whose message cannot be read",
+    ),
+    "predict is not to be had": (
+        type("Lazy", (), {"predict": property(lambda self: 1 // 0)})(),
+        "predict cannot be read",
+    ),
+    "predict_proba is not to be had": (
+        type("Lazy", (), {"predict": staticmethod(above), "predict_proba": property(lambda self: 1 // 0)})(),
+        "predict_proba cannot be read: it raised ZeroDivisionError",
+    ),
     "labels that are lists": (lambda rows: pd.Series([[int(x > 2)] for x in rows["x"]]).to_numpy(), "labels must be"),
 }
 
@@ -143,10 +164,11 @@ def test_the_least_probability_holds_whatever_becomes_of_home_balls(strategy, re
     assert (asked >= 0.7).all()
 
 
-def off_the_data(rows):
-    if any(tuple(row) not in KNOWN for row in rows.to_numpy()):
-        raise ValueError("off the data")
-    return above(rows)
+def is_off(rows):
+    return np.array([tuple(row) not in KNOWN for row in rows.to_numpy()])
+
+
+off_the_data = with_check(raising(is_off, ValueError("off the data")), above)
 
 
 def strange_off_the_data(rows):
@@ -155,6 +177,12 @@ def strange_off_the_data(rows):
 
 TOLD = {
     "raises": (off_the_data, "the model raised ValueError: off the data"),
+    "raises without a word": (with_check(raising(is_off, StopIteration()), above), "the model raised StopIteration"),
+    "raises what has no words": (
+        with_check(raising(is_off, Wordless()), above),
+        "Wordless, whose message cannot",
+    ),
+    "raises at length": (with_check(raising(is_off, ValueError("x" * 10**6)), above), f"ValueError: {'x' * 500}..."),
     "says another label": (strange_off_the_data, "the model said 7, as on no fitted row"),
 }
 HELD = {
@@ -182,13 +210,16 @@ COMPANY = {
     "the mean": lambda rows: (rows["x"] > rows["x"].mean()).astype(int),
     "the rank": lambda rows: (rows["x"].rank() > len(rows) / 2).astype(int),
     "the first row": lambda rows: (rows["x"] > rows["x"].iloc[0]).astype(int),
+    "the order": lambda rows: (rows["x"] > 0.5) != (rows["x"].iloc[0] > rows["x"].iloc[-1]),
+    "many or few": lambda rows: (rows["x"] > 0.5) != (len(rows) in (2, 20, 32)),
+    "a single row": lambda rows: (rows["x"] > 0.5) != (len(rows) == 1),
 }
 
 
 @pytest.mark.parametrize("n_rows", [4, 40, 700])
 @pytest.mark.parametrize("model", COMPANY.values(), ids=COMPANY)
 def test_a_model_that_compares_rows_is_warned_of_with_the_rate(model, n_rows):
-    table = pd.DataFrame({"x": np.random.default_rng(1).random(n_rows)})
+    table = pd.DataFrame({"x": np.sort(np.random.default_rng(1).random(n_rows))})
     with pytest.warns(OnbmacfWarning, match=r"other rows in the call: \d+ of \d+ rows got another label"):
         ONBMACF().fit(table, model)
 
@@ -196,6 +227,28 @@ def test_a_model_that_compares_rows_is_warned_of_with_the_rate(model, n_rows):
 def test_a_model_of_single_rows_is_not_warned_of():
     assert ONBMACF().fit(TABLE, Model()).warnings_ == ()
     assert ONBMACF().fit(TABLE, lambda rows: np.squeeze(above(rows)[:, np.newaxis])).warnings_ == ()
+
+
+LARGE_LABELS = {
+    "beyond int64": lambda rows: np.where(above(rows), 2**63 + 5, 3).astype(np.uint64),
+    "beyond uint64": lambda rows: [10**30 if label else 0 for label in above(rows)],
+}
+
+
+@pytest.mark.parametrize("model", LARGE_LABELS.values(), ids=LARGE_LABELS)
+def test_labels_are_as_large_as_they_like(model):
+    found = ONBMACF().fit(TABLE, model).explain(ROWS).to_frame()
+    assert set(found["to"]) == {max(model(TABLE))}
+
+
+@pytest.mark.parametrize(
+    "classes", [iter([0, 1]), np.array(5), 5, "01"], ids=["an iterator", "one", "a number", "text"]
+)
+def test_classes_that_cannot_be_read_are_none(classes):
+    explainer = ONBMACF().fit(TABLE, Model(classes=classes))
+    assert list(explainer.explain(ROWS).statuses) == ["found"] * 3
+    with pytest.raises(ParameterError, match="it needs a model with predict_proba and classes_"):
+        explainer.explain(ROWS, min_probability=0.6)
 
 
 class Counting(Model):

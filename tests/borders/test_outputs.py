@@ -17,7 +17,8 @@ from commands import PATIENCE, command, one_line, wait_for
 from onbmacf import ONBMACF
 from onbmacf._base.sole_writer import sole_writer
 from onbmacf.cli import parts
-from onbmacf.errors import StoreError
+from onbmacf.cli.output_file import check_names
+from onbmacf.errors import ParameterError, StoreError
 
 MODEL = """
 from pathlib import Path
@@ -174,7 +175,7 @@ def test_parts_do_not_depend_on_the_number_of_processes(rule, monkeypatch):
     model = lambda rows: np.where(rows["pay"] > 50, "high", "low")  # noqa: E731
     explainer = ONBMACF().fit(table, model)
     monkeypatch.setattr(parts, "CHUNK", 30)
-    place, asked = parts.parts_beside(Path("x"), explainer, None), []
+    asked = []
 
     def explain(rows, target=None):
         if len(asked) == 1:
@@ -182,22 +183,22 @@ def test_parts_do_not_depend_on_the_number_of_processes(rule, monkeypatch):
         asked.append(len(rows))
         return ONBMACF.explain(explainer, rows, target=target)
 
+    def place(n_jobs):
+        return parts.parts_beside(Path("x"), explainer.set_params(n_jobs=n_jobs), None)
+
     monkeypatch.setattr(explainer, "explain", explain)
-    explainer.set_params(n_jobs=3)
     with pytest.raises(parts.StoppedError, match="stopped after 90 of 160 rows"):
-        parts.explain_in_parts(explainer, table, None, place)
+        parts.explain_in_parts(explainer, table, None, place(3))
     assert asked == [90]
     asked.clear()
-    explainer.set_params(n_jobs=1)
     with pytest.raises(parts.StoppedError, match="stopped after 120 of 160 rows"):
-        parts.explain_in_parts(explainer, table, None, place)
+        parts.explain_in_parts(explainer, table, None, place(1))
     assert asked == [30]
     asked.clear()
-    explainer.set_params(n_jobs=2)
-    answers = parts.explain_in_parts(explainer, table, None, place)
+    answers = parts.explain_in_parts(explainer, table, None, place(2))
     assert asked == [40]
     assert len(list(Path("x.parts").iterdir())) == 6  # parts are deleted by whoever has written the result
-    place.clear(table)
+    place(5).clear(table)
     assert not Path("x.parts").exists()
     whole = ONBMACF.explain(explainer, table)
     pd.testing.assert_frame_equal(answers.to_frame(), whole.to_frame())
@@ -219,6 +220,12 @@ def test_columns_called_like_ours_are_written(run, rule):  # noqa: F811
     code, out, err = run("explain", *given, "--format", "csv")
     assert code == 0, err
     assert out.splitlines()[0].startswith("row_,status_,reason_,rank_,from,to,distance_,")
+
+
+def test_names_that_are_one_as_text_are_told():
+    check_names("csv", [1, "1"])
+    with pytest.raises(ParameterError, match="--format json: column names are the same as text: '1'"):
+        check_names("json", [1, "1"])
 
 
 ESCAPES = "\x1b[31m\x9b2J\x07"

@@ -161,6 +161,18 @@ def test_of_every_column_a_group_has_k_values_or_none():
         assert ((n == 0) | (n >= 6)).all()
 
 
+def test_a_few_rows_that_lack_a_value_are_no_group_of_their_own():
+    lacks = (np.arange(40) < 3)[:, np.newaxis]
+    assert min(map(len, groups_of_k(np.random.default_rng(2).random((40, 2)), 6, lacks))) >= 6
+
+
+def test_a_level_of_fewer_than_k_rows_is_not_the_commonest_of_its_group():
+    table = clients().assign(town=lambda rows: rows["town"].where(rows.index > 2, "A"))
+    table.loc[:3, ["pay", "town"]] = [900.0, "hamlet"]  # four rows far from all others
+    explainer = ONBMACF(private=K).fit(table, model)
+    assert explainer.schema_.features[3].levels == ("A", "B", "C")
+
+
 def test_what_cannot_be_private_is_said():
     table = clients(40)
     with pytest.raises(ParameterError, match="private=11 needs at least 44 rows, got 40"):

@@ -1,8 +1,11 @@
 """The border of rows: each cell is what the model gets, or its row, and only its row, says why not. One table each."""
 
+import ast
+import json
 import re
 import warnings
 from collections import namedtuple
+from datetime import date
 from decimal import Decimal
 from fractions import Fraction
 
@@ -27,10 +30,19 @@ def fit(schema=None, **columns):
 
 
 class Odd:
-    """A value that cannot be written."""
+    """A value that cannot be written, compared or, unless told of what, hashed."""
+
+    def __init__(self, hash_of="x"):
+        self._hash_of = hash_of
 
     def __repr__(self):
         raise RuntimeError("no words")
+
+    def __eq__(self, other):
+        raise RuntimeError("no comparison")
+
+    def __hash__(self):
+        return hash(self._hash_of)
 
 
 REALS, BYTES = {"r": [0.1, 0.2, 0.3, 0.4]}, {"r": np.array([1, 2, 3, 4], dtype=np.int8)}
@@ -70,6 +82,12 @@ BAD_CELLS = {
     "unseen level": (WORDS, "c", "'r': unseen level 'c'. Known: 'a', 'b'"),
     "a level that cannot be hashed": (WORDS, ["a"], r"'r': unseen level \['a'\]"),
     "a level of another type": (WORDS, 1, "'r': unseen level 1"),
+    "half a character": (WORDS, "\ud800", r"'r': unseen level '\\ud800'. Known: 'a', 'b'"),
+    "a level that cannot be compared": (WORDS, Odd(hash_of="a"), "'r': unseen level a value of type Odd"),
+    "a level whose hash raises": (WORDS, Odd(hash_of=[]), "'r': unseen level a value of type Odd"),
+    "a decimal that signals": (REALS, Decimal("sNaN"), "'r': the value is missing"),
+    "a signal among levels": (WORDS, Decimal("sNaN"), "'r': the value is missing"),
+    "lines": (REALS, pd.Series([1, 2]), "'r': 0    1 1    2 dtype: int64 is not a finite number"),
 }
 
 
@@ -83,6 +101,32 @@ def test_a_cell_that_does_not_fit_costs_its_own_row_only(columns, value, pattern
     assert answers.to_frame()["r"].tolist() == [good, good]
     alone = explainer.explain({"x": 0.5, "r": value})
     assert (alone[0].status, alone[0].reason) == ("invalid_row", answers[1].reason)
+
+
+TIMES = {
+    "time": pd.date_range("2020-01-01", periods=4),
+    "duration": pd.to_timedelta([1, 2, 3, 4], unit="D"),
+    "period": pd.period_range("2020", periods=4, freq="M"),
+    "date": [date(2020, 1, day) for day in (1, 2, 3, 4)],
+}
+
+
+@pytest.mark.parametrize("what, values", TIMES.items(), ids=TIMES)
+def test_a_number_is_no_time(what, values):
+    """pandas takes it for nanoseconds since 1970."""
+    explainer = fit(r=values)
+    rows = pd.DataFrame({"x": 0.5, "r": pd.Series([values[1], 5, 2.5, True, "none"], dtype=object)})
+    answers = explainer.explain(rows)
+    assert list(answers.statuses) == ["found"] + ["invalid_row"] * 4
+    assert answers[1].reason.startswith(f"column 'r': 5 is not a {what}")
+    assert list(explainer.explain(rows[1:3].astype({"r": float})).statuses) == ["invalid_row"] * 2
+
+
+def test_a_row_that_is_not_finite_is_written_with_the_others():
+    answers = fit(**REALS).explain([{"x": 0.5, "r": np.inf}, {"x": 0.5, "r": 0.2}, {"x": -np.inf, "r": 0.2}])
+    written = json.loads(answers.to_json(), parse_constant=lambda word: pytest.fail(f"{word} is no JSON"))["answers"]
+    assert [answer["status"] for answer in written] == ["invalid_row", "found", "invalid_row"]
+    assert (written[0]["factual"]["r"], written[2]["factual"]["x"]) == ("inf", "-inf")
 
 
 def test_many_rows_lose_only_those_with_a_level_that_cannot_be_hashed():
@@ -175,6 +219,19 @@ NO_ROWS = {
     "a dict among lists": ([{"x": 0.5, "r": 0.2}, [0.5, 0.2]], "different forms"),
     "three dimensions": (np.zeros((1, 2, 2)), r"shape \(1, 2, 2\)"),
     "too wide": ([[0.5, 0.2, 0.1]], "width 3; fit saw 2 columns: 'x', 'r'"),
+    "names with levels": (
+        pd.DataFrame([[0.5, 0.2]], columns=pd.MultiIndex.from_tuples([("x", 1), ("r", 1)])),
+        "lack 2 of the 2 expected columns: 'x', 'r'. The names of its columns have levels: make them one",
+    ),
+    "names with empty levels": (
+        pd.DataFrame([[0.5, 0.2]], columns=pd.MultiIndex.from_tuples([("x", ""), ("r", "")])),
+        "The names of its columns have levels",
+    ),
+    "fields that are arrays": (
+        np.array([((0.5, 0.6), 0.2)], dtype=[("x", float, 2), ("r", float)]),
+        "structured array cannot be read as rows and columns",
+    ),
+    "something with fields": (ast.parse("x"), "of type Module"),
 }
 
 
@@ -198,7 +255,7 @@ def test_masked_values_are_missing():
 
 
 def test_a_list_keeps_numbers_beside_text():
-    assert fit(**WORDS).explain([[0.5, "a"]])[0].status == "found"
+    assert list(fit(**WORDS).explain([[0.5, "a"], [0.5, "\ud800"]]).statuses) == ["found", "invalid_row"]
 
 
 NUMBERS_AS_TEXT = {
@@ -240,6 +297,13 @@ def test_names_with_digits_stay_categories(texts):
 BAD_TABLES = {
     "ragged": ([[0.5, 0.2], [0.5]], "cannot be read as rows and columns"),
     "polars, lazy": (lambda: polars_rows(x=[0.0, 3.0]).lazy(), "the table is a polars LazyFrame"),
+    "half a character": (pd.DataFrame({"x": ["\ud800", "b"]}, dtype=object), "'x' holds what cannot be read: Unicode"),
+    "half a character in an array": (np.array([["\ud800"], ["b"]], dtype=object), "'x0' holds what cannot be read"),
+    "a decimal that signals": (pd.DataFrame({"x": [Decimal("sNaN"), Decimal(1)]}), "'x' holds what cannot be read"),
+    "times with and without a zone": (
+        pd.DataFrame({"x": [pd.Timestamp("2020"), pd.Timestamp("2020", tz="UTC")]}, dtype=object),
+        "column 'x' cannot be read: ValueError: .*[Tt]z",
+    ),
     "pyarrow, a column": (lambda: arrow_rows(x=[0.0, 3.0])["x"], "the table is a pyarrow ChunkedArray"),
     "intervals told to be numbers": (pd.DataFrame({"x": pd.interval_range(0, 2)}), "'x': 2 rows"),
 }

@@ -1,6 +1,7 @@
 """The service for programs: the library's own answers to the byte, typed errors, figures."""
 
 import json
+import re
 import threading
 
 import numpy as np
@@ -104,6 +105,17 @@ def test_a_row_with_a_foreign_or_nested_value_is_named(client, heart):
         answer = client.post("/v1/explain", json={"rows": row | more})
         assert answer.status_code == 422
         assert words in answer.json()["detail"]
+
+
+def test_a_row_that_json_can_write_and_nobody_can_hold_is_an_invalid_row(client, heart):
+    """A number beyond float64, and half a character."""
+    row = json.dumps(records(heart.head(1))[0])
+    for name, value in (("age", "1e999"), ("famhist", r'"\ud800"')):
+        body = re.sub(rf'"{name}": [^,}}]*', lambda _, name=name, value=value: f'"{name}": {value}', row)
+        assert value in body
+        for path in ("explain", "predict"):
+            answer = client.post(f"/v1/{path}", content=f'{{"rows": {body}}}')
+            assert (answer.status_code, answer.json()["answers"][0]["status"]) == (200, "invalid_row")
 
 
 @pytest.mark.parametrize("path", ["/v1/nothing", "/nothing", "/v1/explain/more"])

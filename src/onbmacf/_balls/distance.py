@@ -13,6 +13,7 @@ import numpy as np
 
 from onbmacf._balls.metrics import METRICS, Measure, Metric
 from onbmacf._base.arrays import Matrix
+from onbmacf._base.error_words import error_words
 from onbmacf._base.missing import as_costs, as_nan, may_lack
 from onbmacf.errors import ParameterError
 
@@ -63,7 +64,10 @@ def blocks(n_rows: int, n_columns: int) -> Iterator[slice]:
 
 
 def _called(metric: Callable[[Matrix, Matrix], float], a: Matrix, b: Matrix) -> float:
-    value = float(metric(a, b))
+    try:
+        value = float(metric(a, b))
+    except Exception as error:
+        raise ParameterError(f"metric must return a distance of at least 0, but raised {error_words(error)}") from error
     if not value >= 0:
         raise ParameterError(f"metric must return a distance of at least 0, got {value}.")
     return value

@@ -3,10 +3,11 @@
 The clock is the machine's own time of day: workers in other processes and on other machines have it, too.
 """
 
-from math import inf, isfinite
+from math import inf
 from time import time
 from typing import Any
 
+from onbmacf._base.checks import real_number, shortened
 from onbmacf.errors import ParameterError
 
 NEVER = inf
@@ -16,9 +17,9 @@ def deadline_after(seconds: Any) -> float:
     """Return the time of day at which so many seconds have passed; never for None."""
     if seconds is None:
         return NEVER
-    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not (isfinite(seconds) and seconds > 0):
-        raise ParameterError(f"max_seconds must be a number above 0, got {seconds!r}.")
-    return time() + seconds
+    if not 0 < real_number(seconds) < inf:
+        raise ParameterError(f"max_seconds must be a number above 0, got {shortened(seconds)}.")
+    return time() + float(seconds)
 
 
 def is_over(deadline: float) -> bool:

@@ -12,7 +12,7 @@ class Relaxation(StrEnum):
 
     NONE = "none"  #: nothing: the projected centre lies in its ball and has its label
     PROJECTION = "projection"  #: the projected centre may lie outside its ball
-    IMMUTABILITY = "immutability"  #: immutable features may change
+    IMMUTABILITY = "immutability"  #: immutable features may change; with release="rules", rules may be broken, too
     RULES = "rules"  #: at least one of the user's rules was released, on request
 
 

@@ -11,11 +11,10 @@ from math import inf, isnan
 from numbers import Integral, Real
 from typing import Any
 
-from onbmacf._base.checks import did_you_mean, listed
+from onbmacf._base.checks import did_you_mean, listed, shortened
 from onbmacf.errors import ParameterError
 
 Check = Callable[[str, Any], Any]
-MOST_SHOWN = 60  # characters of a value in a message
 
 
 def checked(where: str, entry: Any, keys: Mapping[str, Check], required: Collection[str] = ()) -> dict[str, Any]:
@@ -116,12 +115,3 @@ def is_number(value: Any) -> bool:
         return isinstance(value, Real) and not isinstance(value, bool) and not isnan(float(value))
     except OverflowError:
         return False
-
-
-def shortened(value: Any) -> str:
-    """Return a value as it is written, cut off where it is long."""
-    try:
-        text = repr(value)
-    except ValueError:  # a whole number of thousands of digits
-        text = f"a value of type {type(value).__name__}"
-    return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}..."

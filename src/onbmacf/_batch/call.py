@@ -161,6 +161,8 @@ def _codes(target: Any, known: list[Any]) -> Rows | None:
         return None
     labels = list(target) if isinstance(target, Iterable) and not isinstance(target, str | bytes) else [target]
     unknown = [label for label in labels if label not in known]
-    if unknown or not labels:
+    if not labels:
+        raise ParameterError(f"target must name at least one among the model's labels {listed(known)}.")
+    if unknown:
         raise ParameterError(f"target must be among the model's labels {listed(known)}, got {listed(unknown)}.")
     return np.array([known.index(label) for label in labels], dtype=np.intp)

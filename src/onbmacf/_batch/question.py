@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from onbmacf._base.arrays import Rows
-from onbmacf._base.checks import did_you_mean, listed
+from onbmacf._base.checks import did_you_mean, listed, names_of
 from onbmacf._base.deadline import deadline_after
 from onbmacf._rows.readings import Between, Reading
 from onbmacf._search.options import Options
@@ -76,9 +76,9 @@ class Question:
         if self.immutable is not None and self.vary is not None:
             raise ParameterError("give immutable or vary: one is what the other leaves out.")
         if self.immutable is not None:
-            schema = schema.with_immutable([*_names(self.immutable), *schema.held])  # decision 0083
+            schema = schema.with_immutable([*names_of("immutable", self.immutable), *schema.held])  # decision 0083
         if self.vary is not None:
-            vary = _names(self.vary)
+            vary = names_of("vary", self.vary)
             _check_features(vary, schema.names)
             schema = schema.with_immutable([name for name in schema.names if name not in vary])
         return schema if self.rules is None else schema.with_rules(_weighted(_rules(self.rules), schema.rules))
@@ -186,10 +186,6 @@ def _columns(rows: Any) -> Mapping[Hashable, Any]:
     if isinstance(rows, pd.DataFrame):
         return {name: rows[name] for name in rows.columns} if rows.columns.is_unique else {}
     return {name: [value] for name, value in rows.items()} if isinstance(rows, dict | pd.Series) else {}
-
-
-def _names(names: Any) -> list[Hashable]:
-    return [names] if isinstance(names, str) else list(names)
 
 
 def _check_features(names: list[Hashable], features: tuple[Hashable, ...]) -> None:

@@ -18,6 +18,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from onbmacf._base.error_words import error_words
+from onbmacf._text.absent import is_absent
+from onbmacf.errors import TableError
+
 UNITS = {"D": 86_400_000_000, "s": 1_000_000, "us": 1}  # microseconds in a unit
 UNIT_WORDS = {"D": "days", "s": "seconds", "us": "microseconds"}
 NAT = np.iinfo(np.int64).min  # what numpy makes of a missing time
@@ -45,7 +49,7 @@ class Converter:
         return KINDS[self.kind].values(numbers, self)
 
     def _single(self, value: Any) -> float:
-        if pd.api.types.is_scalar(value) and pd.isna(value):
+        if is_absent(value):
             return np.nan
         if self.kind != "decimal" and _is_number(value):
             return np.inf
@@ -59,7 +63,10 @@ def converter_of(column: "pd.Series[Any]") -> Converter | None:
     """Return how a column is converted; None for numbers, text, categories and what nobody can measure."""
     if isinstance(column.dtype, np.dtype) and column.dtype.kind in "fiub":
         return None
-    return next((kind.made(column) for kind in KINDS.values() if kind.fits(column)), None)
+    try:
+        return next((kind.made(column) for kind in KINDS.values() if kind.fits(column)), None)
+    except (TypeError, ValueError, ArithmeticError) as error:  # times with and without a zone, a signalling NaN
+        raise TableError(f"column {column.name!r} cannot be read: {error_words(error)}") from error
 
 
 def days_in(by: Converter | None) -> float:

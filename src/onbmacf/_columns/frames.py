@@ -7,6 +7,7 @@ import pandas as pd
 
 from onbmacf._base.checks import listed
 from onbmacf._base.containers import is_foreign_table, kind_of, plain_array
+from onbmacf._base.error_words import error_words
 from onbmacf._columns.polars_frames import pandas_frame
 from onbmacf.errors import TableError
 
@@ -21,6 +22,7 @@ def as_frame(table: Any) -> pd.DataFrame:
     if isinstance(table, pd.DataFrame):
         if not table.columns.is_unique:
             raise TableError(f"column names repeat: {listed(repeated(table.columns))}. Rename them.")
+        _check_readable(table)
         return table
     if is_foreign_table(table):
         raise TableError(
@@ -31,7 +33,26 @@ def as_frame(table: Any) -> pd.DataFrame:
     values = plain_array(table, TableError, as_objects=False)
     if values.ndim != 2:
         raise TableError(f"the table must have rows and columns, got an array of shape {values.shape}.")
-    return pd.DataFrame(values, columns=[f"x{column}" for column in range(values.shape[1])]).infer_objects()
+    frame = pd.DataFrame(values, columns=[f"x{at}" for at in range(values.shape[1])], dtype=values.dtype)
+    _check_readable(frame)
+    return frame.infer_objects()
+
+
+def _check_readable(table: pd.DataFrame) -> None:
+    """Raise an error where pandas itself cannot look at the objects of a column: half a character, an odd decimal."""
+    for column in (table.iloc[:, at] for at, dtype in enumerate(table.dtypes) if dtype.kind == "O"):
+        try:
+            column[column.notna()].infer_objects()
+        except Exception as error:  # of whatever class the objects are
+            raise TableError(f"column {column.name!r} holds what cannot be read: {error_words(error)}") from error
+
+
+def frame_of_cells(cells: Any, columns: Any = None) -> pd.DataFrame:
+    """Return records, or columns by name, as a DataFrame; as objects where a text holds half a character."""
+    try:
+        return pd.DataFrame(cells, columns=columns)
+    except UnicodeEncodeError:  # pandas' own text cannot hold it
+        return pd.DataFrame(cells, columns=columns, dtype=object)
 
 
 def arrow_as_pandas(table: Any) -> Any:

@@ -56,14 +56,17 @@ def level_codes(column: "pd.Series[Any]", code_of: dict[Any, int]) -> Matrix:
             return np.array([*known, np.nan], dtype=np.float64)[found]  # factorize gives -1 for a missing value
         except TypeError:  # values that cannot be hashed, such as lists
             pass
-    codes = np.array([_code(code_of, level) for level in column.tolist()], dtype=np.float64)
-    return np.where(column.isna().to_numpy(), np.nan, codes) if (codes < 0).any() else codes
+    levels = column.tolist()
+    codes = np.array([_code(code_of, level) for level in levels], dtype=np.float64)
+    unknown = np.flatnonzero(codes < 0)
+    codes[unknown] = [np.nan if is_absent(levels[at]) else -1 for at in unknown]
+    return codes
 
 
 def _code(code_of: dict[Any, int], level: Any) -> int:
     try:
         return code_of.get(level, -1)
-    except TypeError:  # a value that cannot be hashed
+    except Exception:  # a value that cannot be hashed, or a class of the caller's own, in which anything may happen
         return -1
 
 
@@ -129,7 +132,7 @@ def shown(value: Any) -> str:
     if isinstance(value, int) and abs(value) >= 10**MOST_SHOWN:
         return f"a whole number of {_n_digits(value)} digits"
     try:
-        words = repr(value)
+        words = repr(value).replace("\n", " ")
     except Exception:  # a class of the caller's own, in which anything may happen
         return f"a value of type {type(value).__name__}"
     return words if len(words) <= MOST_SHOWN else f"{words[:MOST_SHOWN]}..."

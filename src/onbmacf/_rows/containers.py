@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from onbmacf._base.checks import listed
 from onbmacf._base.containers import is_foreign_table, kind_of, plain_array
-from onbmacf._columns.frames import arrow_as_pandas
+from onbmacf._columns.frames import arrow_as_pandas, frame_of_cells
 from onbmacf._columns.polars_frames import pandas_frame
 from onbmacf.errors import RowsError
 
@@ -28,20 +28,20 @@ def rows_frame(rows: Any, names: tuple[Hashable, ...]) -> pd.DataFrame:
         return rows
     if isinstance(rows, pd.Series):
         return pd.DataFrame([rows.to_numpy(dtype=object)], columns=rows.index, index=[rows.name])
-    if isinstance(rows, Mapping) or hasattr(rows, "_fields"):
-        return pd.DataFrame([_record(rows)])
+    if _is_record(rows):
+        return frame_of_cells([_record(rows)])
     if is_foreign_table(rows):
         return _by_name(rows)
     if isinstance(rows, list | tuple) and len(rows) and all(_is_record(row) for row in rows):
-        return pd.DataFrame([_record(row) for row in rows])
+        return frame_of_cells([_record(row) for row in rows])
     values = plain_array(rows, RowsError)
     if values.ndim == 0:
         raise RowsError(f"the rows are of type {type(rows).__name__}. Pass a DataFrame, a Series, a dict or an array.")
-    return pd.DataFrame(values) if values.dtype.names else _positional(values, names)
+    return _of_fields(values) if values.dtype.names else _positional(values, names)
 
 
 def _is_record(row: Any) -> bool:
-    return isinstance(row, Mapping) or hasattr(row, "_fields")
+    return isinstance(row, Mapping) or (isinstance(row, tuple) and hasattr(row, "_asdict"))
 
 
 def _record(row: Any) -> dict[Any, Any]:
@@ -61,6 +61,14 @@ def _by_name(rows: Any) -> pd.DataFrame:
     return frame
 
 
+def _of_fields(values: NDArray[Any]) -> pd.DataFrame:
+    """Return a structured array as a DataFrame."""
+    try:
+        return pd.DataFrame(values)
+    except ValueError as cause:
+        raise RowsError(f"the structured array cannot be read as rows and columns: {cause}.") from cause
+
+
 def _positional(values: NDArray[Any], names: tuple[Hashable, ...]) -> pd.DataFrame:
     """Return an array as rows: one row where it has one dimension."""
     if values.ndim == 1:
@@ -69,7 +77,11 @@ def _positional(values: NDArray[Any], names: tuple[Hashable, ...]) -> pd.DataFra
     if values.ndim != 2 or values.shape[1] != len(names):
         width = values.shape[1] if values.ndim == 2 else f"shape {values.shape}"
         raise RowsError(f"the rows have width {width}; fit saw {len(names)} columns: {listed(names)}.")
-    return pd.DataFrame(values, columns=pd.Index(names, dtype=object)).infer_objects()
+    frame = pd.DataFrame(values, columns=pd.Index(names, dtype=object), dtype=values.dtype)
+    try:
+        return frame.infer_objects()
+    except UnicodeEncodeError:  # half a character: see frame_of_cells
+        return frame
 
 
 def _check_cells(values: NDArray[Any]) -> None:

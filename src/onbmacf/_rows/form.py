@@ -342,13 +342,15 @@ def _where(what: str, names: list[Hashable], rows: Rows) -> str:
 def _in_order(
     frame: pd.DataFrame, names: tuple[Hashable, ...], error: type[TableError] | type[RowsError]
 ) -> tuple[pd.DataFrame, tuple[str, ...]]:
-    missing = [name for name in names if name not in frame.columns]
+    given, expected = set(frame.columns), set(names)
+    missing = [name for name in names if name not in given]  # "x" is in an index with levels, but is none of its names
     if missing:
+        levels = " The names of its columns have levels: make them one." if frame.columns.nlevels > 1 else ""
         raise error(
             f"the rows lack {len(missing)} of the {len(names)} expected columns: {listed(missing)}."
-            f"{did_you_mean(missing[0], frame.columns)} Column order does not matter."
+            f"{did_you_mean(missing[0], frame.columns)}{levels} Column order does not matter."
         )
-    extra = [name for name in frame.columns if name not in names]
+    extra = [name for name in frame.columns if name not in expected]
     if extra and error is TableError:
         raise TableError(f"the schema does not describe column {listed(extra)}. Drop it or add a Feature.")
     warnings = (f"ignored {len(extra)} columns not seen in fit: {listed(extra)}.",) if extra else ()

@@ -7,7 +7,7 @@ in the call, a chunk is padded to one size with copies of its first row, or, whe
 model's answers do not depend on the size, to the next of a few sizes.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -19,11 +19,20 @@ from numpy.typing import NDArray
 from onbmacf._base.arrays import Matrix, objects
 from onbmacf._base.arrays import Rows as Codes
 from onbmacf._base.checks import check_choice
+from onbmacf._base.error_words import error_words, message_of
 from onbmacf._rows.counts import Counts
 from onbmacf._rows.form import TableForm
 from onbmacf._rows.isolate import ENDLESS, SOME, in_calls
 from onbmacf._rows.readings import PLAIN, Reading, adapted
-from onbmacf._rows.replies import NaNAnswerError, NaNProbabilityError, check_classes, labels_of, probabilities_of
+from onbmacf._rows.replies import (
+    NaNAnswerError,
+    NaNProbabilityError,
+    check_classes,
+    check_probabilities,
+    labels_of,
+    method_of,
+    probabilities_of,
+)
 from onbmacf.errors import ModelError
 
 FAILED = -1  # the code of a row on which the model raised an error
@@ -50,7 +59,7 @@ class BlackBox:
 
     def __post_init__(self) -> None:
         check_choice("output", self.output, OUTPUTS)
-        if not callable(getattr(self.model, "predict", None)) and not callable(self.model):
+        if method_of(self.model, "predict") is None and not callable(self.model):
             raise ModelError(
                 f"the model must have predict or be callable, got {type(self.model).__name__}. "
                 "Wrap it: model=lambda rows: ..."
@@ -139,7 +148,7 @@ class BlackBox:
     @cached_property
     def _whole(self) -> Codes | None:
         """The classes as sorted whole numbers, where they are such."""
-        if not len(self.classes) or not all(isinstance(label, int) for label in self.classes):
+        if not len(self.classes) or not all(isinstance(label, int) and abs(label) < 2**63 for label in self.classes):
             return None
         return np.array(self.classes, dtype=np.int64)
 
@@ -179,23 +188,25 @@ class BlackBox:
         pieces = in_calls(self._predict_proba, N, self.largest)
         errors = [answer for _, answer in pieces if _is_raised(answer)]
         if len(errors) == len(pieces):
-            return replace(self, no_probability=f"predict_proba raised {type(errors[0]).__name__}: {errors[0]}")
+            return replace(self, no_probability=f"predict_proba raised {error_words(errors[0])}")
         for lines, answer in pieces:
             bad = [] if _is_raised(answer) else rows[lines[np.isnan(answer).any(axis=1)]].tolist()
             if bad:
                 raise ModelError(f"predict_proba returned NaN for row {bad[0]} of the table ({len(bad)} rows so far).")
+            if not _is_raised(answer):
+                check_probabilities(answer, rows[lines])
         return self
 
     @cached_property
     def names(self) -> list[Any] | None:
         """The labels to which the columns of `predict_proba` belong; None without probabilities."""
-        return self.all_names if callable(getattr(self.asked, "predict_proba", None)) else None
+        return None if method_of(self.asked, "predict_proba") is None else self.all_names
 
     @property
     def all_names(self) -> list[Any] | None:
         """The labels that the model says it may give, its `classes_`; None where it says none that can be read."""
         names: Any = getattr(self.asked, "classes_", None)
-        if not hasattr(names, "__iter__") or isinstance(names, str):
+        if not isinstance(names, Collection) or isinstance(names, str) or getattr(names, "shape", None) == ():
             return None
         own = names.tolist() if isinstance(names, np.ndarray) else [_plain(name) for name in names]
         return own if all(pd.api.types.is_scalar(name) for name in own) else None
@@ -244,7 +255,7 @@ def _at_fit(error: Exception, row: int, n_rows: int) -> ModelError:
     """Return the error of a fit in which the model fails on fitted rows, the first of which is given."""
     if isinstance(error, NaNAnswerError):
         return ModelError(f"the model returned NaN for row {row} of the table ({n_rows:,} rows in all).")
-    return ModelError(f"the model raised on row {row} of the table: {error}")
+    return ModelError(f"the model raised on row {row} of the table: {message_of(error)}")
 
 
 def _plain(label: Any) -> Any:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from onbmacf._base.arrays import Rows, objects
 from onbmacf._base.checks import listed
+from onbmacf._base.error_words import error_words
 from onbmacf._rows.replies import NaNAnswerError
 
 MOST_LABELS = 3  # unseen labels that are named in a reason
@@ -56,4 +57,4 @@ def raised_words(error: Exception) -> str:
     >>> raised_words(KeyError("dose"))
     "the model raised KeyError: 'dose'"
     """
-    return str(error) if isinstance(error, NaNAnswerError) else f"the model raised {type(error).__name__}: {error}"
+    return str(error) if isinstance(error, NaNAnswerError) else f"the model raised {error_words(error)}"

@@ -15,7 +15,10 @@ from numpy.typing import NDArray
 from onbmacf._base.arrays import Matrix, objects
 from onbmacf._base.arrays import Rows as Codes
 from onbmacf._base.checks import listed
+from onbmacf._base.error_words import error_words
 from onbmacf.errors import ModelError
+
+SLACK = 1e-6  # beyond 0 and 1: what is left of rounding in a sum of probabilities
 
 
 class NaNAnswerError(ModelError):
@@ -67,6 +70,26 @@ def check_classes(names: list[Any], labels: list[Any]) -> None:
             "label, or a column of predict_proba, belongs to. Let both name the same labels, or give model.predict in "
             "place of the model."
         )
+
+
+def check_probabilities(answer: Matrix, rows: Codes) -> None:
+    """Raise an error if predict_proba returned something else for fitted rows: scores, per cent."""
+    lines, _ = np.nonzero((answer < -SLACK) | (answer > 1 + SLACK))
+    if len(lines):
+        odd = answer[lines[0]][np.argmax(np.abs(answer[lines[0]]))]
+        raise ModelError(
+            f"predict_proba returned {odd:.6g} for row {rows[lines[0]]} of the table, which is no probability: it must "
+            "be in [0, 1]. Turn scores into probabilities, or give model.predict in place of the model."
+        )
+
+
+def method_of(model: Any, name: str) -> Any:
+    """Return a method of a model, or None; an error that says which where looking for it raises one."""
+    try:
+        found = getattr(model, name, None)
+    except Exception as error:
+        raise ModelError(f"the model's {name} cannot be read: it raised {error_words(error)}") from error
+    return found if callable(found) else None
 
 
 def _as_array(answer: Any, what: str) -> NDArray[Any]:

@@ -7,7 +7,7 @@ from onbmacf._balls.associate import ASSOCIATIONS
 from onbmacf._balls.cover import COMPETITORS
 from onbmacf._balls.geometry import BOUNDARIES
 from onbmacf._balls.metrics import Metric, check_metric
-from onbmacf._base.checks import check_between, check_choice, check_count, check_within, did_you_mean, listed
+from onbmacf._base.checks import check_between, check_choice, check_count, check_within, did_you_mean, listed, shortened
 from onbmacf.errors import ParameterError
 
 RECOVERIES = ("overlay", "persist")
@@ -69,7 +69,7 @@ def check_options(options: Options) -> Options:
     check_metric(options.metric)
     for name, most in MOST.items():
         if check_count(name, getattr(options, name)) > most:
-            raise ParameterError(f"{name} must be at most {most:,}, got {getattr(options, name):,}.")
+            raise ParameterError(f"{name} must be at most {most:,}, got {shortened(getattr(options, name))}.")
     check_between("step_ratio", options.step_ratio, 0, 1)
     check_within("plausibility", options.plausibility, 0, 1)
     for name, choices in CHOICES.items():

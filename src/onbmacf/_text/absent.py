@@ -1,5 +1,6 @@
 """Whether a cell of a caller's table holds a value at all, whatever stands for none."""
 
+from decimal import Decimal
 from typing import Any
 
 
@@ -12,4 +13,6 @@ def is_absent(value: Any) -> bool:
     """
     import pandas as pd  # here, since the words of the command line's help need no tables
 
+    if isinstance(value, Decimal):
+        return value.is_nan()  # pandas cannot look at a signalling one
     return bool(pd.api.types.is_scalar(value) and pd.isna(value))

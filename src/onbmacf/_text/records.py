@@ -44,7 +44,8 @@ def plain(value: Any) -> Any:
         return [plain(part) for part in value]
     if value is None or (pd.api.types.is_scalar(value) and pd.isna(value)):
         return None
-    return value if isinstance(value, bool | int | float | str) else str(value)
+    is_json = isinstance(value, bool | int | str) or (isinstance(value, float) and isfinite(value))
+    return value if is_json else str(value)
 
 
 def _counterfactual(found: Any) -> dict[str, Any]:

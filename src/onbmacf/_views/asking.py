@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from onbmacf._base.checks import did_you_mean, listed
+from onbmacf._columns.frames import frame_of_cells
 from onbmacf.errors import OnbmacfWarning, ParameterError, RowsError
 from onbmacf.explainer import ONBMACF
 from onbmacf.explanations import Explanations
@@ -78,7 +79,7 @@ def frame_of(records: Sequence[Mapping[str, Any]], column_of: Mapping[str, Hasha
         if nested:
             raise RowsError(f"row {place}: {nested[0]!r} must be a number, a text, true, false or null.")
     columns = {name: [record[text] for record in records] for text, name in column_of.items()}
-    return pd.DataFrame(columns, columns=list(column_of.values()))
+    return frame_of_cells(columns, list(column_of.values()))
 
 
 def label_of(value: Any, classes: Sequence[Any]) -> Any:

@@ -15,6 +15,7 @@ from typing import Any
 from onbmacf.errors import TableError
 
 HEAD = 4096  # bytes that tell what a file is
+OLD_OFFICE = b"\xd0\xcf\x11\xe0"
 OPENERS: dict[str, Callable[..., Any]] = {"gzip": gzip.open, "bz2": bz2.open, "xz": lzma.open}
 SUFFIXES = {".gz": "gzip", ".bz2": "bz2", ".xz": "xz", ".parquet": "parquet", ".pq": "parquet"}
 SUFFIXES |= dict.fromkeys((".xlsx", ".xlsm", ".xls", ".xlsb", ".ods"), "excel")
@@ -44,12 +45,18 @@ def kind_of(path: Path) -> str:
     with path.open("rb") as file:
         head = file.read(HEAD)
     found = next((kind for start, kind in READ.items() if head.startswith(start)), None)
-    if found is None and head.startswith((b"PK\x03\x04", b"\xd0\xcf\x11\xe0")):
+    if found is None and head.startswith((b"PK\x03\x04", b"PK\x05\x06", OLD_OFFICE)):
         found = _archive(path, head)
     if found is not None:
         return found
     _check_table(path, head)
     return SUFFIXES.get(path.suffix.lower(), "text")
+
+
+def is_old_office(path: Path) -> bool:
+    """Say whether a file is of Office before 2007."""
+    with path.open("rb") as file:
+        return file.read(len(OLD_OFFICE)) == OLD_OFFICE
 
 
 def encoding_of(head: bytes) -> str:
@@ -69,7 +76,7 @@ def encoding_of(head: bytes) -> str:
 
 def _archive(path: Path, head: bytes) -> str:
     """Return what a zip file or an old Office file is."""
-    if head.startswith(b"\xd0\xcf"):
+    if head.startswith(OLD_OFFICE):
         return "excel"
     try:
         names = zipfile.ZipFile(path).namelist()

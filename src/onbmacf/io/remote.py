@@ -10,6 +10,8 @@ import json
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from http.client import HTTPException
+from math import inf
 from typing import Any
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
@@ -18,7 +20,7 @@ from urllib.request import OpenerDirector, ProxyHandler, Request, build_opener
 import numpy as np
 import pandas as pd
 
-from onbmacf._base.checks import check_choice, check_count
+from onbmacf._base.checks import check_choice, check_count, real_number, shortened
 from onbmacf._columns.polars_frames import pandas_frame
 from onbmacf.errors import ModelError, OnbmacfError, ParameterError
 
@@ -91,13 +93,13 @@ class RemoteModel:
     form: str = "instances"
 
     def __post_init__(self) -> None:
-        if urlsplit(self.url).scheme not in ("http", "https") or not urlsplit(self.url).hostname:
-            raise ParameterError(f"url must start with http:// or https:// and name a host, got {self.url!r}.")
+        if not _names_host(self.url):
+            raise ParameterError(f"url must start with http:// or https:// and name a host, got {shortened(self.url)}.")
         check_count("batch", self.batch)
         check_count("retries", self.retries, least=0)
         check_choice("form", self.form, FORMS)
-        if not self.timeout > 0:
-            raise ParameterError(f"timeout must be above 0 seconds, got {self.timeout!r}.")
+        if not 0 < real_number(self.timeout) < inf:
+            raise ParameterError(f"timeout must be above 0 seconds, got {shortened(self.timeout)}.")
 
     def predict(self, rows: Any) -> Any:
         """Return what the server says of the rows, in their order."""
@@ -126,7 +128,7 @@ class RemoteModel:
                 if error.code not in BUSY:
                     raise RemoteRowsError(f"{self.url} answered {error.code} for {where} of a call: {said}") from error
                 fault = f"answered {error.code} {said}".strip()
-            except (URLError, OSError) as error:
+            except (URLError, HTTPException, OSError) as error:
                 fault = f"cannot be asked: {getattr(error, 'reason', error)}"
             if attempt < self.retries:
                 time.sleep(min(FIRST_PAUSE * 2**attempt, LONGEST_PAUSE))
@@ -177,3 +179,12 @@ def _column(found: list[Any]) -> Any:
     """Return labels as numpy would hold them, without turning numbers among text into text."""
     kinds = {type(value) for value in found}
     return np.array(found) if len(kinds) == 1 else np.array([*found, None], dtype=object)[:-1]
+
+
+def _names_host(url: Any) -> bool:
+    """Say whether something is the address of a server: a scheme, a host, and a port that can be one."""
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 80) > 0 and " " not in url
+    except (AttributeError, TypeError, ValueError):
+        return False

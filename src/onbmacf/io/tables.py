@@ -14,10 +14,10 @@ from typing import Any
 
 import pandas as pd
 
-from onbmacf._base.checks import listed
+from onbmacf._base.checks import listed, shortened
 from onbmacf._columns.moments import with_dates
-from onbmacf.errors import OnbmacfWarning, ParameterError, TableError
-from onbmacf.io.kinds_of_files import HEAD, OPENERS, encoding_of, kind_of
+from onbmacf.errors import OnbmacfError, OnbmacfWarning, ParameterError, TableError
+from onbmacf.io.kinds_of_files import HEAD, OPENERS, encoding_of, is_old_office, kind_of
 
 SEPARATORS = (",", ";", "\t", "|")
 FIRST_PART = 1 << 20  # characters read to find the separator and the first line
@@ -82,17 +82,10 @@ def read_table(
     (462, 10)
 
     """
-    return with_dates(_read(Path(path), encoding, header, sheet), dates)
+    return with_dates(_read(*_file(path), encoding, header, sheet), dates)
 
 
-def _read(path: Path, encoding: str | None, header: bool | None, sheet: str | int | None) -> pd.DataFrame:
-    if not path.is_file():
-        found = "is a folder" if path.is_dir() else "does not exist"
-        raise TableError(f"{path} {found}: give a CSV file with a header line.")
-    try:
-        kind = kind_of(path)
-    except OSError as error:
-        raise TableError(f"{path} cannot be read: {error}") from error
+def _read(path: Path, kind: str, encoding: str | None, header: bool | None, sheet: str | int | None) -> pd.DataFrame:
     if kind == "parquet":
         return _read_parquet(path)
     if kind == "excel":
@@ -113,6 +106,20 @@ def _read(path: Path, encoding: str | None, header: bool | None, sheet: str | in
     message = f"{path} is not UTF-8 ({where}): read as {LATIN}. If letters look wrong, pass its encoding."
     warnings.warn(message, OnbmacfWarning, stacklevel=3)
     return table
+
+
+def _file(path: Any) -> tuple[Path, str]:
+    """Return a regular file, and what it is."""
+    try:
+        path = Path(path)
+        if path.is_file():
+            return path, kind_of(path)
+        found = "is a folder" if path.is_dir() else "is no regular file" if path.exists() else "does not exist"
+    except TypeError as error:
+        raise ParameterError(f"path must name a file, got {shortened(path)}.") from error
+    except OSError as error:
+        raise TableError(f"{shortened(str(path))} cannot be read: {error.strerror}.") from error
+    raise TableError(f"{path} {found}: give a CSV file with a header line.")
 
 
 class NotThisEncodingError(TableError):
@@ -141,7 +148,7 @@ def _read_sheet(path: Path, sheet: str | int | None, header: bool | None) -> pd.
                 raise ParameterError(f"{path} has no sheet {chosen!r}. Sheets: {listed(names)}.")
             cells = pd.read_excel(book, sheet_name=chosen, header=None)
     except ImportError as error:
-        engine = "odfpy" if path.suffix.lower() == ".ods" else "xlrd" if path.suffix.lower() == ".xls" else "openpyxl"
+        engine = "odfpy" if path.suffix.lower() == ".ods" else "xlrd" if is_old_office(path) else "openpyxl"
         raise ImportError(f"such spreadsheets need {engine}: pip install {engine}") from error
     except (ParameterError, TableError):
         raise
@@ -175,12 +182,16 @@ def _read_parquet(path: Path) -> pd.DataFrame:
 
 def _read_csv(path: Path, kind: str, separator: str, encoding: str, has_header: bool) -> pd.DataFrame:
     compression: Any = kind if kind in (*OPENERS, "zip") else None
-    how: dict[str, Any] = {"sep": separator, "encoding": encoding, "compression": compression}
+    how: dict[str, Any] = {"sep": separator, "encoding": encoding, "compression": compression, "index_col": False}
     try:
-        return pd.read_csv(path, header=0 if has_header else None, **how, **EXACT)
-    except UnicodeDecodeError as error:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", pd.errors.ParserWarning)
+            return pd.read_csv(path, header=0 if has_header else None, **how, **EXACT)
+    except UnicodeError as error:
         raise _other_encoding(path, encoding, error) from error
-    except (ValueError, OSError, EOFError) as error:
+    except pd.errors.ParserWarning as error:  # pandas would leave them out, or take the first for the names of rows
+        raise TableError(f"{path}: a line has more values than the header has names. Name every column.") from error
+    except Exception as error:  # whatever pandas or an unpacker makes of a broken file
         raise TableError(f"{path} cannot be read as a table: {error}") from error
 
 
@@ -211,25 +222,34 @@ def _start_of(path: Path, kind: str) -> bytes:
     try:
         with _opened(path, kind) as file:
             return bytes(file.read(HEAD))
-    except (OSError, EOFError) as error:
+    except Exception as error:  # whatever an unpacker makes of a broken file
         raise TableError(f"{path} cannot be read: {error}") from error
 
 
 def _first_part(path: Path, kind: str, encoding: str) -> str:
     """Return the first characters of a text; one that a limit cuts in two does not count."""
     try:
-        decode = codecs.getincrementaldecoder(encoding)().decode
         with _opened(path, kind) as file:
-            return decode(file.read(FIRST_PART))
-    except UnicodeDecodeError as error:
+            return _decoder(encoding)(file.read(FIRST_PART))
+    except UnicodeError as error:
         raise _other_encoding(path, encoding, error) from error
-    except LookupError as error:
-        raise ParameterError(f"encoding must be one that Python knows, e.g. 'latin-1', got {encoding!r}.") from error
-    except (OSError, EOFError) as error:
+    except OnbmacfError:
+        raise
+    except Exception as error:  # whatever an unpacker makes of a broken file
         raise TableError(f"{path} cannot be read: {error}") from error
 
 
-def _other_encoding(path: Path, encoding: str, error: UnicodeDecodeError) -> TableError:
+def _decoder(encoding: str) -> Any:
+    """Return a function from bytes to text; Python also knows encodings of bytes, such as base64."""
+    try:
+        "".encode(encoding)  # refuses encodings of bytes
+        return codecs.getincrementaldecoder(encoding)().decode
+    except (LookupError, ValueError, TypeError) as error:
+        example = f"e.g. 'latin-1', got {shortened(encoding)}"
+        raise ParameterError(f"encoding must be one that Python knows, {example}.") from error
+
+
+def _other_encoding(path: Path, encoding: str, error: UnicodeError) -> TableError:
     return NotThisEncodingError(f'{path} is not {encoding} text: {error}. Pass its encoding, e.g. encoding="latin-1".')
 
 
