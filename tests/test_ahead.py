@@ -18,12 +18,12 @@ from onbmacf._rows.form import TableForm
 from onbmacf._rows.model import BlackBox
 from onbmacf._search.budget import Budget, Meter
 from onbmacf._search.cut import cut_changes
-from onbmacf._search.cut_plans import FEW, PASSES, Cut, plan_of, plans_of
+from onbmacf._search.cut_plans import FEW, LEAST, PASSES, Cut, plan_of, plans_of
 from onbmacf._search.halving import NOT_ASKED, Bracket, halved
 from onbmacf._search.memo import Memo
 from onbmacf._search.problem import UNASKED, Asking, Features
-from onbmacf._search.tighten import Segment, shrink_changes, shrink_segment
-from onbmacf._search.undo import undo_changes
+from onbmacf._search.tighten import Segment, ask_ahead, first_shrinks, shrink_changes, shrink_segment
+from onbmacf._search.undo import undo_changes, undone_together
 from onbmacf._search.walk import look_back
 from onbmacf.datasets import load_heart
 
@@ -102,6 +102,7 @@ def stages(start, goal, features, asking):
     """Return the points after each stage that asks about lines of its own."""
     snap = lambda points, z, goals: points.round(2)  # noqa: E731
     cut = cut_changes(start, goal, features, asking, np.arange(len(goal)) % 2 == 0)
+    ask_ahead(start, cut, features, asking, snap, 3)
     less = undo_changes(start, cut, features, asking)
     way = shrink_segment(start, Segment.of(less, 8), asking, snap)
     on = way.gone_on(np.arange(len(less)), way.at.best, 32)
@@ -126,9 +127,10 @@ def test_every_stage_gives_the_same_points_with_and_without_asking_ahead(seed, p
 
     memo = Memo(label_of, 1, Budget(None, None, 10_000, 1))
     ahead = Asking(lambda points, lines: memo.label_of(points, lines) == 1, memo.ahead, places)
-    in_turn = Asking(holds, lambda points, lines: None, 0)
-    for one, other in zip(stages(start, goal, features, ahead), stages(start, goal, features, in_turn), strict=True):
-        np.testing.assert_array_equal(one, other)
+    in_turn = stages(start, goal, features, Asking(holds, lambda points, lines: None, 0))
+    for asking in (ahead, ahead._replace(spare=places)):
+        for one, other in zip(stages(start, goal, features, asking), in_turn, strict=True):
+            np.testing.assert_array_equal(one, other)
 
 
 def test_undoing_leaves_no_change_that_can_be_undone_alone():
@@ -144,6 +146,50 @@ def test_undoing_leaves_no_change_that_can_be_undone_alone():
             assert (undone == start[line]).all() or not holds(undone[np.newaxis], np.array([line]))[0]
 
 
+def recorded(holds):
+    """Return how lines ask in turn, and the points that each question was about."""
+    asked = []
+
+    def noted(points, lines):
+        asked.append({(int(line), *point) for line, point in zip(lines, points, strict=True)})
+        return holds(points, lines)
+
+    return Asking(noted, lambda points, lines: False, 10_000), asked
+
+
+def test_what_is_asked_ahead_of_shrinking_is_what_shrinking_asks():
+    rng = np.random.default_rng(1)
+    start, goal, columns = *rng.random((2, 5, 4)), np.arange(4)
+    goal[:2, 1:] = start[:2, 1:]  # two lines with one change, three with four
+    features, snap = Features(columns, columns, np.zeros(4, dtype=bool)), lambda points, z, goals: points
+    asking, asked = recorded(lambda points, lines: points.sum(axis=1) % 0.1 < 0.05)
+    shrink_changes(start, Segment.of(goal, 32), features, asking, snap)
+    points, lines = first_shrinks(start, Segment.of(goal, 32), features, snap, asking.places)
+    assert asked[0] <= {(int(line), *point) for line, point in zip(lines, points, strict=True)}
+
+
+def test_sets_of_changes_undone_hold_every_question_of_undoing():
+    rng = np.random.default_rng(2)
+    start, goal, columns = *rng.random((2, 6, 4)), np.arange(4)
+    goal[:2, 1:] = start[:2, 1:]
+    features = Features(columns, columns, np.zeros(4, dtype=bool))
+    asking, asked = recorded(lambda points, lines: points.sum(axis=1) % 0.1 < 0.05)
+    undo_changes(start, goal, features, asking)
+    points, lines = undone_together(start, goal, features, FEW)
+    assert set.union(*asked) <= {(int(line), *point) for line, point in zip(lines, points, strict=True)}
+    assert not len(undone_together(start, goal, features, 3)[0])
+
+
+def test_what_has_no_room_is_asked_as_far_as_there_is_room():
+    start, goal, columns = np.zeros((2, 4)), np.ones((2, 4)), np.arange(4)
+    features, sizes = Features(columns, columns, np.zeros(4, dtype=bool)), []
+    ahead = lambda points, lines: sizes.append(len(points)) or len(points) <= 30  # noqa: E731
+    asking = Asking(lambda points, lines: None, ahead, 30)
+    for spare, expected in ((30, 30), (0, 0)):
+        ask_ahead(start, goal, features, asking._replace(spare=spare), lambda points, z, goals: points, 3)
+        assert sizes[-1] == expected < sizes[-2]
+
+
 def test_a_memo_asks_about_a_point_once_and_fills_one_call():
     asked = []
 
@@ -153,9 +199,9 @@ def test_a_memo_asks_about_a_point_once_and_fills_one_call():
 
     memo = Memo(label_of, 1, Budget(None, None, 64, 1))
     points, own = np.arange(6.0)[:, np.newaxis], np.zeros(6, dtype=np.intp)
-    memo.ahead(points[:4], own[:4])
+    assert memo.ahead(points[:4], own[:4])
     assert memo.label_of(points[[3, 1, 5, 5]], own[:4]).tolist() == [3, 1, 5, 5]
-    memo.ahead(
+    assert not memo.ahead(
         np.arange(100.0, 200.0)[:, np.newaxis], np.zeros(100, dtype=np.intp)
     )  # more than a call holds: not asked
     assert asked == [4, 1]
@@ -359,6 +405,9 @@ def test_plans_leave_no_answer_out_and_fit_into_their_places():
     lines = [Cut(0, 0, size) for size in (2, 5, 9, 21)]
     for places in (4, 40, 400):
         assert sum(len(plan.then) for plan in plans_of(lines, places)) <= places
+        every = ([plan_of(line, least) for line in lines] for least in LEAST)
+        assert plans_of(lines, places) == next(own for own in every if sum(len(plan.then) for plan in own) <= places)
+    assert plans_of(lines, 1) == [plan_of(line, LEAST[-1]) for line in lines]  # the first questions, in any case
     plan = plan_of(Cut(0, 0, 9), 0.01)
     reached = {to for pair in plan.then for to in pair}
     assert reached == {*range(1, len(plan.then)), *range(-len(plan.ends), 0)}

@@ -137,3 +137,21 @@ def test_few_questions_after_the_first():
     sizes = [len(points) for points in asked]
     assert len(sizes) <= 6
     assert sum(sizes) <= 4 * sizes[0]
+
+
+@pytest.mark.parametrize("has_room", [True, False])
+def test_what_comes_after_is_asked_with_the_first_exchanges_where_there_is_room(has_room):
+    start, point, asked = np.zeros((1, 4)), np.array([[0.6, 0.0, 0.3, 0.0]]), []
+
+    def ahead(points, lines, n_again=0):
+        asked.append((len(points), n_again))
+        return has_room
+
+    asking = Asking(lambda points, lines: points @ np.array([1, 2, 1, 0]) > 0.85, ahead, 512)
+    also = (np.full((5, 4), 0.5), np.zeros(5, dtype=np.intp), 3)
+    plain = exchanged(start, point, ENDS, FEATURES, asking, unchanged)
+    alone, _ = asked[0]
+    asked.clear()
+    np.testing.assert_array_equal(exchanged(start, point, ENDS, FEATURES, asking, unchanged, also), plain)
+    assert asked[0] == (alone + 5, 3)
+    assert (asked[1] == (alone, 0)) is not has_room

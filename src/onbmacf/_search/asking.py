@@ -19,9 +19,11 @@ def asking_about(problem: Problem, points: Points) -> Asking:
 
 def asking_for(problem: Problem, points: Points, holds: Holds) -> Asking:
     """Return the same with another condition on what is accepted."""
-    return Asking(
-        holds, lambda trial, lines: problem.ahead(trial, points.factual[lines]), problem.places, problem.is_late
-    )
+
+    def ahead(trial: Matrix, lines: Rows, n_again: int = 0) -> bool:
+        return problem.ahead(trial, points.factual[lines], n_again)
+
+    return Asking(holds, ahead, problem.places, problem.is_late, problem.spare)
 
 
 def has_label(problem: Problem, points: Points) -> Holds:

@@ -18,6 +18,7 @@ from onbmacf._search.problem import Asking, Features, Snap
 PARTS = 32  # of the largest change of a point: gains are compared in such parts
 KEPT = (0.0, 0.5)  # what stays of the change that is given up
 AHEAD = ((1, 8, 16, 24), (1, 16), (1,))  # parts that are asked about first, where there is room for all exchanges
+Also = tuple[Matrix, Rows, int]
 Ends = tuple[Matrix, Matrix]  # the lowest and the highest fitted value of each column
 
 
@@ -51,14 +52,22 @@ class Gains(NamedTuple):
         return (self.refused - self.reached > 1) & (self.reached > 0)
 
 
-def exchanged(start: Matrix, point: Matrix, ends: Ends, features: Features, asking: Asking, snap: Snap) -> Matrix:
-    """Return per line the nearest accepted point that one exchange leads to, or the point as it is."""
+def exchanged(
+    start: Matrix, point: Matrix, ends: Ends, features: Features, asking: Asking, snap: Snap, also: Also | None = None
+) -> Matrix:
+    """Return per line the nearest accepted point that one exchange leads to, or the point as it is.
+
+    `also` is asked ahead with the first questions, where there is room for both: points, their lines, and how many of
+    them may be returned.
+    """
     if asking.is_late():  # a wide table has millions of exchanges: they are not even made
         return point
     trades, best = _trades(start, point, ends, features, snap), point.copy()
     every, none = np.arange(len(point)), np.zeros(len(point), dtype=np.intp)
     at, unit = Gains(none, none + PARTS, none + 1), _units(start, trades)
-    asking.ahead(*_first_questions(start, trades, snap, asking.places))
+    first = _first_questions(start, trades, snap, asking.places)
+    if also is None or not asking.ahead(*(np.concatenate(own) for own in zip(first, also, strict=False)), also[2]):
+        asking.ahead(*first)
     while len(trades.line) and not asking.is_late():
         _ask_rest(start, trades, at, unit, asking, snap)
         trial, due = _moved(start, trades, (at.part * unit)[trades.line], snap)

@@ -40,16 +40,16 @@ class Memo:
         self._learn(keys, points, factual)
         return np.array([*map(self._labels.__getitem__, keys)], dtype=np.intp)
 
-    def ahead(self, points: Matrix, factual: Rows, n_again: int = 0) -> None:
-        """Ask about points now that a search may ask about soon, if those not known fit into one call.
+    def ahead(self, points: Matrix, factual: Rows, n_again: int = 0) -> bool:
+        """Ask about points now that a search may ask about soon, if those not known fit into one call; say whether.
 
         The last `n_again` are points that may be returned, and places on their way back: asked in any case.
         """
         if not self.places:
-            return
+            return False
         if not self._repeats:
             points, factual, n_again = points[: len(points) - n_again], factual[: len(points) - n_again], 0
-        self._learn(_keys(points, factual), points, factual, self.places, n_again)
+        return self._learn(_keys(points, factual), points, factual, self.places, n_again)
 
     def again(self, points: Matrix, factual: Rows) -> Rows:
         """Return what the model says when it is asked about points once more: not what it said first."""
@@ -61,15 +61,18 @@ class Memo:
 
     def _learn(
         self, keys: list[bytes], points: Matrix, factual: Rows, most: int | None = None, n_again: int = 0
-    ) -> None:
+    ) -> bool:
         unknown = {key: line for line, key in enumerate(keys) if key not in self._labels}
         repeated = {key: line for line, key in enumerate(keys[len(keys) - n_again :], len(keys) - n_again)}
         asked = unknown | repeated
-        if asked and (most is None or len(asked) <= most):
+        if most is not None and len(asked) > most:
+            return False
+        if asked:
             lines = np.fromiter(asked.values(), dtype=np.intp)
             said = dict(zip(asked, self._ask(points[lines], factual[lines]).tolist(), strict=True))
             self._labels.update((key, said[key]) for key in unknown)
             self._again.update((key, said[key]) for key in repeated if said[key] >= 0)  # else: when it is needed
+        return True
 
 
 def _keys(points: Matrix, factual: Rows) -> list[bytes]:

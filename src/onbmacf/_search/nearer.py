@@ -12,7 +12,7 @@ from onbmacf._search.asking import asking_about, has_label
 from onbmacf._search.exchange import exchanged, first_questions
 from onbmacf._search.problem import Asking, Problem
 from onbmacf._search.ranking import Points, promising
-from onbmacf._search.tighten import FIRST_HALVINGS, HALVINGS, Segment, shrink_changes, shrink_segment
+from onbmacf._search.tighten import FIRST_HALVINGS, HALVINGS, Segment, first_shrinks, shrink_changes, shrink_segment
 from onbmacf._search.undo import undo_changes, undone_alone
 from onbmacf._search.walk import way_back
 
@@ -43,15 +43,26 @@ def _exchanged(problem: Problem, points: Points) -> Points:
     features, snap, metric = problem.features, problem.snap, problem.options.metric
     start, lines = problem.z[points.factual], np.arange(len(points.factual))
     asking, point = asking_about(problem, points), points.point.copy()
-    for _ in range(ROUNDS):
-        new = exchanged(start[lines], point[lines], problem.ends, features, asking.among(lines), snap)
+    for turn in range(ROUNDS):
+        also = _ends(problem, points.factual[lines], point[lines], asking.spare) if turn else None
+        new = exchanged(start[lines], point[lines], problem.ends, features, asking.among(lines), snap, also)
         is_nearer = paired(start[lines], new, metric) < paired(start[lines], point[lines], metric)
         lines = lines[is_nearer]
         point[lines] = new[is_nearer]
+    if asking.spare and len(lines):
+        asking.among(lines).ahead(*_ends(problem, points.factual[lines], point[lines], asking.spare))
     moved = np.flatnonzero((point != points.point).any(axis=1))
     way = Segment.of(point[moved], 2**HALVINGS)
     point[moved] = shrink_changes(start[moved], way, features, asking.among(moved), snap)
     return points._replace(point=point)
+
+
+def _ends(problem: Problem, factual: Rows, point: Matrix, places: int) -> tuple[Matrix, Rows, int]:
+    """Return what is asked about points that are exchanged no more: smaller changes, and once more what is returned."""
+    way = Segment.of(point, 2**HALVINGS)
+    shrunk, line = first_shrinks(problem.z[factual], way, problem.features, problem.snap, places)
+    back, own = way_back(problem, factual, point)
+    return np.concatenate([shrunk, back]), np.concatenate([line, own]), len(back)
 
 
 def tightened(problem: Problem, points: Points, asking: Asking, way: Segment, far: Points | None = None) -> Points:

@@ -5,7 +5,7 @@ Problem  ->  Strategy.find  ->  Found
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -88,16 +88,17 @@ class Asking(NamedTuple):
     """How a stage asks about trial points of its lines."""
 
     holds: Callable[[Matrix, Rows], Mask]  # points, lines -> which are accepted
-    ahead: Callable[[Matrix, Rows], None]  # the same points may be asked about soon
+    ahead: Callable[..., Any]  # the same points may be asked about soon; whether there was room for all
     places: int  # points that may be asked together at the price of one question
     is_late: Callable[[], bool] = lambda: False  # whether the time of the call is up
+    spare: int = 0  # the same places where nothing that is asked is counted: also for what is less likely
 
     def among(self, lines: Rows) -> "Asking":
         """Return the same for some of the lines."""
         holds, ahead = self.holds, self.ahead
         return self._replace(
             holds=lambda p, own: holds(p, lines[own]),
-            ahead=lambda p, own: ahead(p, lines[own]),
+            ahead=lambda p, own, n_again=0: ahead(p, lines[own], n_again),
         )
 
 
@@ -135,7 +136,7 @@ class Problem:
     n: int  # counterfactuals per factual
     rounds: Rows  # balls per factual to have tried after each round, nearest bound first; the last has no end
     label_of: LabelOf  # counted: what the budget does not allow has no label
-    ahead: Callable[..., None]  # points that may be asked about soon, the factual of each, and how many are asked again
+    ahead: Callable[..., bool]  # points that may be asked about soon, the factual of each, and how many are asked again
     places: int  # points that may be asked together at the price of one question
     afford: Callable[[Rows, int, int], Rows]  # how many per factual, what one costs, 1 part in so many -> how many
     ask: LabelOf  # the same with what the budget has set aside for the end
@@ -149,6 +150,7 @@ class Problem:
     ends: tuple[Matrix, Matrix]  # the lowest and the highest fitted value of each column
     seen: Callable[[int], Matrix]  # the fitted values of a feature, encoded
     reach: Reach
+    spare: int = 0  # as `places` where there is no limit: also for what is less likely to be asked
     is_late: Callable[[], bool] = lambda: False  # whether the time of the call is up: nothing more is tried
     free: "Problem | None" = None  # the same problem without rules, where there are any
 

@@ -70,6 +70,7 @@ def search(fitted: Map, features: Features, options: Options, asked: Asked, n: i
         label_of=memo.label_of,
         ahead=memo.ahead,
         places=memo.places,
+        spare=0 if budget.is_limited else memo.places,
         afford=meter.afford,
         ask=meter.counted(asked.label_of),
         ask_again=again if repeated is None else memo.again,

@@ -15,10 +15,10 @@ import numpy as np
 from onbmacf._base.arrays import Matrix, Rows, take
 from onbmacf._base.missing import between, gaps
 from onbmacf._search.cut_plans import FEW
-from onbmacf._search.halving import NOT_ASKED, Bracket, halved
+from onbmacf._search.halving import NOT_ASKED, Also, Bracket, Trial, halved, questions
 from onbmacf._search.pairs import places
 from onbmacf._search.problem import Asking, Features, Snap
-from onbmacf._search.undo import changed_in_order, undone_alone
+from onbmacf._search.undo import changed_in_order, undone_alone, undone_together
 
 HALVINGS = 5  # of a change or a way: one part in 32 is as fine as it gets
 FIRST_HALVINGS = 3  # of the way of every point in a pool: only then it shows which to tighten
@@ -123,9 +123,16 @@ def _shrink_each(
     start: Matrix, point: Matrix, goal: Matrix, changes: Change, features: Features, asking: Asking, snap: Snap
 ) -> tuple[Rows, Matrix]:
     """Take each change back alone, no further than it could be before; return the part left, and the points."""
+    here, best, asked = start[changes.line], point[changes.line], asking.among(changes.line)
+    trial = _part_of_each(here, best, goal[changes.line], changes, features, snap)
+    at = halved(here, Bracket(changes.low, changes.high, best), trial, asked.holds, asked.places)
+    return at.high, at.best
+
+
+def _part_of_each(here: Matrix, best: Matrix, goal: Matrix, changes: Change, features: Features, snap: Snap) -> Trial:
+    """Return the function that takes changes back to some part of them."""
     is_only = (changes.feature == ONLY)[:, np.newaxis]
-    here, best = start[changes.line], point[changes.line]
-    there = np.where(is_only, goal[changes.line], best)
+    there = np.where(is_only, goal, best)
     is_moved = is_only | (features.of_column == changes.feature[:, np.newaxis])
 
     def part_of_the_change(lines: Rows, part: Rows) -> Matrix:
@@ -133,15 +140,23 @@ def _shrink_each(
         moved = np.where(is_moved[lines], moved, there[lines])
         return np.where(is_moved[lines], snap(moved, here[lines], there[lines]), there[lines])
 
-    asked = asking.among(changes.line)
-    at = halved(here, Bracket(changes.low, changes.high, best), part_of_the_change, asked.holds, asked.places)
-    return at.high, at.best
+    return part_of_the_change
+
+
+def first_shrinks(start: Matrix, way: Segment, features: Features, snap: Snap, places: int) -> Also:
+    """Return the points that `shrink_changes` asks about first where no way goes on, and the line of each."""
+    changes = _first_changes(start, way, features)
+    trial = _part_of_each(
+        start[changes.line], way.at.best[changes.line], way.goal[changes.line], changes, features, snap
+    )
+    line, part = questions(changes.low, changes.high, places)
+    return trial(line, part), changes.line[line]
 
 
 def ask_ahead(start: Matrix, point: Matrix, features: Features, asking: Asking, snap: Snap, halvings: int) -> None:
     """Ask about all places on the way, and each of them and the end with single changes undone.
 
-    Undoing, shrinking, and undoing again asks about some of these.
+    Undoing, shrinking, and undoing again asks about some of these. Without room for all, the first are asked about.
     """
     if len(point) * (2**halvings - 1) > asking.places:
         return
@@ -150,7 +165,10 @@ def ask_ahead(start: Matrix, point: Matrix, features: Features, asking: Asking, 
     stops = _on_the_way(start[line], point[line], part / 2**halvings, snap)
     after, stop = undone_alone(start[line], stops, features, FEW)
     before, own = undone_alone(start, point, features, point.shape[1])
-    asking.ahead(np.concatenate([stops, before, after]), np.concatenate([line, own, line[stop]]))
+    sets, whose = undone_together(start, point, features, FEW if asking.spare else 0)
+    asked, lines = np.concatenate([before, stops, sets, after]), np.concatenate([own, line, whose, line[stop]])
+    if not asking.ahead(asked, lines):
+        asking.ahead(asked[: asking.spare], lines[: asking.spare])
 
 
 def _on_the_way(start: Matrix, point: Matrix, share: Matrix, snap: Snap) -> Matrix:

@@ -52,8 +52,9 @@ def undo_changes(start: Matrix, point: Matrix, features: Features, asking: Askin
     for n_asked in count():
         if not len(lines := np.flatnonzero(state.next()[1])):
             break
-        if n_asked and asking.places:  # some answers were not the likely ones
-            asking.ahead(*_sets(start, point, order, features, lines, state.is_kept[lines], asking.places))
+        if asking.spare or (n_asked and asking.places):  # then some answers were not the likely ones
+            some = lines if n_asked else lines[is_likely[lines].any(axis=1) & (n_changed[lines] > 2)]
+            asking.ahead(*_sets(start, point, order, features, some, state.is_kept[some], asking.places))
         path = Path.of(take(state, lines), is_likely[lines], max(1, asking.places // len(lines)))
         turn, own = np.nonzero(path.rank.T >= 0)
         trial = path.is_kept[own, turn]
@@ -171,6 +172,14 @@ def undone_alone(start: Matrix, point: Matrix, features: Features, most: int) ->
     """Return each point of at most so many changes with single ones undone, and the line of each."""
     order, n_changed = changed_in_order(start, point, features)
     return _alone(start, point, order, np.where(n_changed > most, 0, n_changed), features)[:2]
+
+
+def undone_together(start: Matrix, point: Matrix, features: Features, most: int) -> tuple[Matrix, Rows]:
+    """Return each point of three to so many changes with every set of them undone, and the line of each."""
+    order, n_changed = changed_in_order(start, point, features)
+    lines = np.flatnonzero((n_changed > 2) & (n_changed <= most))
+    is_kept = np.arange(order.shape[1]) < n_changed[lines, np.newaxis]
+    return _sets(start, point, order, features, lines, is_kept, len(lines) << most)
 
 
 def changed_in_order(
