@@ -118,7 +118,8 @@ def test_a_number_is_no_time(what, values):
     rows = pd.DataFrame({"x": 0.5, "r": pd.Series([values[1], 5, 2.5, True, "none"], dtype=object)})
     answers = explainer.explain(rows)
     assert list(answers.statuses) == ["found"] + ["invalid_row"] * 4
-    assert answers[1].reason.startswith(f"column 'r': 5 is not a {what}")
+    assert answers[1].reason.startswith("column 'r': 5 is not a ")
+    assert what in answers[1].reason
     assert list(explainer.explain(rows[1:3].astype({"r": float})).statuses) == ["invalid_row"] * 2
 
 
