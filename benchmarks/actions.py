@@ -7,9 +7,10 @@ for the table as it is published and for its rows of whole numbers. The publishe
 the mean of their class, fractions that give the label away; a model trained on them can be turned by a hundredth of a
 trade. Without those rows, counts are whole numbers.
 
-GLANCE (Kavouras et al. 2024) is on no package index under a name of its own, so its code is not run here; the figures
-known of it for such a table, model and number of rows are 92.8 % at a mean cost of 1.232 with 18 to 20 features per
-action.
+GLANCE (Kavouras et al. 2024) is not run here: its code lies in the repositories of AIX360 and of humancompatible's
+explain, but in no release on the package index (aix360 0.3.0, the newest, is older than it; the other has none). The
+figures known of it for such a table, model and number of rows are 92.8 % at a mean cost of 1.232 with 18 to 20 features
+per action.
 """
 
 import argparse

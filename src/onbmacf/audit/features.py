@@ -37,8 +37,8 @@ def change_shares(answers: Explanations, confidence: float = 0.95) -> pd.DataFra
     Returns
     -------
     DataFrame
-        One line per ``feature``, the most frequent first: ``share``, of the rows with a counterfactual those whose first
-        one changes it, ``low`` and ``high``, and ``n_rows``, how many such rows there are.
+        One line per ``feature``, the most frequent first: ``share``, of the rows with a counterfactual those whose
+        first one changes it, ``low`` and ``high``, and ``n_rows``, how many such rows there are.
 
     Examples
     --------

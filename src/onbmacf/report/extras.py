@@ -131,9 +131,10 @@ def _actions(asked: Asked, chosen: audit.Actions | None, places: Iterator[int]) 
         return None
     intro = (
         f"{len(chosen.actions)} actions lead {100 * chosen.effectiveness:.0f} % of the {len(chosen.positions):,} "
-        f"refused rows to the favourable decision, at a mean distance of {rounded(chosen.mean_cost)}. They start "
-        "from the rows' own counterfactuals and were varied to help more rows at less distance; each was asked of the "
-        "model for every row, and keeps rules and immutable features. Effectiveness is of an action alone; added, what it adds to those above it."
+        f"refused rows to the favourable decision, at a mean distance of {rounded(chosen.mean_cost)}. They start from "
+        "the rows' own counterfactuals and were varied to help more rows at less distance; each was asked of the model "
+        "for every row, and keeps rules and immutable features. Effectiveness is of an action alone; added, what it "
+        "adds to those above it."
     )
     curve = chosen.curve()
     told = "; ".join(

@@ -97,8 +97,8 @@ def _next(explainer: ONBMACF, answers: Explanations, compared: Compared, target:
         steps.append("Name the favourable label (--target): only then can selection rates be compared.")
     elif compared.single and not compared.has_truth:
         steps.append(
-            "Give true labels, in the model's own words (truth=..., or --target-column), to compare how often decisions "
-            "are right."
+            "Give true labels, in the model's own words (truth=..., or --target-column), to compare how often "
+            "decisions are right."
         )
     n_released = int(audit.overview(answers)["released"])
     if n_released:
