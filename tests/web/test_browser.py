@@ -69,6 +69,7 @@ def walk(visit, press):
     page.get_by_label("ldl at most").fill("6.1")
     press(page.locator("#wishes").get_by_role("button", name="Show plans"))
     page.locator("input[name$='-high'][value='6.1']").wait_for()
+    page.wait_for_function("document.activeElement.id === 'plans-h'")  # above the form: it is brought into view
     page.locator("#w-f1").fill("0.1")
     press(page.get_by_role("button", name="Ask the model"))
     page.locator("#what-if-said", has_text="would say").wait_for()
@@ -264,6 +265,7 @@ def with_wrong_wishes(visit):
     page.get_by_label("ldl at most").fill("8")
     page.locator("#wishes").get_by_role("button", name="Show plans").click()
     page.get_by_role("alert").wait_for()
+    page.wait_for_function("document.activeElement.tagName === 'H1'")
 
 
 def with_wrong_json(visit):

@@ -185,7 +185,8 @@ def test_what_if_says_what_the_model_would_say(browser, heart_explainer, heart):
     said = text_of(post(browser, f"{CASE}/what-if", **fields))
     answer = heart_explainer.explain(row, "healthy")[0]
     assert f"The model would say {answer.label}" in said
-    assert answer.reason in said
+    assert answer.status == "already"
+    assert "That is what is wanted: no plan is needed." in said
     assert "The model would say" not in text_of(post(browser, f"{CASE}/what-if", **fields, reset="1"))
 
 

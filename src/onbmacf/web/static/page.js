@@ -5,7 +5,7 @@
 const WAIT = 350; // milliseconds after the last key before a live form is sent
 let running = null;
 
-async function swap(address, options, says) {
+async function swap(address, options, says, shows) {
   if (running) running.abort();
   const own = (running = new AbortController());
   document.body.setAttribute("aria-busy", "true");
@@ -15,6 +15,7 @@ async function swap(address, options, says) {
     put(new DOMParser().parseFromString(await response.text(), "text/html"));
     if (options.method !== "POST") history.replaceState(null, "", response.url);
     say(response.ok ? says : document.querySelector("[role=alert]")?.textContent);
+    if (shows) document.querySelector(response.ok ? `#${shows}` : "#main h1").focus(); // what was asked for is elsewhere
   } catch (error) {
     if (error.name !== "AbortError") say("The service did not answer. Reload the page.");
   } finally {
@@ -120,7 +121,7 @@ document.addEventListener("submit", (event) => {
   const fields = new URLSearchParams(new FormData(form));
   if (event.submitter?.name) fields.set(event.submitter.name, event.submitter.value);
   if (form.method === "get") return void swap(`${form.getAttribute("action")}?${fields}`, { method: "GET" }, "");
-  swap(form.getAttribute("action"), { method: "POST", body: fields }, form.dataset.says);
+  swap(form.getAttribute("action"), { method: "POST", body: fields }, form.dataset.says, form.dataset.shows);
 });
 
 let timer = 0;
