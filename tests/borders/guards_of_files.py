@@ -128,7 +128,7 @@ FILES = {
         "test_map_files.py::test_a_block_whose_size_the_file_does_not_have_is_refused",
     ),
     'low = "a"': Guard(
-        "rules.py", '    "low": number(),', '    "low": lambda name, value: value,', f"{TOML}[text as a number]"
+        "rules.py", '    "low": bound,', '    "low": lambda name, value: value,', f"{TOML}[text as a number]"
     ),
     'at_most = ["x", "k"]': Guard(
         "_base/typed.py", "if isinstance(value, str | bytes | Mapping) or not", "if not", f"{TOML}[two letters]"
