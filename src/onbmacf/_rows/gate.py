@@ -41,7 +41,7 @@ def admit(space: FeatureSpace, frame: pd.DataFrame) -> Admitted:
         given = cast(N[:, places], dtype)
         is_misfit[:, places] = _changes(N[:, places], given, dtype)
         N[:, places] = given
-    for position in np.flatnonzero(is_misfit.any(axis=0)):
+    for position in np.flatnonzero(is_misfit.any(axis=0)).tolist():
         what = _misfit(space.form.given_dtypes[position])
         _note(faults, is_misfit[:, position], space.schema.features[position], frame, what)
     for position, converter in space.form.converters:
@@ -52,7 +52,7 @@ def admit(space: FeatureSpace, frame: pd.DataFrame) -> Admitted:
             _note(faults, number % 1 != 0, feature, frame, what)
     z = _encoded(space, N, faults)
     is_far = ~(np.abs(z) <= FARTHEST)
-    for position in np.unique(space.feature_of[is_far.any(axis=0)]):
+    for position in np.unique(space.feature_of[is_far.any(axis=0)]).tolist():
         far = is_far[:, space.blocks[position]].any(axis=1) & ~np.isnan(N[:, position])
         what = "lies too far from the fitted values to compute with"
         _note(faults, far, space.schema.features[position], frame, what)
