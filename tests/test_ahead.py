@@ -16,6 +16,7 @@ from sklearn.preprocessing import StandardScaler
 from onbmacf import ONBMACF, Rule, Rules, Schema
 from onbmacf._rows.form import TableForm
 from onbmacf._rows.model import BlackBox
+from onbmacf._search import nearer
 from onbmacf._search.budget import Budget, Meter
 from onbmacf._search.cut import cut_changes
 from onbmacf._search.cut_plans import FEW, LEAST, PASSES, Cut, plan_of, plans_of
@@ -316,6 +317,21 @@ def test_what_a_limit_left_unasked_is_missing_in_every_form(fitted, model, table
     document = json.loads(answers.to_json())["answers"][0]["counterfactuals"][0]
     assert document["margin"] is document["probability"] is document["semifactual"] is None
     assert "nan" not in (answers.sentences()[0] + answers._repr_html_()).lower()
+
+
+@pytest.mark.parametrize("options, n_rows", [({"max_model_calls": 40}, 6), ({}, 40)])
+def test_what_is_less_likely_is_asked_ahead_neither_within_limits_nor_in_batches(
+    table, model, monkeypatch, options, n_rows
+):
+    """Answers within a limit depend on what is asked, and a batch has no free places."""
+
+    def fail(*arguments):
+        raise AssertionError("asked ahead")
+
+    rows = table[model.predict(table) == 0].head(n_rows)
+    explainer = ONBMACF(**options).fit(table, model)
+    monkeypatch.setattr(nearer, "_ends", fail)
+    assert all(answer.status == "found" for answer in explainer.explain(rows, target=1))
 
 
 def test_more_calls_give_nearer_answers(fitted, model, table):

@@ -65,9 +65,9 @@ def exchanged(
     trades, best = _trades(start, point, ends, features, snap), point.copy()
     every, none = np.arange(len(point)), np.zeros(len(point), dtype=np.intp)
     at, unit = Gains(none, none + PARTS, none + 1), _units(start, trades)
-    first = _first_questions(start, trades, snap, asking.places)
-    if also is None or not asking.ahead(*(np.concatenate(own) for own in zip(first, also, strict=False)), also[2]):
-        asking.ahead(*first)
+    asked, own = _first_questions(start, trades, snap, asking.places)
+    if also is None or not asking.ahead(np.concatenate([asked, also[0]]), np.concatenate([own, also[1]]), also[2]):
+        asking.ahead(asked, own)
     while len(trades.line) and not asking.is_late():
         _ask_rest(start, trades, at, unit, asking, snap)
         trial, due = _moved(start, trades, (at.part * unit)[trades.line], snap)

@@ -44,7 +44,8 @@ def _exchanged(problem: Problem, points: Points) -> Points:
     start, lines = problem.z[points.factual], np.arange(len(points.factual))
     asking, point = asking_about(problem, points), points.point.copy()
     for turn in range(ROUNDS):
-        also = _ends(problem, points.factual[lines], point[lines], asking.spare) if turn else None
+        is_next = turn > 0 and asking.spare > 0
+        also = _ends(problem, points.factual[lines], point[lines], asking.spare) if is_next else None
         new = exchanged(start[lines], point[lines], problem.ends, features, asking.among(lines), snap, also)
         is_nearer = paired(start[lines], new, metric) < paired(start[lines], point[lines], metric)
         lines = lines[is_nearer]

@@ -166,7 +166,7 @@ def ask_ahead(start: Matrix, point: Matrix, features: Features, asking: Asking, 
     after, stop = undone_alone(start[line], stops, features, FEW)
     before, own = undone_alone(start, point, features, point.shape[1])
     sets, whose = undone_together(start, point, features, FEW if asking.spare else 0)
-    asked, lines = np.concatenate([before, stops, sets, after]), np.concatenate([own, line, whose, line[stop]])
+    asked, lines = np.concatenate([stops, before, sets, after]), np.concatenate([line, own, whose, line[stop]])
     if not asking.ahead(asked, lines):
         asking.ahead(asked[: asking.spare], lines[: asking.spare])
 
