@@ -99,7 +99,7 @@ def test_two_answers_about_one_side_of_a_feature_are_said_as_one():
     values = np.arange(4.0)[:, np.newaxis]
     tree = DecisionTreeClassifier(max_depth=3, random_state=0).fit(values, [0, 1, 2, 3])
     words = set(_paths(tree.tree_, [("age at most {}", "age above {}")]).values())
-    assert words == {"age at most 0.5", "age at most 1.5 and age above 0.5", "age above 1.5 and age at most 2.5",
+    assert words == {"age at most 0.5", "age above 0.5 and age at most 1.5", "age above 1.5 and age at most 2.5",
                      "age above 2.5"}  # fmt: skip
 
 
