@@ -78,7 +78,7 @@ def days_in(by: Converter | None) -> float:
 def measured(column: "pd.Series[Any]") -> NDArray[np.float64]:
     """Return a column as numbers for figures: times and durations in days, periods counted, NaN for a missing value.
 
-    >>> measured(pd.Series(pd.to_datetime(["1970-01-02", "1970-01-03 12:00"]))).tolist()
+    >>> measured(pd.Series([pd.Timestamp("1970-01-02"), pd.Timestamp("1970-01-03 12:00")])).tolist()
     [1.0, 2.5]
     """
     by = converter_of(column)
