@@ -100,6 +100,22 @@ def test_the_verdict_says_which_of_four_it_is():
     assert "A difference of up to " in said[1].sentence
 
 
+def test_the_interval_of_a_gap_of_shares_ends_at_one():
+    values = np.repeat([0.0, 1, 0, 1], [19, 1, 1, 19])
+    gaps = audit.pairwise_gaps(values, ["a"] * 20 + ["b"] * 20).iloc[0]
+    assert gaps["low"] == -1
+    assert -0.9 < gaps["high"] < 0
+    assert audit.pairwise_gaps(100 * values, ["a"] * 20 + ["b"] * 20)["low"].item() < -100
+
+
+def test_of_equally_large_differences_the_wider_gap_is_told():
+    """Both others have the decision infinitely more often than a, which counts no further than twice."""
+    values = np.concatenate([np.arange(200) < count for count in (0, 40, 70)]).astype(float)
+    gaps = audit.pairwise_gaps(values, np.repeat(["a", "b", "c"], 200)).assign(measure="selected")
+    told = audit.corrected({"town": gaps})
+    assert told[["group", "other", "clear"]].head(2).to_numpy().tolist() == [["a", "c", True], ["a", "b", True]]
+
+
 def test_crossed_groups_keep_the_order_of_both_columns():
     first = pd.Series(pd.Categorical(["m", "f", "f", None], ["m", "f"], ordered=True))
     crossed = audit.crossed(first, pd.Series([2.0, 1.0, 2.0, 1.0]))

@@ -49,6 +49,8 @@ def test_the_summary_counts_rows_answers_and_what_was_asked_of_the_model(close):
         "2 rows: 2 found; 2 counterfactuals; 34,567 questions to the model in 1,200 calls (614,400 rows with padding)."
     )
     assert summary(close[:0]).startswith("0 rows: none; 0 counterfactuals; ")
+    one = replace(close[:1], n_calls=1, n_questions=1, n_model_rows=1)
+    assert summary(one) == "1 row: 1 found; 1 counterfactual; 1 question to the model in 1 call (1 row with padding)."
 
 
 def test_csv_of_a_table_with_columns_called_like_ours():

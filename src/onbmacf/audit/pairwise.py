@@ -49,7 +49,8 @@ def pairwise_gaps(
     Parameters
     ----------
     values : array-like of float
-        One number per row; 0 and 1 for a share; NaN where the measure does not apply to a row.
+        One number per row; 0 and 1 for a share, whose intervals end at -1 and 1; NaN where the measure does not apply
+        to a row.
     groups : array-like
         One group per row, at most 100 different ones; rows without one are the group "(missing)".
     least : int, default 20
@@ -88,6 +89,8 @@ def pairwise_gaps(
     errors = dict(zip(tested, _squared_errors([samples[group] for group in tested]), strict=True))
     lines = [_line(samples, errors, one, other, largest, level) for one, other in combinations(samples, 2)]
     frame = pd.DataFrame(lines, columns=[*PAIRWISE, "superiority"])
+    if np.isin(_present(values), (0, 1)).all():
+        frame[["low", "high"]] = frame[["low", "high"]].clip(-1, 1)
     return frame if lines else frame.astype({"excludes_zero": bool})
 
 
@@ -128,7 +131,7 @@ def corrected(gaps: Mapping[str, pd.DataFrame], level: float = LEVEL) -> pd.Data
     every["ratio"] = _ratios(every["mean"].to_numpy(dtype=float), every["mean_other"].to_numpy(dtype=float))
     sizes = [_strength(line.superiority, line.ratio) for line in every.itertuples()]
     every["size"] = [["small", "medium", "large"][min(int(size), 2)] for size in sizes]
-    order = np.lexsort([-np.array(sizes), ~every["clear"]])
+    order = np.lexsort([-every["gap"].abs(), -np.array(sizes), ~every["clear"]])  # of equal sizes, the wider gap
     return every.iloc[order][CLAIMS].reset_index(drop=True)
 
 

@@ -36,10 +36,14 @@ def summary(answers: Explanations) -> str:
     counts = pd.Series(answers.statuses, dtype=object).value_counts()
     statuses = ", ".join(f"{count:,} {status}" for status, count in counts.items())
     return (
-        f"{len(answers):,} rows: {statuses or 'none'}; {len(answers.batch.factual):,} counterfactuals; "
-        f"{answers.n_questions:,} questions to the model in {answers.n_calls:,} calls "
-        f"({answers.n_model_rows:,} rows with padding)."
+        f"{_many(len(answers), 'row')}: {statuses or 'none'}; {_many(len(answers.batch.factual), 'counterfactual')}; "
+        f"{_many(answers.n_questions, 'question')} to the model in {_many(answers.n_calls, 'call')} "
+        f"({_many(answers.n_model_rows, 'row')} with padding)."
     )
+
+
+def _many(count: int, word: str) -> str:
+    return f"{count:,} {word}{'' if count == 1 else 's'}"
 
 
 def tidy(answers: Explanations) -> pd.DataFrame:
