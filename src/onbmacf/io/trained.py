@@ -197,15 +197,15 @@ def _trained(kind: str, model: Any, table: pd.DataFrame, y: "pd.Series[Any]") ->
 def _check_classes(y: "pd.Series[Any]") -> None:
     if y.isna().any() or y.nunique() < 2:
         raise TableError(f"column {y.name!r} must have at least two values and none missing to train a model on.")
+    if y.nunique() > max(20, len(y) // 10):
+        raise TableError(
+            f"column {y.name!r} has {y.nunique()} different values: it must name classes. Group its values first."
+        )
     decimals = y[y % 1 != 0] if pd.api.types.is_float_dtype(y.dtype) else y[:0]
     if len(decimals):
         first = decimals.iloc[0]
         raise TableError(
             f"column {y.name!r} holds decimals, e.g. {first}: it must name classes. Group its values first."
-        )
-    if y.nunique() > max(20, len(y) // 10):
-        raise TableError(
-            f"column {y.name!r} has {y.nunique()} different values: it must name classes. Group its values first."
         )
 
 
