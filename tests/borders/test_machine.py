@@ -60,7 +60,7 @@ def test_a_damaged_cache_is_compiled_again(cache, tmp_path, pattern, damage):
         if b"rubbish" in path.read_bytes():  # also where the digests do not help
             from onbmacf._base.cache_digests import record
 
-            record(path.parent, {})
+            record(path.parent.parent, {})
     assert damaged
     again = ask_kernel(folder)
     assert again["reach"] == [1.0]

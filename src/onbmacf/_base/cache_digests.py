@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 
 NAME = "digests.json"
-PATTERN = "*.nb[ic]"  # numba's indexes and machine code
+PATTERN = "*.nb[ic]"  # numba's indexes and machine code, which lie in a folder of numba's own below ours
 
 
 @cache
@@ -21,9 +21,9 @@ def discard_damaged(folder: Path) -> None:
     """Remove the files of a cache that are not what was written; once per process."""
     known = _known(folder)
     with suppress(OSError):
-        for path in folder.glob(PATTERN):
-            if known.get(path.name) != _digest(path):
-                path.unlink(missing_ok=True)
+        for name in times(folder):
+            if known.get(name) != _digest(folder / name):
+                (folder / name).unlink(missing_ok=True)
 
 
 def record(folder: Path, before: dict[str, float]) -> None:
@@ -38,9 +38,9 @@ def record(folder: Path, before: dict[str, float]) -> None:
 
 
 def times(folder: Path) -> dict[str, float]:
-    """Return when each file of a cache was written."""
+    """Return when each file of a cache was written, by its place in the folder."""
     with suppress(OSError):
-        return {path.name: path.stat().st_mtime_ns for path in folder.glob(PATTERN)}
+        return {path.relative_to(folder).as_posix(): path.stat().st_mtime_ns for path in folder.rglob(PATTERN)}
     return {}
 
 
