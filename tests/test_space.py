@@ -6,9 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from onbmacf import Schema
+from onbmacf import ONBMACF, Schema
 from onbmacf._balls.distance import paired
+from onbmacf._balls.groups import compacted
 from onbmacf._balls.metrics import METRICS, one_hot_height
+from onbmacf._base import arrays
+from onbmacf._batch.fitted import groups_of
 from onbmacf._rows.rounding import Rounding
 from onbmacf._rows.space import FeatureSpace
 
@@ -125,3 +128,27 @@ def test_fitted_values_come_back_exactly_also_where_some_are_readable(odd, reada
             assert found == known[np.searchsorted(codes, point)]
         else:
             assert abs(found - point) < 1e-9
+
+
+def test_a_large_table_is_encoded_and_compared_in_steps_and_to_the_bit(monkeypatch):
+    """Two lines at a time give what all at once give: encoded rows, one column per category, neighbours."""
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"x": rng.random(31), "t": rng.choice(list("abcde"), 31), "u": rng.choice(list("fgh"), 31)})
+    rows = table.assign(x=table["x"].where(table.index != 7, 1e300), t=table["t"].where(table.index != 20, "z"))
+    rule = lambda own: (own["x"] > 0.5).astype(int)  # noqa: E731
+
+    def everything():
+        explainer = ONBMACF().fit(table, rule)
+        fitted = explainer.fitted_
+        points = fitted.Z + 0.1
+        return [fitted.Z, compacted(fitted.Z, groups_of(fitted.space)), fitted.cover.owner, fitted.cover.radii,
+                fitted.neighbours.share(points, fitted.labels), explainer.explain(rows).to_frame().to_numpy().tolist(),
+                compacted(points, groups_of(fitted.space))]  # fmt: skip
+
+    whole = everything()
+    assert whole[1] is not None
+    assert whole[-1] is None  # no single active level
+    monkeypatch.setattr(arrays, "MOST_NUMBERS", 2 * 9)
+    assert len(list(arrays.in_steps(31, 9))) == 16
+    for own, expected in zip(everything(), whole, strict=True):
+        np.testing.assert_array_equal(own, expected)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from onbmacf._base.arrays import Matrix, Rows
+from onbmacf._base.arrays import Matrix, Rows, in_steps
 
 MOST_LEVELS = 32767  # of a category: positions are 16-bit integers
 
@@ -34,12 +34,19 @@ def compacted(Z: Matrix, groups: Groups | None) -> Matrix | None:
     """Return rows with one column per feature; None where there is no category, or a row has no single active level."""
     if groups is None or not groups.heights.any() or groups.sizes.max() > MOST_LEVELS:
         return None
-    rows, compact = np.arange(len(Z)), Z[:, groups.starts]
+    compact = Z[:, groups.starts]
+    is_single = (_compact(Z[lines], compact[lines], groups) for lines in in_steps(*Z.shape))
+    return compact if all(is_single) else None
+
+
+def _compact(Z: Matrix, compact: Matrix, groups: Groups) -> bool:
+    """Write the active levels of rows; return whether each row has one in every category."""
+    rows = np.arange(len(Z))
     for feature in np.flatnonzero(groups.heights):
         start, size, height = groups.starts[feature], groups.sizes[feature], groups.heights[feature]
         columns = Z[:, start : start + size]
         active = columns.argmax(axis=1)
         if (columns[rows, active] != height).any() or np.count_nonzero(columns) > len(Z):
-            return None
+            return False
         compact[:, feature] = active
-    return compact
+    return True

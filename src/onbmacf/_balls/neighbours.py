@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from onbmacf._balls.groups import Groups, compacted
-from onbmacf._base.arrays import Mask, Matrix, Rows
+from onbmacf._base.arrays import Mask, Matrix, Rows, in_steps
 from onbmacf._base.missing import as_costs, may_lack
 
 CACHE = 1 << 15  # distances worked on together: they stay near the processor
@@ -71,7 +71,9 @@ class Neighbours:
     def __init__(self, Z: Matrix, labels: Rows, scale: Matrix, y: int, groups: Groups | None = None) -> None:
         self._scale, self._labels, self._y = scale, labels, min(y, len(Z))
         self._groups = None if groups is None else groups.scaled(scale)
-        self._Z = np.ascontiguousarray(Z) * scale
+        self._Z = np.empty(Z.shape)
+        for lines in in_steps(*Z.shape):
+            np.multiply(Z[lines], scale, out=self._Z[lines])
         self._index: Any = None
         self._compact: Matrix | None = None
         if len(Z) > SMALL:

@@ -3,7 +3,7 @@
 Frames among the columns are taken and stacked like arrays; a column that is None stays None.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -14,6 +14,27 @@ Rows = NDArray[np.intp]  # positions, labels as codes
 Mask = NDArray[np.bool_]
 
 Columns = TypeVar("Columns", bound=tuple[Any, ...])  # a named tuple of columns of equal length
+
+MOST_NUMBERS = 1 << 23  # in one step over a matrix: a signal such as Ctrl-C is heard between steps
+
+
+def in_steps(n_lines: int, width: int) -> Iterator[slice]:
+    """Yield the lines of a matrix in slices of at most so many numbers; all at once where they are few.
+
+    >>> list(in_steps(5, 10)), list(in_steps(3, MOST_NUMBERS // 2))
+    ([slice(0, 5, None)], [slice(0, 2, None), slice(2, 3, None)])
+    """
+    step = max(1, MOST_NUMBERS // max(1, width))
+    for start in range(0, n_lines, step):
+        yield slice(start, min(start + step, n_lines))
+
+
+def lines_of(matrix: Matrix, lines: Rows) -> Matrix:
+    """Return the lines of a matrix, as ``matrix[lines]``, in steps."""
+    picked = np.empty((len(lines), matrix.shape[1]))
+    for some in in_steps(*picked.shape):
+        picked[some] = matrix[lines[some]]
+    return picked
 
 
 def take(columns: Columns, lines: Rows | Mask) -> Columns:

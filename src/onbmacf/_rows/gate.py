@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from onbmacf._base.arrays import Mask, Matrix
+from onbmacf._base.arrays import Mask, Matrix, in_steps
 from onbmacf._columns.converters import UNIT_WORDS
 from onbmacf._columns.kinds import LARGEST_EXACT
 from onbmacf._rows.cells import cast, shown
@@ -51,21 +51,23 @@ def admit(space: FeatureSpace, frame: pd.DataFrame) -> Admitted:
             number = np.where(np.isfinite(N[:, position]), N[:, position], 0.0)
             _note(faults, number % 1 != 0, feature, frame, what)
     z = _encoded(space, N, faults)
-    is_far = ~(np.abs(z) <= FARTHEST)
-    for position in np.unique(space.feature_of[is_far.any(axis=0)]).tolist():
-        far = is_far[:, space.blocks[position]].any(axis=1) & ~np.isnan(N[:, position])
+    is_far = ~(np.abs(z[:, [block.start for block in space.blocks]]) <= FARTHEST) & ~np.isnan(N)  # levels never are
+    for position in np.flatnonzero(is_far.any(axis=0)).tolist():
         what = "lies too far from the fitted values to compute with"
-        _note(faults, far, space.schema.features[position], frame, what)
+        _note(faults, is_far[:, position], space.schema.features[position], frame, what)
     z[list(faults)] = 0.0
     return Admitted(N, z, faults)
 
 
 def _encoded(space: FeatureSpace, N: Matrix, faults: dict[int, str]) -> Matrix:
     """Return the points of the rows without a fault; 0 for the others."""
-    good = np.delete(np.arange(len(N)), list(faults))
-    z = np.zeros((len(N), space.width))
     with np.errstate(over="ignore"):
-        z[good] = space.encode_numbers(N[good])
+        if not faults:
+            return space.encode_numbers(N)
+        good = np.delete(np.arange(len(N)), list(faults))
+        z = np.zeros((len(N), space.width))
+        for lines in in_steps(len(good), space.width):
+            z[good[lines]] = space.encode_numbers(N[good[lines]])
     return z
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from onbmacf._base.arrays import Mask, Matrix, Rows
+from onbmacf._base.arrays import Mask, Matrix, Rows, in_steps
 from onbmacf._base.missing import is_missing, known_ends, may_lack, missing_code
 from onbmacf._rows.form import TableForm
 from onbmacf._rows.precision import MOST
@@ -126,7 +126,14 @@ class FeatureSpace:
 
     def encode_numbers(self, N: Matrix) -> Matrix:
         """Scale numbers and spread categories over their columns."""
-        Z, single = np.zeros((len(N), self.width)), self._singles
+        Z = np.zeros((len(N), self.width))
+        for lines in in_steps(len(N), self.width):
+            self._encode(N[lines], Z[lines])
+        return Z
+
+    def _encode(self, N: Matrix, Z: Matrix) -> None:
+        """Write numbers into rows of zeros."""
+        single = self._singles
         values = (N[:, single] - self.low[single]) / self.span[single]
         if self.may_lack:
             values = np.where(np.isnan(values), missing_code(weights_of(self.schema)[single]), values)
@@ -134,7 +141,6 @@ class FeatureSpace:
         for position in np.flatnonzero(self._is_group):
             columns = self.blocks[position].start + self._levels(N[:, position], int(position))
             Z[np.arange(len(N)), columns] = self.heights[position]
-        return Z
 
     def _levels(self, codes: Matrix, position: int) -> Rows:
         """Return which column of its group each category is; a missing one is the last."""
