@@ -4,16 +4,19 @@
     python speed_maps.py first ROWS COLUMNS    a fit with an empty cache of kernels, then the same fit again
     python speed_maps.py levels LEVELS ROWS    a fit with one category of so many levels
     python speed_maps.py wide COLUMNS ROWS     rows explained one by one on a table of so many columns
+    python speed_maps.py columns ROWS FEW MANY    covers of two tables, and how many times as long the wider one takes
 
 Tables are those of speed_cover.py; their model is the score that labels them, so the model costs next to nothing.
 """
 
 import json
 import os
+import subprocess
 import sys
 import tempfile
 import time
 import warnings
+from pathlib import Path
 
 import numpy as np
 
@@ -110,7 +113,19 @@ def time_wide(n_columns, n_rows):
     return {"fit_seconds": fit_seconds, "one_row_ms": float(np.median(alone)), "worst_row_ms": max(alone)}
 
 
-WHAT = {"row": time_row, "first": time_first, "levels": time_levels, "wide": time_wide}
+def time_columns(n_rows, few, many):
+    """Cover two tables, each in its own process; the ratio is of processor time."""
+    script = str(Path(__file__).with_name("speed_cover.py"))
+    commands = [[sys.executable, script, "cover", str(n_rows), str(columns), "fast"] for columns in (few, many)]
+    runs = [json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout) for command in commands]
+    return {
+        f"x {few}": runs[0],
+        f"x {many}": runs[1],
+        "ratio": runs[1]["processor_seconds"] / runs[0]["processor_seconds"],
+    }
+
+
+WHAT = {"row": time_row, "first": time_first, "levels": time_levels, "wide": time_wide, "columns": time_columns}
 
 
 def main():

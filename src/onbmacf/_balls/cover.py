@@ -13,13 +13,14 @@ import numpy as np
 from onbmacf._balls.distance import blocks, distances
 from onbmacf._balls.groups import Groups
 from onbmacf._balls.metrics import Metric, check_metric, has_kernel
-from onbmacf._base.arrays import Mask, Matrix, Rows
+from onbmacf._base.arrays import Mask, Matrix, Rows, lines_of
 from onbmacf._base.checks import check_choice
 from onbmacf._base.memory import check_memory
 from onbmacf.errors import ParameterError
 
 LARGE = 1e9  # cells of rows x rows x columns: the plain functions take some seconds there
 BYTES_PER_CELL, BYTES_PER_ROW = 24, 100  # of the encoded table: what the compiled cover was measured to take
+MANY_ROWS, BYTES_PER_LIST = 65_536, 130  # of so many rows each may have a list of the rows in its ball (decision 0098)
 COMPETITORS = ("uncovered", "all")
 
 
@@ -109,7 +110,8 @@ def build_cover(
     n_balls = 0
     for label in classes:  # line 3
         rows = np.flatnonzero(labels == label)  # line 4
-        chosen, owned = lines_6_to_18(Z[rows], reach[rows], metric, competitors, fast, threads, client, groups)
+        own = (lines_of(Z, rows), reach[rows])
+        chosen, owned = lines_6_to_18(*own, metric, competitors, fast, threads, client, groups)
         centers.append(rows[chosen])
         owner[rows] = owned + n_balls
         n_balls += len(chosen)
@@ -119,9 +121,15 @@ def build_cover(
 
 def check_cover_memory(n_rows: int, n_columns: int, n_matrix: int = 0) -> None:
     """Raise an error if a cover will not fit into memory; n_matrix is the rows of the plain functions' matrix."""
-    needed = n_rows * (BYTES_PER_CELL * n_columns + BYTES_PER_ROW) + 2.0 * n_matrix**2
+    needed = bytes_of_cover(n_rows, n_columns) + 2.0 * n_matrix**2
     remedy = "Fit fewer rows, or with metric='manhattan'." if n_matrix else "Fit fewer rows or columns."
     check_memory(needed, f"a cover of {n_rows:,} rows x {n_columns:,} encoded columns", remedy)
+
+
+def bytes_of_cover(n_rows: int, n_columns: int) -> int:
+    """Return what the compiled cover takes, with the table as numbers and encoded."""
+    lists = BYTES_PER_LIST if n_rows >= MANY_ROWS else 0
+    return n_rows * (BYTES_PER_CELL * n_columns + BYTES_PER_ROW + lists)
 
 
 def is_large(n_rows: int, n_columns: int) -> bool:

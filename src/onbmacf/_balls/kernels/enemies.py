@@ -26,6 +26,7 @@ from onbmacf._balls.kernels.leaves import (
     leaf_sums,
     rows_to_box,
 )
+from onbmacf._balls.kernels.pairs import MANY_LEAVES, REACHED, enemies_by_pairs, probes_of, share_reached
 from onbmacf._balls.kernels.sums import exact_sum, to_distances
 from onbmacf._base.executor import run_all, shares
 from onbmacf._base.jit import kernel, map_chunks, part
@@ -52,6 +53,8 @@ def nearest_enemy_fast(
     forest = [build_leaves(grid, rows) for rows in classes]
     ends = np.cumsum([len(leaves.rows) for leaves in forest])
     leaves, best = join_leaves(forest), np.full(len(Z), np.inf)
+    if client is None and _reach_most_boxes(grid, leaves, ends):
+        return to_distances(enemies_by_pairs(grid, leaves, ends, threads), metric)
 
     def work(start: int, stop: int) -> None:
         _nearest(grid, leaves, ends, start, stop, best)
@@ -63,6 +66,16 @@ def nearest_enemy_fast(
         parts = run_all(partial(_nearest_of, grid, leaves, ends), spans, describe="nearest enemies", client=client)
         best[leaves.rows[leaves.rows >= 0]] = np.concatenate(parts)
     return to_distances(best, metric)
+
+
+def _reach_most_boxes(grid: Grid, leaves: Leaves, ends: Any) -> bool:
+    """Say whether the nearest enemies of some rows are farther than most boxes."""
+    if len(leaves.rows) < MANY_LEAVES:
+        return False
+    best = np.full(len(grid.Z), np.inf)
+    for leaf in probes_of(leaves):
+        _nearest(grid, leaves, ends, leaf, leaf + 1, best)
+    return share_reached(grid, leaves, best) > REACHED
 
 
 def _nearest_of(grid: Grid, leaves: Leaves, ends: Any, span: slice) -> NDArray[np.float64]:

@@ -3,13 +3,14 @@
     Z, reach of one class  ->  greedy_cover_fast  ->  centers, owner
 
 A ball's gain can only shrink as rows get covered, so a gain counted earlier is an upper bound. The heap holds
-one bound per row. The gain of the top row is counted again, and the row wins if no other bound exceeds it.
+one bound per row. The gain of the top row is counted again, and the row wins if no other bound exceeds it. Where the
+rows of small balls are listed (`pairs`), they are counted again from their lists.
 """
 
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,12 +28,20 @@ from onbmacf._balls.kernels.leaves import (
     leaf_sums,
     rows_to_box,
 )
+from onbmacf._balls.kernels.pairs import HIT, MANY_LEAVES, REACHED, gains_by_pairs, probes_of, share_reached
 from onbmacf._balls.kernels.sums import exact_sum, to_limits
 from onbmacf._base.executor import run_all, shares
 from onbmacf._base.jit import inlined, kernel, map_chunks, part
 
 CHUNK = 4  # leaves per task
 TURNS = 2000  # steps of the heap per call, so that Ctrl-C is noticed between calls
+
+
+class Lists(NamedTuple):
+    """The rows of small balls, and where rows are. Without lists, None: the code for them is then not compiled."""
+
+    members: NDArray[np.int32]  # (rows, MEMBERS): -1 behind the last, and first where a ball is not listed
+    places: NDArray[np.int64]  # per row that was uncovered when the leaves were built: its place among all of theirs
 
 
 def greedy_cover_fast(
@@ -48,24 +57,52 @@ def greedy_cover_fast(
 
     With a Dask client, its workers compute the bounds; balls are then chosen one by one in this process.
     """
-    grid, limits = to_grid(Z, metric, groups), to_limits(reach, metric)
+    grid, limits, all_compete = to_grid(Z, metric, groups), to_limits(reach, metric), competitors == "all"
     leaves = build_leaves(grid, np.arange(len(Z)))
-    heap = np.sort(_keys(_bound_gains(grid, limits, leaves, threads, client)))
+    gains, members = _first_gains(grid, limits, leaves, threads, client)
+    heap, lists = np.sort(_keys(gains)), _lists(members, leaves)
     owner, centers = np.full(len(Z), -1), np.empty(len(Z), np.intp)
     size, balls, left, goal = len(Z), 0, len(Z), len(Z) // 2
     while left > 0:
         boxes, sums = np.empty((2, len(leaves.rows)), np.int16), np.empty(LEAF, np.int16)
         size, balls, left = _advance(
-            grid, limits, leaves, competitors == "all", heap, size, owner, centers, balls, left, goal, boxes, sums
+            grid, limits, leaves, lists, all_compete, heap, size, owner, centers, balls, left, goal, boxes, sums
         )
         if 0 < left <= goal:
             leaves, goal = build_leaves(grid, np.flatnonzero(owner < 0)), left // 2
+            lists = _lists(members, leaves)
     return centers[:balls].copy(), owner
 
 
 def _keys(gains: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return one number per row, ordered by largest gain first, then by lowest row."""
     return (len(gains) - gains) * len(gains) + np.arange(len(gains))
+
+
+def _lists(members: NDArray[np.int32] | None, leaves: Leaves) -> Lists | None:
+    """Return the lists with the places that rows have in these leaves."""
+    if members is None:
+        return None
+    places, filled = np.full(len(members), -1), leaves.rows >= 0
+    places[leaves.rows[filled]] = np.flatnonzero(filled)
+    return Lists(members, places)
+
+
+def _first_gains(
+    grid: Grid, limits: NDArray[np.float64], leaves: Leaves, threads: int | None, client: Any
+) -> tuple[NDArray[np.int64], NDArray[np.int32] | None]:
+    """Return an upper bound on the gain of each row's ball, and the rows of small balls, if they are listed."""
+    if client is None and _few_in_reach_of_most(grid, limits, leaves):
+        return gains_by_pairs(grid, limits, leaves, threads)
+    return _bound_gains(grid, limits, leaves, threads, client), None
+
+
+def _few_in_reach_of_most(grid: Grid, limits: NDArray[np.float64], leaves: Leaves) -> bool:
+    """Say whether some balls reach most boxes, and yet hold rows of few leaves."""
+    if len(leaves.rows) < MANY_LEAVES or share_reached(grid, leaves, limits) <= REACHED:
+        return False
+    gains = np.concatenate([_bound_of(grid, limits, leaves, slice(leaf, leaf + 1)) for leaf in probes_of(leaves)])
+    return float(np.minimum(gains / len(leaves.rows), 1.0).mean()) < HIT
 
 
 def _bound_gains(
@@ -126,14 +163,32 @@ def _sum(grid: Grid, row: int, other: int) -> Any:
 
 
 @part
+def _listed_gain(grid: Grid, limit: Any, leaves: Leaves, lists: Lists, row: int, owner: Any, ball: int) -> Any:
+    """Return what `_gain` returns, from the list of rows that may lie in the ball."""
+    gain = 0
+    for other in lists.members[row]:
+        if other >= 0 and owner[other] < 0 and _sum(grid, row, other) <= limit:
+            gain += 1
+            if ball >= 0:
+                leaf, at = lists.places[other] // LEAF, lists.places[other] % LEAF
+                owner[other], leaves.gone[leaf, at] = ball, GONE
+                leaves.live[leaf] -= 1
+    return gain
+
+
+@part
 def _gain(
-    grid: Grid, limit: Any, leaves: Leaves, row: int, near: Any, far: Any, sums: Any, owner: Any, ball: int
+    grid: Grid, limit: Any, leaves: Leaves, lists: Any, row: int, near: Any, far: Any, sums: Any, owner: Any, ball: int
 ) -> Any:
     """Line 10: the size of P, the uncovered rows within the limit of `row`; lines 17-18: give them to `ball`, if any.
 
-    `near` and `far` hold what `box_sums` says of the row. Counting and giving are one function: it is compiled once.
+    `near` and `far` are written when counting, and read again when giving, which is one function: it is compiled once.
     """
     gain, metric, counts = 0, grid.ruler.metric, ball < 0
+    if lists is not None and lists.members[row, 0] >= 0:
+        return _listed_gain(grid, limit, leaves, lists, row, owner, ball)
+    if counts:
+        box_sums(grid.points[row], leaves, metric, near, far)
     sure, maybe = bracket(limit, grid.ruler)
     for leaf in range(len(near)):
         if near[leaf] > maybe or leaves.live[leaf] == 0:
@@ -176,6 +231,7 @@ def _advance(
     grid: Grid,
     limits: Any,
     leaves: Leaves,
+    lists: Any,
     all_compete: bool,
     heap: Any,
     size: int,
@@ -197,14 +253,13 @@ def _advance(
             break
         row, gain = heap[0] % total, 0
         if all_compete or owner[row] < 0:  # line 8
-            box_sums(grid.points[row], leaves, grid.ruler.metric, near, far)
-            gain = _gain(grid, limits[row], leaves, row, near, far, sums, owner, -1)  # lines 9-10
+            gain = _gain(grid, limits[row], leaves, lists, row, near, far, sums, owner, -1)  # lines 9-10
         heap[0] = (total - gain) * total + row
         if gain == 0:  # covered, or nothing left to gain
             size -= 1
             heap[0] = heap[size]
         elif (size < 2 or heap[0] < heap[1]) and (size < 3 or heap[0] < heap[2]):  # line 11
-            if _gain(grid, limits[row], leaves, row, near, far, sums, owner, balls) != gain:
+            if _gain(grid, limits[row], leaves, lists, row, near, far, sums, owner, balls) != gain:
                 raise RuntimeError("A ball covered other rows than were counted: the bracket of the grid is wrong.")
             centers[balls], left = row, left - gain
             balls += 1

@@ -186,6 +186,13 @@ def bracket(limit: Any, ruler: Ruler) -> Any:
     return sure, np.int16(min(outer, TOP))
 
 
+def most_of(limits: NDArray[np.float64], ruler: Ruler) -> NDArray[np.int16]:
+    """Return `maybe` of many limits."""
+    with np.errstate(over="ignore"):
+        outer = (np.sqrt(limits) if ruler.metric == EUCLIDEAN else limits) / ruler.step + ruler.error
+        return np.minimum(outer * outer / UNIT if ruler.metric == EUCLIDEAN else outer, TOP).astype(np.int16)
+
+
 @inlined
 def plus(total: Any, gap: Any, metric: int | None) -> Any:
     """Return a coarse sum with one column's gap added."""

@@ -99,7 +99,13 @@ def box_sums(point: Any, leaves: Leaves, metric: int | None, near: Any, far: Any
 
 def box_gaps(leaves: Leaves, own: int, metric: int | None) -> NDArray[np.int16]:
     """Return the coarse sums between the box of leaf `own` and every box: no two rows of theirs are nearer."""
-    low, high = leaves.low[:, own, np.newaxis], leaves.high[:, own, np.newaxis]
+    return gaps_to_boxes(leaves, leaves.low[:, own, np.newaxis], leaves.high[:, own, np.newaxis], metric)
+
+
+def gaps_to_boxes(
+    leaves: Leaves, low: NDArray[np.int16], high: NDArray[np.int16], metric: int | None
+) -> NDArray[np.int16]:
+    """Return the coarse sums between one box, given by its sides (features, 1), and every box."""
     gaps = np.maximum(np.maximum(leaves.low - high, low - leaves.high), np.int16(0))
     if leaves.costs is not None:
         costs, lacks = leaves.costs[:, np.newaxis], (leaves.low < 0) | (low < 0)
