@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from onbmacf._search import exchange
-from onbmacf._search.exchange import PARTS, exchanged
+from onbmacf._search.exchange import FEWER, PARTS, exchanged
 from onbmacf._search.problem import Asking, Features
 
 COLUMNS = np.arange(4)
@@ -43,27 +43,34 @@ def can_shrink(start, point, holds):
     return any(holds(one[np.newaxis], None)[0] for one in less if (one != point).any())
 
 
-def plain_best(start, point, holds, snap):
-    """Return the largest gain of any exchange that holds, in parts of the largest change: every one is tried."""
-    changes = np.flatnonzero(point != start)
-    largest, best = np.abs(point - start).max(), 0
-    for given_up in changes:
+def plain_best(start, point, holds):
+    """Return the most that any exchange gains that holds, of those in whole parts: every one is tried.
+
+    A gain is distance, and what one change less is worth.
+    """
+    trades = []
+    for given_up in np.flatnonzero(point != start):
         for kept in exchange.KEPT:
             base = point.copy()
             base[given_up] = start[given_up] + kept * (point - start)[given_up]
             saved = np.abs(point - start).sum() - np.abs(base - start).sum()
             for column in set(range(3)) - {given_up}:
-                for way in (1, -1):
-                    if way * (base - start)[column] < 0:
-                        continue
-                    for part in range(1, PARTS):
-                        moved = base.copy()
-                        by = saved - part * largest / PARTS
-                        room = 1 - base[column] if way > 0 else base[column]
-                        moved[column] += way * min(max(by, 0), room)
-                        if by > 0 and room > 0 and holds(moved[np.newaxis], None)[0]:
-                            best = max(best, part)
+                is_fewer = kept == 0 and base[column] != start[column]
+                worth = FEWER * np.abs(point - start).sum() * is_fewer
+                trades += [(base, column, way, saved + worth) for way in (1, -1) if way * (base - start)[column] >= 0]
+    trades = [(base, column, way, saved) for base, column, way, saved in trades if room_of(base[column], way) > 0]
+    unit, best = max([saved for *_, saved in trades], default=0.0) / PARTS, 0.0
+    for base, column, way, saved in trades:
+        for part in range(1, PARTS):
+            moved = base.copy()
+            moved[column] += way * min(max(saved - part * unit, 0), room_of(base[column], way))
+            if saved > part * unit and holds(moved[np.newaxis], None)[0]:
+                best = max(best, part * unit)
     return best
+
+
+def room_of(value, way):
+    return 1 - value if way > 0 else value
 
 
 @st.composite
@@ -82,9 +89,9 @@ def test_no_exchange_gains_more_than_the_one_that_is_taken(case):
     if point @ weights <= bias or (point == start).all() or can_shrink(start, point, asking.holds):
         return
     new = exchanged(start[np.newaxis], point[np.newaxis], ENDS, FEATURES, asking, unchanged)[0]
-    unit = np.abs(point - start).max() / PARTS
-    gain = np.abs(point - start).sum() - np.abs(new - start).sum()
-    assert gain >= plain_best(start, point, asking.holds, unchanged) * unit - 1e-9
+    far, n_fewer = np.abs(point - start).sum(), int((point != start).sum()) - int((new != start).sum())
+    gain = far - np.abs(new - start).sum() + FEWER * far * max(0, n_fewer)
+    assert gain >= plain_best(start, point, asking.holds) - 1e-9
     assert new @ weights > bias
     assert new[3] == start[3]
 
@@ -96,6 +103,17 @@ def test_a_cheaper_feature_takes_the_place_of_a_dear_one():
     assert new[0, 0] == 0.0
     assert 0.2 < new[0, 1] <= 0.24
     assert (exchanged(start, point, (np.zeros(4), np.array([1, 0.05, 1, 1])), FEATURES, asking, rounded) == point).all()
+
+
+@pytest.mark.parametrize(("slope", "n_changes"), [(0.98, 1), (0.9, 2)])
+def test_a_change_is_given_up_where_another_takes_its_place_at_hardly_more_distance(slope, n_changes):
+    asking, _ = plane(np.array([1.0, slope, 0.0, 0.0]), 0.5 * (1 + slope) * 0.6)
+    start, point = np.zeros((1, 4)), np.array([[0.3001, 0.3001, 0.0, 0.0]])
+    only = (np.zeros(4), np.array([0.3001, 1.0, 1.0, 1.0]))  # the cheaper one has no room
+    new = exchanged(start, point, only, FEATURES, asking, unchanged)
+    assert (new != start).sum() == n_changes
+    assert distance(start, new)[0] <= (1 + FEWER) * distance(start, point)[0]
+    assert (distance(start, new)[0] > distance(start, point)[0]) == (n_changes == 1)
 
 
 def test_what_is_immutable_does_not_move():
@@ -125,7 +143,8 @@ def test_the_same_asked_ahead_or_not(places):
     together = exchanged(start, point, ENDS, FEATURES, asking, rounded)
     one_by_one = [exchanged(start[[i]], point[[i]], ENDS, FEATURES, plain, rounded)[0] for i in range(len(start))]
     np.testing.assert_array_equal(together, one_by_one)
-    assert (distance(start, together) <= distance(start, point)).all()
+    is_fewer = (together != start).sum(axis=1) < (point != start).sum(axis=1)
+    assert (distance(start, together) <= distance(start, point) * np.where(is_fewer, 1 + FEWER, 1)).all()
     assert (distance(start, together) < distance(start, point)).any()
     assert bool(known) == (places >= 200)
 

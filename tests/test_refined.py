@@ -249,7 +249,7 @@ def test_lines_whose_neighbours_are_not_looked_at_would_not_be_chosen(n, monkeyp
         pairs=Opposing(zero[:30], lambda factuals, most: Pairs(zero[:0], zero[:0], none[:, 0])), features=features,
         balls=Balls(none, none[:, 0], zero[:0]), options=Options(plausibility=0.5), n=n, rounds=zero, label_of=None,
         afford=None, ask=None, snap=None, share=plausible, ahead=None, places=0, ask_again=None, is_allowed=None,
-        knows_centers=True, nearest_members=None, plausible=None, ends=None,
+        knows_centers=True, nearest_members=None, plausible=None, ends=None, known=None,
     )  # fmt: skip
     chosen = ranking.choose(problem, lines, np.zeros(30, dtype=bool))
     n_looked = sum(looked)

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from onbmacf import ONBMACF, Schema
-from onbmacf._search.pairs import by_bound, chunks, rounds_of
+from onbmacf._search.pairs import EXCHANGES, MOST_EXCHANGED, MOST_NUMBERS, by_bound, chunks, rounds_of
 from onbmacf._search.problem import Pairs
 from onbmacf.errors import OnbmacfWarning
 
@@ -143,5 +143,24 @@ def test_a_front_shares_one_budget(fitted, table):
 @pytest.mark.parametrize("n", [0, 1, 7, 100])
 def test_chunks_hold_every_row_once(n, n_jobs):
     for search in ("exhaustive", "best_first"):
-        pieces = chunks(n, 10_000, n_jobs, search)
+        pieces = chunks(n, 10_000, 12, 8, n_jobs, search)
         assert [row for piece in pieces for row in range(n)[piece]] == list(range(n))
+
+
+@pytest.mark.parametrize("search", ["exhaustive", "best_first"])
+@pytest.mark.parametrize("n_balls", [2, 300, 10_000])
+def test_of_wide_tables_fewer_rows_are_searched_together(search, n_balls):
+    """A step takes as long, and as much memory, as it has numbers; Ctrl-C is heard between steps."""
+    pieces = [chunks(10_000, n_balls, width, 2, 1, search)[0] for width in (10, 1_000, 10_000)]
+    sizes = [piece.stop for piece in pieces]
+    assert sizes[0] > sizes[1] > sizes[2] >= 1 or sizes[1:] == [1, 1]
+    assert all(
+        size == 1 or size * 32 * width <= MOST_NUMBERS for size, width in zip(sizes, (10, 1e3, 1e4), strict=True)
+    )
+
+
+def test_of_many_numbers_that_may_change_fewer_rows_are_searched_together():
+    """Each may take the place of each change: 40 rows of 600 columns took 17 GB at once."""
+    sizes = [chunks(10_000, 100, n, n_free, 1, "best_first")[0].stop for n, n_free in ((50, 50), (600, 600), (600, 3))]
+    assert sizes[0] > sizes[2] > sizes[1] >= 1
+    assert sizes[1] * 600 * 600 * EXCHANGES <= MOST_EXCHANGED

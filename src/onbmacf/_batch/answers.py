@@ -57,7 +57,8 @@ def answered(asker: Asker, found: Found, effort: Effort, frame: pd.DataFrame) ->
         if unknown[row]:
             reasons[row] = f"{reasons[row]} Some probabilities are not known: {unknown[row]}.".strip()
     of_rows = (frame, factuals.labels, statuses, reasons, objects([()] * len(frame)))
-    return Explanations(*of_rows, batch, n_members=call.n_members, polars=call.fitted.space.form.polars)
+    form = call.fitted.space.form
+    return Explanations(*of_rows, batch, n_members=call.n_members, polars=form.polars, days=form.days)
 
 
 def _without_exposed(asker: Asker, found: Found) -> Found:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from onbmacf._base.arrays import Rows, take
+from onbmacf._base.arrays import Rows, objects, take
 from onbmacf._base.deadline import NEVER
 from onbmacf._base.executor import watched
 from onbmacf._batch.answers import answered
@@ -22,10 +22,13 @@ from onbmacf._batch.factuals import Asker, Factuals
 from onbmacf._batch.fitted import Fitted
 from onbmacf._batch.forecast import Searched, explain_forecast
 from onbmacf._batch.infeasible import with_reasons
+from onbmacf._batch.opening import Opening, WrongGuessError
 from onbmacf._batch.question import Question, without_columns
 from onbmacf._batch.ranges import with_ranges
-from onbmacf._batch.searches import search_all
+from onbmacf._batch.searches import is_one_search, search_all
 from onbmacf._columns.polars_frames import pandas_frame
+from onbmacf._rows.gate import admit
+from onbmacf._rows.model import BlackBox
 from onbmacf._search.options import Options
 from onbmacf._search.problem import Found
 from onbmacf._search.strategies import STRATEGIES, Effort, checked
@@ -108,8 +111,7 @@ def _explain_part(call: Call, frame: pd.DataFrame, client: Any) -> tuple[Fitted,
 def explain_frame(call: Call, frame: pd.DataFrame) -> tuple[Fitted, Explanations]:
     """Explain rows in the fitted order of columns."""
     box = call.fitted.black_box.counting()
-    factuals = Factuals.of(frame, call, box)
-    found, effort, fitted = search_all(call, factuals, box)
+    factuals, found, effort, fitted = _searched(call, frame, box)
     call = replace(call, fitted=fitted)
     answers = _answered(Asker(call, box, factuals), found, effort, frame)
 
@@ -124,6 +126,23 @@ def explain_frame(call: Call, frame: pd.DataFrame) -> tuple[Fitted, Explanations
     names = ("n_calls", "n_questions", "n_model_rows", "n_member_questions")
     noticed = tuple(dict.fromkeys(box.notices))
     return fitted, replace(answers, warnings=noticed, **{name: getattr(box.counts, name) for name in names})
+
+
+def _searched(call: Call, frame: pd.DataFrame, box: BlackBox) -> tuple[Factuals, Found, Effort, Fitted]:
+    """Ask for the labels of the rows, and search; few rows are taken to have the labels of their home balls first."""
+    rows = admit(call.fitted.space, frame)
+    opening = Opening.of(call, rows) if is_one_search(call, len(frame)) else None
+    if opening is None:
+        factuals = Factuals.asked_about(rows, call, box)
+        return factuals, *search_all(call, factuals, box)
+    factuals = Factuals.labelled(rows, call, objects([None] * len(frame)), opening.codes)
+    try:
+        searched = search_all(call, factuals, box, opening)
+        return factuals._replace(labels=opening.said(box)), *searched
+    except WrongGuessError:
+        box.counts.add(opening.counts)
+    factuals = Factuals.asked_about(rows, call, box, opening.labels)
+    return factuals, *search_all(call, factuals, box)
 
 
 def _answered(asker: Asker, found: Found, effort: Effort, frame: pd.DataFrame) -> Explanations:

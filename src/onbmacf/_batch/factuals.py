@@ -6,6 +6,7 @@ A row that cannot be asked has its status before the search.
 """
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +17,8 @@ from onbmacf._base.arrays import Mask, Matrix, Rows
 from onbmacf._base.deadline import is_over
 from onbmacf._base.enums import Status
 from onbmacf._batch.call import Call
-from onbmacf._rows.gate import admit, as_given
+from onbmacf._batch.opening import Opening
+from onbmacf._rows.gate import Admitted, admit, as_given
 from onbmacf._rows.isolate import ENDLESS, SOME
 from onbmacf._rows.model import FAILED, BlackBox
 from onbmacf._rows.notes import Notes, raised_words
@@ -42,14 +44,23 @@ class Factuals(NamedTuple):
     @classmethod
     def of(cls, frame: pd.DataFrame, call: Call, box: BlackBox) -> "Factuals":
         """Turn rows into points, ask the model for their labels, and settle what cannot be searched."""
-        space, targets = call.fitted.space, call.query.targets
-        N, z, faults = admit(space, frame)
-        good = np.array([row not in faults for row in range(len(frame))], dtype=bool)
-        labels, codes = _labelled(box, N, np.flatnonzero(good), call.query.deadline)
-        wanted = _wanted(codes, targets, len(box.classes))
-        statuses, reasons = _settled(faults, labels, codes, targets)
+        return cls.asked_about(admit(call.fitted.space, frame), call, box)
+
+    @classmethod
+    def asked_about(cls, rows: Admitted, call: Call, box: BlackBox, said: NDArray[Any] | None = None) -> "Factuals":
+        """Ask the model for the labels of rows, unless it has said them, and settle what cannot be searched."""
+        if said is not None:
+            return cls.labelled(rows, call, said, box.codes(said))
+        good = np.array([row not in rows.faults for row in range(len(rows.N))], dtype=bool)
+        return cls.labelled(rows, call, *_labelled(box, rows.N, np.flatnonzero(good), call.query.deadline))
+
+    @classmethod
+    def labelled(cls, rows: Admitted, call: Call, labels: NDArray[Any], codes: Rows) -> "Factuals":
+        """Settle which rows cannot be searched; a label is what the model said, or the error that it raised."""
+        wanted = _wanted(codes, call.query.targets, len(call.fitted.black_box.classes))
+        statuses, reasons = _settled(rows.faults, labels, codes, call.query.targets)
         labels[codes == FAILED] = None
-        return cls(N, z, labels, codes, wanted, statuses, reasons)
+        return cls(rows.N, rows.z, labels, codes, wanted, statuses, reasons)
 
     def open_lines(self) -> Rows:
         """Return the positions of the rows that are still to be searched."""
@@ -64,6 +75,7 @@ class Asker:
     box: BlackBox
     factuals: Factuals
     notes: Notes = field(default_factory=Notes)  # what the model did beside saying a known label
+    opening: Opening | None = None  # where the labels of the factuals are asked with the first points
 
     def asked(self) -> Asked:
         """Return the factuals and these functions in the form that a search takes."""
@@ -84,6 +96,7 @@ class Asker:
             knows_centers=not has_rules and not self.call.asks_more,
             cost=2 if least > 0 else 1,
             deadline=self.call.query.deadline,
+            n_taken=0 if self.opening is None else len(self.opening.N),
         )
 
     def label_of(self, points: Matrix, factual: Rows) -> Rows:
@@ -130,7 +143,8 @@ class Asker:
 
     def _ask(self, N: Matrix, factual: Rows, retries: int = SOME) -> Rows:
         """Ask the model, and note where it raises or says a label that no fitted row has."""
-        labels = self.box.ask_labels(N, retries)
+        ask = self.box.ask_labels if self.opening is None else partial(self.opening.ask, self.box)
+        labels = ask(N, retries)
         codes = self.box.codes(labels)
         self.notes.take(labels, codes, factual, len(self.box.classes))
         return codes

@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import islice
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,6 +28,9 @@ from onbmacf.rules import Rules
 
 MOST_SINGLY = 32  # immutable features, and rules, that are released one by one
 MOST_TOGETHER = 300  # features that may change in a search with everything released: beyond, it takes seconds a row
+RELAXED = np.array(  # by whether an immutable feature changes, and whether a rule was released
+    [[Relaxation.NONE, Relaxation.RULES], [Relaxation.IMMUTABILITY, Relaxation.BOTH]], dtype=object
+)
 Again = Callable[[Call, Rows], Explanations]  # another call, about some of the rows
 
 
@@ -125,20 +128,24 @@ def _told(call: Call, release: Release, answers: Explanations, tried: Explanatio
     new = []
     for line in np.flatnonzero(tried.statuses == Status.FOUND):
         own = take(tried.batch, np.flatnonzero(tried.batch.factual == line))
-        changed = own.changed[0] & call.fitted.space.is_immutable
-        names = [str(name) for name, is_changed in zip(tried.rows.columns, changed, strict=True) if is_changed]
-        row, needed = places[line], (*names, *release.rules)
+        changed = own.changed & call.fitted.space.is_immutable
+        row, needed = places[line], (*_names(tried, changed[0]), *release.rules)
         if not needed or call.release in release.wanted_by:
-            kind = Relaxation.IMMUTABILITY if names else Relaxation.RULES if needed else Relaxation.NONE
-            relaxed = np.full(len(own.factual), kind, dtype=object)
+            needed = (*_names(tried, changed.any(axis=0)), *release.rules)
+            relaxed = RELAXED[changed.any(axis=1).astype(np.intp), int(bool(release.rules))]
             new.append(own._replace(factual=np.full(len(own.factual), row), relaxation=relaxed))
             statuses[row] = Status.FOUND
-            reasons[row] = f"{reasons[row]} {_words(needed, 'Found')}" if needed else ""
+            before = f"{reasons[row]} {_words(needed, 'Found')}" if needed else ""
+            reasons[row] = f"{before} {tried.reasons[line]}".strip()  # also what is told of these answers themselves
         else:
             reasons[row], needs[row] = f"{reasons[row]} {_words(needed, 'One is found')}", needed
     batch = stack([answers.batch, *new])
     batch = take(batch, np.argsort(batch.factual, kind="stable"))
     return replace(answers, statuses=statuses, reasons=reasons, would_need=needs, batch=batch)
+
+
+def _names(answers: Explanations, chosen: Any) -> list[str]:
+    return [str(name) for name, is_chosen in zip(answers.rows.columns, chosen, strict=True) if is_chosen]
 
 
 def _words(needed: tuple[str, ...], found: str) -> str:

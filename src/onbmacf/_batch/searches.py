@@ -13,8 +13,10 @@ from onbmacf._balls.recover import let_in
 from onbmacf._base.arrays import Rows, objects, stack, take
 from onbmacf._base.executor import run_all
 from onbmacf._batch.call import Call
+from onbmacf._batch.equal_rows import first_of, for_all
 from onbmacf._batch.factuals import Asker, Factuals
 from onbmacf._batch.fitted import Fitted
+from onbmacf._batch.opening import Opening
 from onbmacf._rows.counts import Counts
 from onbmacf._rows.model import BlackBox
 from onbmacf._search.options import LIMITS, Options
@@ -35,25 +37,41 @@ class Part(NamedTuple):
     counts: Counts
 
 
-def search_all(call: Call, factuals: Factuals, box: BlackBox) -> tuple[Found, Effort, Fitted]:
-    """Search for every open factual; the map comes back too, grown if `recover="persist"` lets rows into it."""
-    lines = factuals.open_lines()
+def search_all(
+    call: Call, factuals: Factuals, box: BlackBox, opening: Opening | None = None
+) -> tuple[Found, Effort, Fitted]:
+    """Search for every open factual; the map comes back too, grown if `recover="persist"` lets rows into it.
+
+    With an opening, which takes a call that is one search, the factuals' labels are asked with the first points.
+    """
+    lines = first = factuals.open_lines()
     call.fitted.map  # noqa: B018 - made once, here, for all processes
     if call.options.recover == "persist":
         parts, call = _one_by_one(call, factuals, box, lines)
     else:
-        pieces = _pieces(call, lines)
-        parts = [part for how in _searches(call) for part in _run(call, how, factuals, box, pieces)]
+        first = first_of(factuals, lines)
+        pieces = _pieces(call, np.unique(first))
+        parts = [part for how in _searches(call) for part in _run(call, how, factuals, box, pieces, opening)]
     for part in parts:
         box.counts.add(part.counts)
-    return _found(parts, call.fitted.space.width), _effort(parts, len(factuals.z)), call.fitted
+    found, effort = _found(parts, call.fitted.space.width), _effort(parts, len(factuals.z))
+    return *for_all(found, effort, lines, first), call.fitted
+
+
+def is_one_search(call: Call, n_rows: int) -> bool:
+    """Say whether so many rows are searched for all together, at once and once."""
+    if call.options.recover == "persist":
+        return False
+    return len(_pieces(call, np.arange(n_rows))) == 1 == len(_searches(call))
 
 
 def _pieces(call: Call, lines: Rows) -> list[Rows]:
     """Return the factuals that are searched together; each alone where its calls of the model are counted."""
     if call.options.max_model_calls is not None:
         return [lines[[place]] for place in range(len(lines))]
-    slices = chunks(len(lines), len(call.fitted.cover), call.options.n_jobs, call.options.search)
+    fitted, options, features = call.fitted, call.options, call.fitted.space.schema.features
+    n_free = sum(own.is_numeric and not is_held for own, is_held in zip(features, call.is_held, strict=True))
+    slices = chunks(len(lines), len(fitted.cover), fitted.space.width, n_free, options.n_jobs, options.search)
     return [lines[piece] for piece in slices]
 
 
@@ -67,16 +85,29 @@ def _searches(call: Call) -> list[tuple[Options, int]]:
     return [(replace(options, plausibility=level), FRONT_POINTS) for level in FRONT_LEVELS]
 
 
-def _run(call: Call, how: tuple[Options, int], factuals: Factuals, box: BlackBox, pieces: list[Rows]) -> list[Part]:
+def _run(
+    call: Call,
+    how: tuple[Options, int],
+    factuals: Factuals,
+    box: BlackBox,
+    pieces: list[Rows],
+    opening: Opening | None,
+) -> list[Part]:
     work = [(lines, take(factuals, lines)) for lines in pieces]
-    part = partial(_search_part, call, box, how)
+    part = partial(_search_part, call, box, how, opening=opening)
     return run_all(part, work, call.options.n_jobs, "explaining", told=box.notices.append)
 
 
-def _search_part(call: Call, box: BlackBox, how: tuple[Options, int], piece: tuple[Rows, Factuals]) -> Part:
+def _search_part(
+    call: Call,
+    box: BlackBox,
+    how: tuple[Options, int],
+    piece: tuple[Rows, Factuals],
+    opening: Opening | None = None,
+) -> Part:
     """Search for some factuals with counts of its own; lines in the result are those of the whole batch."""
     (options, n), (lines, factuals) = how, piece
-    asker = Asker(call, box.counting(), factuals)
+    asker = Asker(call, box.counting(), factuals, opening=opening)
     if call.is_over:
         return Part(_none(call.fitted.space.width), lines, _unreached(len(lines)), asker.box.counts)
     found, effort = search(call.fitted.map, call.features, options, asker.asked(), n)

@@ -5,8 +5,10 @@ Problem, Points  ->  asking_about  ->  Asking, with lines that are those of the 
 
 from collections.abc import Callable
 
+import numpy as np
+
 from onbmacf._base.arrays import Mask, Matrix, Rows
-from onbmacf._search.problem import Asking, Problem
+from onbmacf._search.problem import UNKNOWN, Asking, Problem
 from onbmacf._search.ranking import Points
 
 Holds = Callable[[Matrix, Rows], Mask]  # points, lines -> which are accepted
@@ -14,7 +16,12 @@ Holds = Callable[[Matrix, Rows], Mask]  # points, lines -> which are accepted
 
 def asking_about(problem: Problem, points: Points) -> Asking:
     """Return how these points ask about trial points: the model must say their label."""
-    return asking_for(problem, points, has_label(problem, points))
+
+    def known(trial: Matrix, lines: Rows) -> Rows:
+        said = problem.known(trial, points.factual[lines])
+        return np.where(said == UNKNOWN, -1, said == points.label[lines])
+
+    return asking_for(problem, points, has_label(problem, points))._replace(known=known)
 
 
 def asking_for(problem: Problem, points: Points, holds: Holds) -> Asking:

@@ -39,12 +39,17 @@ def first_cuts(
 
 
 def _cut_ahead(start: Matrix, goal: Matrix, order: Rows, n_changes: Rows, features: Features, asking: Asking) -> Matrix:
-    """Ask about each line what it will probably ask, in as few calls as there is room for."""
+    """Ask about each line what it will probably ask, in as few calls as there is room for.
+
+    What was asked ahead is followed first: then the first call has all its places for what comes after.
+    """
     n_kept, lines = n_changes.copy(), np.flatnonzero(n_changes > 1)
-    at, places = _first(n_changes[lines]), tuple(range(order.shape[1]))
+    at, places, is_first = _first(n_changes[lines]), tuple(range(order.shape[1])), True
     while at:
         plans = plans_of(at, asking.places)
-        answers = asking.holds(*_trials(start, goal, order, features, lines, plans)).tolist()
+        trials = _trials(start, goal, order, features, lines, plans)
+        answers = (asking.known(*trials) if is_first else asking.holds(*trials)).tolist()
+        is_first = False
         ends, moves, stop = [], [], 0
         for plan in plans:
             first, stop = stop, stop + len(plan.then)

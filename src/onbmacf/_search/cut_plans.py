@@ -49,7 +49,7 @@ class Cut(NamedTuple):
 
     def after(self, is_yes: bool) -> tuple["Cut", int]:
         """Return where the line stands then, and the change that has moved to the front: -1 if none has."""
-        at = self._replace(high=self.n_kept) if is_yes else self._replace(low=self.n_kept)
+        at = Cut(self.n_needed, self.low, self.n_kept) if is_yes else Cut(self.n_needed, self.n_kept, self.high)
         if at.is_open:
             return at, -1
         n_needed, high = self.n_needed + 1, at.high
@@ -61,6 +61,7 @@ class Plan(NamedTuple):
     """Questions that follow each other; the first is asked in any case."""
 
     is_kept: Mask  # questions x changes, in the order of the line before the first question
+    before: list[tuple[Cut, tuple[int, ...]]]  # per question: where a line stands that asks it, and its order then
     then: list[tuple[int, int]]  # per question: the one after a no and after a yes; -1 - k for the k-th end
     ends: list[tuple[Cut, tuple[int, ...]]]  # where a line stands, and its changes in their new order
 
@@ -69,6 +70,7 @@ class Plan(NamedTuple):
 def plan_of(start: Cut, least: float) -> Plan:
     """Return the questions whose chance to be asked is not below `least`, and the first."""
     is_kept: list[tuple[int, ...]] = []
+    before: list[tuple[Cut, tuple[int, ...]]] = []
     then: list[tuple[int, int]] = []
     ends: list[tuple[Cut, tuple[int, ...]]] = []
 
@@ -78,16 +80,37 @@ def plan_of(start: Cut, least: float) -> Plan:
             return -len(ends)
         here = len(then)
         is_kept.append(order[: at.n_kept])
+        before.append((at, order))
         then.append((0, 0))
-        no, yes = ((*at.after(is_yes), chance * part) for is_yes, part in ((False, 1 - at.chance), (True, at.chance)))
-        then[here] = tuple(visit(to, _moved(order, at.n_needed, moved), own) for to, moved, own in (no, yes))  # type: ignore[assignment]
+        (no, moved), (yes, moved_too), share = at.after(False), at.after(True), at.chance
+        after_no = visit(no, _moved(order, at.n_needed, moved), chance * (1 - share))
+        then[here] = (after_no, visit(yes, _moved(order, at.n_needed, moved_too), chance * share))
         return here
 
     visit(start, tuple(range(start.high)), 1.0)
     mask = np.zeros((len(is_kept), start.high), dtype=bool)
     for question, kept in enumerate(is_kept):
         mask[question, list(kept)] = True
-    return Plan(mask, then, ends)
+    return Plan(mask, before, then, ends)
+
+
+def n_questions(start: Cut, least: float) -> int:
+    """Return how many questions the plan has that goes down to this chance, without making it."""
+    chances = _chances_of(start)
+    return max(1, len(chances) - bisect_left(chances, least))
+
+
+@lru_cache(maxsize=KEPT_PLANS)
+def _chances_of(start: Cut) -> list[float]:
+    """Return the chances of all questions that any plan may ask, the lowest first."""
+    found, waiting = [], [(start, 1.0)]
+    while waiting:
+        at, chance = waiting.pop()
+        if at.is_open and chance >= LEAST[0]:
+            found.append(chance)
+            yes = at.chance
+            waiting += [(at.after(True)[0], chance * yes), (at.after(False)[0], chance * (1 - yes))]
+    return sorted(found)
 
 
 def plans_of(lines: Sequence[Cut], places: int) -> list[Plan]:
@@ -98,22 +121,28 @@ def plans_of(lines: Sequence[Cut], places: int) -> list[Plan]:
     sizes = Counter(lines)
 
     def is_too_much(least: float) -> bool:
-        return sum(n * len(plan_of(line, least).then) for line, n in sizes.items()) > places
+        return sum(n * n_questions(line, least) for line, n in sizes.items()) > places
 
     least = LEAST[bisect_left(LEAST[:-1], True, key=lambda least: not is_too_much(least))]
     plans = {line: plan_of(line, least) for line in sizes}
     return [plans[line] for line in lines]
 
 
-def walked(plan: Plan, answers: Sequence[bool]) -> tuple[Cut, tuple[int, ...]]:
-    """Return where a line stands after the answers to its plan, and its changes in their new order."""
+def walked(plan: Plan, answers: Sequence[int]) -> tuple[Cut, tuple[int, ...]]:
+    """Return where a line stands after the answers to its plan, and its changes in their new order.
+
+    An answer is 1 for yes, 0 for no; it ends where one is not known, which is below 0.
+    """
     at = 0
     while at >= 0:
+        if answers[at] < 0:
+            return plan.before[at]
         at = plan.then[at][answers[at]]
     return plan.ends[-1 - at]
 
 
 def _moved(order: tuple[int, ...], front: int, source: int) -> tuple[int, ...]:
     """Return the order with the change at `source` behind the first `front`; as it is if that is no way forward."""
-    between, behind = order[front:source], order[source + 1 :]
-    return order if source < front else (*order[:front], order[source], *between, *behind)
+    if source < front:
+        return order
+    return (*order[:front], order[source], *order[front:source], *order[source + 1 :])

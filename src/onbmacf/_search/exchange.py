@@ -1,10 +1,11 @@
 """Give one change up, in whole or in half, and move another feature instead: nearer wherever the other costs less.
 
-    start (the factual), point (accepted)  ->  exchanged  ->  an accepted point that is no farther
+    start (the factual), point (accepted)  ->  exchanged  ->  an accepted point that is no farther, or has fewer changes
 
 Shrinking ends where no single change can be smaller. A point that is nearer still moves other features, or the same
 ones by other amounts (docs/decisions/0053-nearer-still.md). What a line gains is halved over all of its exchanges
-together: as soon as one holds at some gain, those that do not are out. All lines move together.
+together: as soon as one holds at some gain, those that do not are out. All lines move together. Where another change
+takes the place of one, the point has fewer and may be a little farther (0099-fewer-changes.md).
 """
 
 from typing import NamedTuple
@@ -16,6 +17,7 @@ from onbmacf._base.missing import between, gaps, is_missing
 from onbmacf._search.problem import Asking, Features, Snap
 
 PARTS = 32  # of the largest change of a point: gains are compared in such parts
+FEWER = 0.04  # of its distance: by so much a point may be farther for one change less
 KEPT = (0.0, 0.5)  # what stays of the change that is given up
 AHEAD = ((1, 8, 16, 24), (1, 16), (1,))  # parts that are asked about first, where there is room for all exchanges
 Also = tuple[Matrix, Rows, int]
@@ -29,7 +31,7 @@ class Trades(NamedTuple):
     base: Matrix
     column: Rows
     way: Rows  # 1 up, -1 down
-    saved: Matrix  # distance that giving up the change saves
+    saved: Matrix  # distance that giving up the change saves, and what a change less is worth
     room: Matrix  # how far the column may move that way
 
 
@@ -93,7 +95,8 @@ def _trades(start: Matrix, point: Matrix, ends: Ends, features: Features, snap: 
         less = np.where(is_own, between(z, whole, np.full(len(z), kept)), whole)
         less = np.where(is_own, snap(less, z, whole), whole)
         may_move = (is_number & ~features.is_immutable)[features.of_column] & ~is_own & ~is_missing(z)
-        parts += [_moves(line, z, whole, less, may_move, way, ends) for way in (1, -1)]
+        worth = (FEWER if kept == 0.0 else 0.0) * gaps(whole, z).sum(axis=1)
+        parts += [_moves(line, z, whole, less, may_move, way, ends, worth) for way in (1, -1)]
     every = stack(parts)
     return take(every, np.argsort(every.line, kind="stable"))
 
@@ -105,13 +108,19 @@ def _units(start: Matrix, trades: Trades) -> Matrix:
     return unit
 
 
-def _moves(line: Rows, z: Matrix, whole: Matrix, less: Matrix, may_move: Mask, way: int, ends: Ends) -> Trades:
-    """Return the moves of single columns away from the factual, within the fitted range."""
+def _moves(
+    line: Rows, z: Matrix, whole: Matrix, less: Matrix, may_move: Mask, way: int, ends: Ends, worth: Matrix
+) -> Trades:
+    """Return the moves of single columns away from the factual, within the fitted range.
+
+    `worth` is what a change less is worth, per line: that of a column which has moved already.
+    """
     saved = gaps(whole, z).sum(axis=1) - gaps(less, z).sum(axis=1)
     at, column = np.nonzero(may_move & (way * (less - z) >= 0) & (saved > 0)[:, np.newaxis])
     value = less[at, column]
     room = ends[1][column] - value if way > 0 else value - ends[0][column]
-    moves = Trades(line[at], less[at], column, np.full(len(at), way), saved[at], room)
+    saved = saved[at] + np.where(value != z[at, column], worth[at], 0.0)
+    moves = Trades(line[at], less[at], column, np.full(len(at), way), saved, room)
     return take(moves, np.flatnonzero(room > 0))
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from onbmacf._base.arrays import Matrix, Rows
 from onbmacf._search.budget import Budget
-from onbmacf._search.problem import LabelOf
+from onbmacf._search.problem import UNKNOWN, LabelOf
 
 LINES = 32  # points of one factual that a stage moves together: with fewer places than these, nothing is remembered
 
@@ -21,16 +21,23 @@ class Memo:
     """Labels by factual and point, for a search of factuals that are few enough to leave places in a call.
 
     `ask_again` is how a point to be returned is asked about a second time; None if that is not the same question.
+    `n_taken` places of a call are for others.
     """
 
-    def __init__(self, label_of: LabelOf, n_factuals: int, budget: Budget, ask_again: LabelOf | None = None) -> None:
+    def __init__(
+        self,
+        label_of: LabelOf,
+        n_factuals: int,
+        budget: Budget,
+        ask_again: LabelOf | None = None,
+        n_taken: int = 0,
+    ) -> None:
         self._ask, self._ask_again = label_of, ask_again
         self._labels: dict[bytes, int] = {}
         self._again: dict[bytes, int] = {}
-        is_few = n_factuals * LINES <= budget.chunk
-        self._keeps = is_few or budget.is_limited
+        self._keeps = is_few(n_factuals, budget.chunk) or budget.is_limited
         self._repeats = ask_again is not None and not budget.is_limited
-        self.places = budget.places if self._keeps else 0  # points that may be asked ahead in one call
+        self.places = budget.places - n_taken if self._keeps else 0  # points that may be asked ahead in one call
 
     def label_of(self, points: Matrix, factual: Rows) -> Rows:
         """Return the labels of points, asking about each only once."""
@@ -39,6 +46,12 @@ class Memo:
         keys = _keys(points, factual)
         self._learn(keys, points, factual)
         return np.array([*map(self._labels.__getitem__, keys)], dtype=np.intp)
+
+    def known(self, points: Matrix, factual: Rows) -> Rows:
+        """Return the labels of points that were asked about before, UNKNOWN for the others; nothing is asked."""
+        if not self._labels:
+            return np.full(len(points), UNKNOWN)
+        return np.array([self._labels.get(key, UNKNOWN) for key in _keys(points, factual)], dtype=np.intp)
 
     def ahead(self, points: Matrix, factual: Rows, n_again: int = 0) -> bool:
         """Ask about points now that a search may ask about soon, if those not known fit into one call; say whether.
@@ -73,6 +86,11 @@ class Memo:
             self._labels.update((key, said[key]) for key in unknown)
             self._again.update((key, said[key]) for key in repeated if said[key] >= 0)  # else: when it is needed
         return True
+
+
+def is_few(n_factuals: int, chunk: int) -> bool:
+    """Say whether there are so few factuals that a call has places left over."""
+    return n_factuals * LINES <= chunk
 
 
 def _keys(points: Matrix, factual: Rows) -> list[bytes]:

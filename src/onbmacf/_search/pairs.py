@@ -29,6 +29,10 @@ if TYPE_CHECKING:
 
 FIRST_ROUND = 128  # balls per factual in the first round of a best-first search
 MOST_PAIRS = 1 << 17  # factual-ball pairs that are tried together
+MOST_NUMBERS = 1 << 22  # encoded numbers of the pairs of a first round; beyond, single steps take long and much memory
+MOST_EXCHANGED = 1 << 26  # encoded numbers of the exchanges of a piece
+EXCHANGES = 64  # of a factual per number that may change: 16 changes, each given up in whole and in half, up and down
+LEAST_POINTS = 32  # that a factual has in one step, however few balls there are: the way back from its answers
 MOST_LISTED = 1 << 19  # factual-ball pairs that are put in order together
 MOST_FOUND = 1 << 21  # factual-ball pairs of which an index finds the nearest
 NO_PAIRS = Pairs(np.empty(0, dtype=np.intp), np.empty(0, dtype=np.intp), np.empty(0))
@@ -70,6 +74,11 @@ def opposing_pairs(fitted: Map, options: Options, asked: Asked) -> tuple[Rows, B
         gaps = paired(z[added.factual], balls.points[added.ball], options.metric) - balls.radii[added.ball]
         added = added._replace(bound=(gaps - gap[added.factual]) / 2)
     return home, balls, _opposing(fitted, asked, away, gap, replaced, added)
+
+
+def home_labels(fitted: Map, options: Options, z: Matrix) -> Rows:
+    """Return the label of each factual's home ball."""
+    return np.asarray(fitted.balls.labels[_homes(fitted, options, z)[0]])
 
 
 def _homes(fitted: Map, options: Options, z: Matrix) -> tuple[Rows, Matrix | None]:
@@ -208,13 +217,19 @@ def rounds_of(search: str, sizes: Rows) -> Rows:
     return FIRST_ROUND * (2 ** np.arange(1, n_rounds + 1) - 1)
 
 
-def chunks(n_factuals: int, n_balls: int, n_jobs: int = 1, search: str = "exhaustive") -> list[slice]:
+def chunks(
+    n_factuals: int, n_balls: int, width: int, n_free: int, n_jobs: int = 1, search: str = "exhaustive"
+) -> list[slice]:
     """Cut factuals into slices whose pairs fit in memory together, and at least one per job.
 
-    A best-first search seldom goes beyond its first two rounds, so it may take more factuals at once.
+    A best-first search seldom goes beyond its first two rounds, so it may take more factuals at once. Of wide tables,
+    and of many levels, which are a column each, there are fewer: Ctrl-C is heard between steps, not within one.
+    `n_free` numbers may change.
     """
     n_tried = n_balls if search == "exhaustive" else min(n_balls, 4 * FIRST_ROUND)
     listed = MOST_FOUND if search != "exhaustive" and n_balls > MANY_BALLS else MOST_LISTED
-    most = min(MOST_PAIRS // max(1, n_tried), listed // max(1, n_balls))
+    n_first = max(LEAST_POINTS, n_balls if search == "exhaustive" else min(n_balls, FIRST_ROUND))
+    most = min(MOST_PAIRS // max(1, n_tried), listed // max(1, n_balls), MOST_NUMBERS // (n_first * width))
+    most = min(most, MOST_EXCHANGED // (EXCHANGES * max(1, n_free) * width))
     step = max(1, min(most, -(-n_factuals // n_jobs)))
     return [slice(start, min(start + step, n_factuals)) for start in range(0, n_factuals, step)]

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from onbmacf._search.pairs import Opposing
 
 UNASKED = -2  # the label of a point that was not asked
+UNKNOWN = -4  # in place of a label: nobody has asked yet
 RAISED = -1  # the label of a point on which the model raised
 
 LabelOf = Callable[[Matrix, Rows], Rows]  # points, the factual of each -> labels
@@ -92,12 +93,14 @@ class Asking(NamedTuple):
     places: int  # points that may be asked together at the price of one question
     is_late: Callable[[], bool] = lambda: False  # whether the time of the call is up
     spare: int = 0  # the same places where nothing that is asked is counted: also for what is less likely
+    known: Callable[[Matrix, Rows], Rows] = lambda points, lines: np.full(len(points), -1)  # 1, 0, or -1: not known
 
     def among(self, lines: Rows) -> "Asking":
         """Return the same for some of the lines."""
-        holds, ahead = self.holds, self.ahead
+        holds, ahead, known = self.holds, self.ahead, self.known
         return self._replace(
             holds=lambda p, own: holds(p, lines[own]),
+            known=lambda p, own: known(p, lines[own]),
             ahead=lambda p, own, n_again=0: ahead(p, lines[own], n_again),
         )
 
@@ -119,6 +122,7 @@ class Asked(NamedTuple):
     knows_centers: bool  # whether a fitted row is known to be acceptable if its label is
     cost: int  # rows, and calls, that one question takes
     deadline: float = NEVER  # the time of day after which nothing more is asked
+    n_taken: int = 0  # places in a call that the factuals themselves take, whose labels are asked with the first points
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,6 +140,7 @@ class Problem:
     n: int  # counterfactuals per factual
     rounds: Rows  # balls per factual to have tried after each round, nearest bound first; the last has no end
     label_of: LabelOf  # counted: what the budget does not allow has no label
+    known: LabelOf  # what is remembered of points: UNKNOWN where nothing is
     ahead: Callable[..., bool]  # points that may be asked about soon, the factual of each, and how many are asked again
     places: int  # points that may be asked together at the price of one question
     afford: Callable[[Rows, int, int], Rows]  # how many per factual, what one costs, 1 part in so many -> how many

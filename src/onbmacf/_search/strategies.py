@@ -50,13 +50,25 @@ def search(fitted: Map, features: Features, options: Options, asked: Asked, n: i
 
     Nothing here sees pandas, the schema or the model. The answers do not depend on which factuals are asked together.
     """
-    strategy, budget = STRATEGIES[options.strategy], Budget.of(options, asked.cost, asked.deadline)
+    budget = Budget.of(options, asked.cost, asked.deadline)
+    meter = Meter(len(asked.z), budget)
+    problem = _with_free(_problem(fitted, features, options, asked, n, budget, meter), asked, budget, meter)
+    found, is_proven = STRATEGIES[options.strategy].find(problem)
+    found = found._replace(ball=np.where(found.ball < len(fitted.cover), found.ball, -1))
+    is_proven = is_proven & ~meter.ran_out & (meter.failed == 0)
+    return found, Effort(meter.asked, meter.ran_out, is_proven, meter.failed, meter.left)
+
+
+def _problem(
+    fitted: Map, features: Features, options: Options, asked: Asked, n: int, budget: Budget, meter: Meter
+) -> Problem:
+    """Return what a strategy is given: the factuals, their opposing balls, and how points are asked about."""
     home, balls, pairs = opposing_pairs(fitted, options, asked)
-    meter, n_reserved = Meter(len(asked.z), budget), n * strategy.reserve(options)
     again = (meter.counted if budget.is_limited else meter.noting)(asked.plain_label_of)
     repeated = again if asked.knows_centers else None  # the same question only where nothing but the label counts
-    memo = Memo(meter.counted(asked.label_of, n_reserved), len(asked.z), budget, repeated)
-    problem = Problem(
+    n_reserved = n * STRATEGIES[options.strategy].reserve(options)
+    memo = Memo(meter.counted(asked.label_of, n_reserved), len(asked.z), budget, repeated, asked.n_taken)
+    return Problem(
         z=asked.z,
         codes=asked.codes,
         wanted=asked.wanted,
@@ -68,6 +80,7 @@ def search(fitted: Map, features: Features, options: Options, asked: Asked, n: i
         n=n,
         rounds=rounds_of(options.search, pairs.sizes),
         label_of=memo.label_of,
+        known=memo.known,
         ahead=memo.ahead,
         places=memo.places,
         spare=0 if budget.is_limited else memo.places,
@@ -85,10 +98,6 @@ def search(fitted: Map, features: Features, options: Options, asked: Asked, n: i
         is_late=meter.is_late,
         reach=_within(asked.reach, meter),
     )
-    found, is_proven = strategy.find(_with_free(problem, asked, budget, meter))
-    found = found._replace(ball=np.where(found.ball < len(fitted.cover), found.ball, -1))
-    is_proven = is_proven & ~meter.ran_out & (meter.failed == 0)
-    return found, Effort(meter.asked, meter.ran_out, is_proven, meter.failed, meter.left)
 
 
 def _with_free(problem: Problem, asked: Asked, budget: Budget, meter: Meter) -> Problem:
@@ -96,8 +105,9 @@ def _with_free(problem: Problem, asked: Asked, budget: Budget, meter: Meter) -> 
     if asked.free_label_of is None or budget.is_limited:
         return problem
     features = problem.features._replace(constrain=asked.free_place, max_changes=None)
-    memo = Memo(meter.in_time(asked.free_label_of), len(asked.z), budget)
-    free = replace(problem, features=features, label_of=memo.label_of, ahead=memo.ahead, snap=asked.free_snap)
+    memo = Memo(meter.in_time(asked.free_label_of), len(asked.z), budget, n_taken=asked.n_taken)
+    free = replace(problem, features=features, snap=asked.free_snap, label_of=memo.label_of)
+    free = replace(free, known=memo.known, ahead=memo.ahead)
     return replace(problem, free=free)
 
 

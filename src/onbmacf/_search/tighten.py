@@ -35,12 +35,12 @@ class Segment(NamedTuple):
     at: Bracket
 
     @classmethod
-    def of(cls, point: Matrix, n_parts: int) -> "Segment":
+    def of(cls, point: Matrix, n_parts: int | Rows) -> "Segment":
         """Return the way to accepted points, not yet halved."""
         size = np.full(len(point), n_parts)
         return cls(point, size, Bracket(np.zeros_like(size), size, point))
 
-    def gone_on(self, lines: Rows, point: Matrix, n_parts: int) -> "Segment":
+    def gone_on(self, lines: Rows, point: Matrix, n_parts: int | Rows) -> "Segment":
         """Return the way of some lines, each part cut into so many; a way of its own where the point has moved off."""
         low, high, best = (column[lines] for column in self.at)
         fresh = Segment.of(point, n_parts)
@@ -59,6 +59,12 @@ def shrink_segment(start: Matrix, segment: Segment, asking: Asking, snap: Snap) 
         return _on_the_way(start[lines], segment.goal[lines], part / segment.n_parts[lines], snap)
 
     return segment._replace(at=halved(start, segment.at, part_of_the_way, asking.holds, asking.places))
+
+
+def rest_of_the_way(start: Matrix, way: Segment, snap: Snap, places: int) -> Also:
+    """Return the places that halving a way may still ask about, as many as fit, and the line of each."""
+    line, part = questions(way.at.low, way.at.high, places)
+    return _on_the_way(start[line], way.goal[line], part / way.n_parts[line], snap), line
 
 
 class Change(NamedTuple):

@@ -1,0 +1,33 @@
+"""Rows that are equal in all that a search sees are searched once, and each gets what was found (decision 0112).
+
+Factuals, open lines  ->  first_of  ->  the first line equal to each        Found, Effort of these  ->  for_all
+"""
+
+import numpy as np
+
+from onbmacf._base.arrays import Rows, take
+from onbmacf._batch.factuals import Factuals
+from onbmacf._search.problem import Found
+from onbmacf._search.strategies import Effort
+
+
+def first_of(factuals: Factuals, lines: Rows) -> Rows:
+    """Return, per line, the first of the lines whose row is the same to the bit and has the same label."""
+    if len(lines) < 2:
+        return lines
+    seen = np.column_stack([factuals.N[lines], factuals.z[lines], factuals.codes[lines]])
+    as_bytes = np.ascontiguousarray(seen).view(np.dtype((np.void, seen.itemsize * seen.shape[1])))[:, 0]
+    _, places, same = np.unique(as_bytes, return_index=True, return_inverse=True)
+    return lines[places[same]]
+
+
+def for_all(found: Found, effort: Effort, lines: Rows, first: Rows) -> tuple[Found, Effort]:
+    """Give each line what was found for the first one that is equal to it; `found` is sorted by factual."""
+    if np.array_equal(lines, first):
+        return found, effort
+    n_found = np.bincount(found.factual, minlength=len(effort.asked))
+    starts, n_own = (np.cumsum(n_found) - n_found)[first], n_found[first]
+    within = np.arange(n_own.sum()) - np.repeat(np.cumsum(n_own) - n_own, n_own)
+    for column in effort:
+        column[lines] = column[first]
+    return take(found, np.repeat(starts, n_own) + within)._replace(factual=np.repeat(lines, n_own)), effort

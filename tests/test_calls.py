@@ -1,0 +1,222 @@
+"""Calls of the model for rows alone: few of them, of the size they need, within limits, and the answers of a batch."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from onbmacf import ONBMACF, Rule, Rules, Schema
+from onbmacf._rows.form import TableForm
+from onbmacf._rows.model import BlackBox
+from onbmacf._search import nearer
+from onbmacf._search.budget import Budget, Meter
+from onbmacf._search.problem import UNASKED
+from onbmacf.datasets import load_heart
+
+
+class Counting:
+    """A model that counts what it is given."""
+
+    def __init__(self, model):
+        self.model, self.classes_, self.sizes = model, model.classes_, []
+
+    def predict(self, rows):
+        self.sizes.append(len(rows))
+        return self.model.predict(rows)
+
+    def predict_proba(self, rows):
+        self.sizes.append(len(rows))
+        return self.model.predict_proba(rows)
+
+
+@pytest.fixture(scope="module")
+def table(heart):
+    return heart.assign(famhist=(heart["famhist"] == "Present").astype(int))
+
+
+@pytest.fixture(scope="module", params=["linear", "forest"])
+def model(request, table):
+    kind = LogisticRegression() if request.param == "linear" else RandomForestClassifier(30, random_state=0)
+    return Counting(make_pipeline(StandardScaler(), kind).fit(table, load_heart()[1]))
+
+
+@pytest.fixture(scope="module")
+def fitted(table, model):
+    return ONBMACF().fit(table, model, schema=Schema.infer(table, immutable=["age"]))
+
+
+@pytest.mark.parametrize("dial", [0.0, 0.5, 1.0])
+def test_alone_in_a_few_calls_and_the_same_answer_as_in_a_batch(fitted, model, table, dial):
+    rows = table[model.predict(table) == 1].head(24)
+    explainer = fitted.with_options(plausibility=dial, n_counterfactuals=2)
+    together = explainer.explain(rows, target=0)
+    calls = []
+    for place in range(len(rows)):
+        before = len(model.sizes)
+        alone = explainer.explain(rows.iloc[[place]], target=0)
+        calls.append(len(model.sizes) - before)
+        assert alone.n_calls == calls[-1]
+        assert alone.n_model_rows == sum(model.sizes[before:])
+        pd.testing.assert_frame_equal(alone.to_frame(), together[place : place + 1].to_frame())
+    assert np.median(calls) <= (15 if dial < 1 else 40)
+    assert max(calls) <= (22 if dial < 1 else 80)
+
+
+def test_under_rules_too(table, model):
+    rules = {"ldl": Rule(low=2, high=9), "tobacco": Rule(direction="down"), "sbp": Rule(step=5)}
+    schema = Schema.infer(table, immutable=["age"]).with_rules(Rules(rules, max_changes=3))
+    rows = table[model.predict(table) == 1].head(20)
+    explainer = ONBMACF().fit(table, model, schema=schema)
+    together = explainer.explain(rows, target=0)
+    alone = [explainer.explain(rows.iloc[[place]], target=0).to_frame() for place in range(len(rows))]
+    pd.testing.assert_frame_equal(pd.concat(alone), together.to_frame())
+
+
+@pytest.mark.parametrize("chunk", [64, 512])
+def test_the_size_of_a_call_does_not_change_an_answer(table, model, fitted, chunk):
+    rows = table[model.predict(table) == 1].head(12)
+    schema = Schema.infer(table, immutable=["age"])
+    explainer = ONBMACF(predict_chunk=chunk).fit(table, model, schema=schema)
+    alone = [explainer.explain(rows.iloc[[place]], target=0).to_frame() for place in range(len(rows))]
+    pd.testing.assert_frame_equal(pd.concat(alone), fitted.explain(rows, target=0).to_frame())
+
+
+def test_small_calls_for_a_model_whose_answers_do_not_depend_on_the_size(table, model):
+    N = TableForm.fit(table, None)
+    numbers = N.numbers(table)
+    box = BlackBox(model, N).learn_sizes(numbers[:64])
+    assert box.sizes == (16, 32, 64, 128, 256, 512)
+    model.sizes.clear()
+    box.ask_labels(numbers[:20])
+    assert model.sizes == [32]
+    by_size = BlackBox(lambda rows: (rows["ldl"] * len(rows) % 7 > 3).astype(int), N).learn_sizes(numbers[:64])
+    assert by_size.sizes == ()
+    assert by_size.largest == 512
+
+
+def test_answers_that_depend_on_the_place_in_a_call_are_noticed(table):
+    form = TableForm.fit(table, None)
+    box = BlackBox(lambda rows: np.arange(len(rows)) % 2, form)
+    assert box.learn_sizes(form.numbers(table)[:64]).sizes == ()
+
+
+def test_probabilities_that_depend_on_the_size_are_noticed(table, model):
+    class Drifting(Counting):
+        def predict_proba(self, rows):
+            return self.model.predict_proba(rows) * (1 + 1e-15 * len(rows))
+
+    form = TableForm.fit(table, None)
+    assert BlackBox(Drifting(model.model), form).learn_sizes(form.numbers(table)[:64]).sizes == ()
+
+
+def test_a_predict_proba_that_raises_does_not_end_the_fit(table, model):
+    class Broken(Counting):
+        def predict_proba(self, rows):
+            raise RuntimeError("no probabilities today")
+
+    explainer = ONBMACF().fit(table, Broken(model.model))
+    assert explainer.call_sizes_ == (512,)
+
+
+@pytest.mark.parametrize("calls", [1, 2, 4, 7, 12])
+@pytest.mark.parametrize("rows", [None, 15, 60])
+def test_limits_are_never_exceeded(fitted, model, table, calls, rows):
+    some = table[model.predict(table) == 1].head(8)
+    explainer = fitted.with_options(max_model_calls=calls, max_model_rows=rows)
+    together = explainer.explain(some, target=0)
+    for place in range(len(some)):
+        before = len(model.sizes)
+        alone = explainer.explain(some.iloc[[place]], target=0)
+        assert len(model.sizes) - before <= calls
+        assert rows is None or alone.n_questions <= rows
+        assert alone[0].status == ("found" if calls > 3 else alone[0].status)
+        pd.testing.assert_frame_equal(alone.to_frame(), together[place : place + 1].to_frame())
+        for found in alone[0].counterfactuals:
+            values = found.values.to_frame().T.astype(table.dtypes.to_dict())
+            assert model.predict(values)[0] == 0
+
+
+def test_what_a_limit_left_unasked_is_missing_in_every_form(fitted, model, table):
+    row = table[model.predict(table) == 1].head(1)
+    answers = fitted.with_options(max_model_calls=2).explain(row, target=0)
+    found = answers[0].counterfactuals[0]
+    assert np.isnan(found.margin)
+    assert np.isnan(found.probability)
+    assert found.semifactual is None
+    document = json.loads(answers.to_json())["answers"][0]["counterfactuals"][0]
+    assert document["margin"] is document["probability"] is document["semifactual"] is None
+    assert "nan" not in (answers.sentences()[0] + answers._repr_html_()).lower()
+
+
+@pytest.mark.parametrize("options, n_rows", [({"max_model_calls": 40}, 6), ({}, 40)])
+def test_what_is_less_likely_is_asked_ahead_neither_within_limits_nor_in_batches(
+    table, model, monkeypatch, options, n_rows
+):
+    """Answers within a limit depend on what is asked, and a batch has no free places."""
+
+    def fail(*arguments):
+        raise AssertionError("asked ahead")
+
+    rows = table[model.predict(table) == 0].head(n_rows)
+    explainer = ONBMACF(**options).fit(table, model)
+    for ahead in ("_ends", "rest_of_the_way"):
+        monkeypatch.setattr(nearer, ahead, fail)
+    assert all(answer.status == "found" for answer in explainer.explain(rows, target=1))
+
+
+def test_the_rest_of_a_way_asked_with_what_is_undone_saves_calls_and_changes_nothing(fitted, model, table, monkeypatch):
+    rows = table[model.predict(table) == 1].head(16)
+
+    def explained():
+        answers = [fitted.explain(rows.iloc[[place]], target=0) for place in range(len(rows))]
+        return [own.to_frame() for own in answers], sum(own.n_calls for own in answers)
+
+    found, n_calls = explained()
+    monkeypatch.setattr(nearer, "_ask_on", lambda *arguments: None)
+    others, n_more = explained()
+    for one, other in zip(found, others, strict=True):
+        pd.testing.assert_frame_equal(one, other)
+    assert n_calls < n_more
+
+
+def test_more_calls_give_nearer_answers(fitted, model, table):
+    some = table[model.predict(table) == 1].head(30)
+    means = [
+        fitted.with_options(max_model_calls=calls, plausibility=0.0)
+        .explain(some, target=0)
+        .to_frame()["distance"]
+        .mean()
+        for calls in (3, 5, 8, 30)
+    ]
+    assert means == sorted(means, reverse=True)
+
+
+def test_a_sure_label_costs_two_rows_of_the_budget(fitted, model, table):
+    some = table[model.predict(table) == 1].head(5)
+    explainer = fitted.with_options(max_model_rows=60, max_model_calls=9)
+    for place in range(len(some)):
+        before = len(model.sizes)
+        answers = explainer.explain(some.iloc[[place]], target=0, min_probability=0.7)
+        assert len(model.sizes) - before <= 9
+        assert answers.n_questions <= 60
+        assert (answers.to_frame()["probability"].dropna() >= 0.7).all()
+
+
+def test_the_meter_refuses_what_is_not_allowed():
+    asked = []
+
+    def label_of(points, factual):
+        asked.extend(factual.tolist())
+        return np.zeros(len(points), dtype=np.intp)
+
+    meter = Meter(2, Budget(rows=4, calls=None, chunk=512, cost=1))
+    labels = meter.counted(label_of)(np.zeros((6, 1)), np.array([0, 0, 0, 0, 1, 1]))
+    assert labels.tolist() == [0, 0, 0, UNASKED, 0, 0]
+    assert asked == [0, 0, 0, 1, 1]
+    assert meter.ran_out.tolist() == [True, False]
+    assert meter.left.tolist() == [0, 1]
