@@ -1,6 +1,6 @@
 """Few actions for many refused rows: heloc, 500 rows, an xgboost of 100 trees of depth 4.
 
-    python benchmarks/actions.py [--rows 500] [--k 3 5] [--price 1]
+    python benchmarks/actions.py [--rows 500] [--k 3 5] [--price 0.9]
 
 Prints effectiveness, mean cost (in distances: 1 is the whole range of one feature), features per action and seconds,
 for the table as it is published and for its rows of whole numbers. The published table has missing values replaced by
@@ -29,7 +29,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, default=500)
     parser.add_argument("--k", type=int, nargs="+", default=[3, 5])
-    parser.add_argument("--price", type=float, default=1.0)
+    parser.add_argument("--price", type=float, default=0.9)
     asked = parser.parse_args()
     task = load_task("heloc")
     whole = (task.table % 1 == 0).all(axis=1).to_numpy()

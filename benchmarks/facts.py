@@ -49,6 +49,7 @@ def main() -> None:
     )
     parser.add_argument("--support", type=float, default=0.1)
     parser.add_argument("--model", choices=sorted(MODELS), default="pipeline", help="The same weights, in which form.")
+    parser.add_argument("--chunk", type=int, default=512, help="Most rows in one call of the model (`predict_chunk`).")
     parser.add_argument("--limit", type=float, default=420, help="Seconds that FACTS may take.")
     asked = parser.parse_args()
     rows, truth, weights = cleaned()
@@ -144,7 +145,7 @@ def figures(rows: pd.DataFrame, actions: list[dict[str, Any]], model: LinearMode
 
 def report_times(asked: Any, rows: pd.DataFrame, truth: "pd.Series[Any]", weights: dict[str, Any]) -> None:
     """Print what the whole audit takes, what FACTS takes, and the ratio."""
-    seconds, cpu = ours(rows, truth, MODELS[asked.model](weights), asked.explain)
+    seconds, cpu = ours(rows, truth, MODELS[asked.model](weights), asked.explain, asked.chunk)
     print(f"the audit of {len(rows):,} rows: {seconds:.0f} s, {cpu:.0f} s of CPU")
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     before = usage.ru_utime + usage.ru_stime
@@ -159,7 +160,7 @@ def report_times(asked: Any, rows: pd.DataFrame, truth: "pd.Series[Any]", weight
           f"{theirs['cpu_seconds'] / cpu:.1f} times the CPU, {len(theirs['subgroups'])} subgroups")  # fmt: skip
 
 
-def ours(rows: pd.DataFrame, truth: Any, model: Any, most: int | None) -> tuple[float, float]:
+def ours(rows: pd.DataFrame, truth: Any, model: Any, most: int | None, chunk: int) -> tuple[float, float]:
     """Fit, explain the refused rows, compare, look for actions, write the report; return seconds and CPU seconds."""
     start, cpu, marks = time.perf_counter(), time.process_time(), []
 
@@ -167,7 +168,7 @@ def ours(rows: pd.DataFrame, truth: Any, model: Any, most: int | None) -> tuple[
         marks.append(f"{name} {time.process_time() - cpu:.0f}")
 
     schema = Schema.infer(rows, immutable=["sex", "race", "age"])
-    explainer = ONBMACF().fit(rows, model.predict, schema=schema)
+    explainer = ONBMACF(predict_chunk=chunk).fit(rows, model.predict, schema=schema)
     mark("fit")
     refused = rows[model.predict(rows) == 0]
     answers = explainer.explain(refused.head(most or len(refused)), target=1)

@@ -32,6 +32,7 @@ from onbmacf.bench.metrics import CHANGED, changed_features
 from onbmacf.bench.protocol import Task
 
 MEMBERS, UNSEEN, BOOTSTRAP, NOISE = 0, 1000, 2000, 3000  # seeds
+SIZE, LARGER = 10, 15  # members of a committee
 LEVELS = (0.005, 0.02)  # standard deviations of the noise, as shares of a feature's range
 ESTIMATORS = {
     "xgboost 100x4": XGBClassifier(n_estimators=100, max_depth=4, learning_rate=0.1, n_jobs=1, random_state=0),
@@ -77,7 +78,7 @@ def report(name: str, task: Task, n_rows: int, n_noisy: int) -> None:
     """Print both tables for one model."""
     estimator, model = ESTIMATORS[name], ESTIMATORS[name].fit(task.table, task.y)
     rows = task.table[model.predict(task.table) == 0].head(n_rows)
-    ways = explainers(task, model, committee(estimator, task.table, task.y, seed=MEMBERS))
+    ways = explainers(task, model, committee(estimator, task.table, task.y, k=LARGER, seed=MEMBERS))
     for explain in ways.values():
         explain(rows.head(3))  # compiled, and the members are known
     unseen = {
@@ -95,7 +96,8 @@ def report(name: str, task: Task, n_rows: int, n_noisy: int) -> None:
 def explainers(task: Task, model: Any, members: tuple[Any, ...]) -> dict[str, Explain]:
     """Return the compared ways to explain rows."""
     plain = ONBMACF().fit(task.table, model, schema=task.schema)
-    agreed = plain.with_options(committee=members)
+    agreed = plain.with_options(committee=members[:SIZE])
+    larger = plain.with_options(committee=members)
     nice = NICE().fit(task, Raw(task, model), 0)
     return {
         "default": best(plain),
@@ -103,6 +105,7 @@ def explainers(task: Task, model: Any, members: tuple[Any, ...]) -> dict[str, Ex
         "min_probability=0.6": best(plain, min_probability=0.6),
         "agreement=0.8": best(agreed.with_options(agreement=0.8)),
         "agreement=1": best(agreed.with_options(agreement=1)),
+        f"agreement=1, {LARGER} members": best(larger.with_options(agreement=1)),
         "agreement=1, plausibility=0": best(agreed.with_options(agreement=1, plausibility=0)),
         "NICE": lambda rows: task.space.decode(np.stack(nice.explain(task.space.encode(rows)))).set_axis(rows.index),
     }

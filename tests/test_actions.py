@@ -250,3 +250,69 @@ def test_large_calls_answer_as_small_ones_and_are_fewer(answers, explainer):
     assert large.box.counts.n_calls < small.box.counts.n_calls / 4
     dependent = replace(rows, box=replace(rows.box, sizes=()))
     assert dependent.in_large_calls().box.sizes == ()  # the answers depend on the size: calls stay as they are
+
+
+def test_the_changes_of_rows_that_are_left_join_the_candidates(answers, explainer):
+    from onbmacf.audit.actions import candidates, choose
+    from onbmacf.audit.improve import worths
+
+    lines = np.flatnonzero(answers.statuses != "already")
+    rows, masks = Asked.of(explainer.fitted_, answers.rows.iloc[lines], ["fine"]), []
+
+    def candidates_of(own):
+        masks.append(own)
+        return candidates(answers, explainer.fitted_, 6, lines[own])
+
+    assert len(choose(rows, candidates_of, 2, 6.0, 6)) == 2  # dear: the first helps some rows only
+    assert masks[0].all()
+    assert 0 < masks[1].sum() < len(lines)
+    (first,) = choose(rows, lambda own: candidates(answers, explainer.fitted_, 6, lines[own]), 1, 6.0, 6)
+    assert (masks[1] == (worths(rows, [first], 6.0)[:, 0] <= 0)).all()
+    left = candidates(answers, explainer.fitted_, 6, lines[masks[1]])
+    assert 0 < len(left) < len(candidates(answers, explainer.fitted_, 6))
+
+
+def test_no_candidates_are_no_actions(answers, explainer):
+    from onbmacf.audit.actions import choose
+
+    rows = Asked.of(explainer.fitted_, answers.rows[answers.statuses != "already"], ["fine"])
+    assert choose(rows, lambda own: [], 3, 1.0, 6) == ()
+
+
+def test_few_rows_that_are_left_are_all_asked_about_and_all_rows_are_stood_for():
+    from onbmacf.audit.improve import _first_asked
+
+    held = np.where(np.arange(600) % 30, 0.5, 0.0)  # 20 are left
+    lines, stand_for = _first_asked(held)
+    assert set(np.flatnonzero(held <= 0)) <= set(lines)
+    assert stand_for[np.isin(lines, np.flatnonzero(held <= 0))].tolist() == [1.0] * 20
+    assert stand_for.sum() == pytest.approx(600, abs=3)
+    none_helped = _first_asked(np.zeros(600))
+    assert len(none_helped[0]) == 100
+    assert none_helped[1].sum() == 600
+    assert _first_asked(np.zeros(149))[0].tolist() == list(range(149))  # few rows: all of them
+
+
+def test_a_missing_value_that_stays_missing_is_no_change():
+    draw = np.random.default_rng(0)
+    table = pd.DataFrame(
+        {"pay": draw.integers(0, 10, 90) * 1.0, "sex": ["f", "m", None] * 30, "age": [20.0, np.nan] * 45}
+    )
+    schema = Schema.infer(table, immutable=["sex", "age"], rules=Rules(max_changes=1))
+    explainer = ONBMACF().fit(table, lambda rows: (rows["pay"] > 5).astype(int), schema=schema)
+    refused = table[table["pay"] <= 5]
+    chosen = audit.actions(explainer.explain(refused, target=1), explainer, 1, "sex", target=1)
+    assert chosen.by_group()["effectiveness"].tolist() == [1.0, 1.0, 1.0]
+    assert np.isfinite(chosen.costs).all()
+
+
+@pytest.mark.parametrize("fillable", [[], ["home"]])
+def test_a_missing_level_is_filled_in_only_where_that_is_allowed(fillable):
+    draw = np.random.default_rng(0)
+    table = pd.DataFrame({"home": draw.choice(["own", "rent", None], 120), "pay": draw.integers(0, 10, 120) * 1.0})
+    schema = Schema.infer(table, fillable=fillable)
+    explainer = ONBMACF().fit(table, lambda rows: (rows["home"] == "own").astype(int), schema=schema)
+    refused = table[table["home"] != "own"]
+    own = explainer.schema_.features[0].levels.index("own")
+    flips, _ = Asked.of(explainer.fitted_, refused, [1]).asked([(Move(0, TO, float(own)),)])
+    assert (flips[:, 0] == (refused["home"].notna() | bool(fillable))).all()

@@ -190,7 +190,7 @@ def test_the_interval_covers_the_truth_about_as_often_as_it_says():
     hits = 0
     for trial in range(200):
         sample = random.normal(3.0, 1.0, 40)
-        low, high = _interval(_resampled(sample, 400, trial, 0), 0.9)
+        low, high = _interval(_resampled([sample], 400, trial, 0)[0], 0.9)
         hits += low <= 3.0 <= high
     assert 0.82 <= hits / 200 <= 0.96
 
@@ -199,9 +199,20 @@ def test_drawing_in_pieces_gives_the_same_means(monkeypatch):
     from onbmacf.audit import groups as module
 
     sample = np.arange(30.0)
-    whole = module._resampled(sample, 50, 3, 1)
+    (whole,) = module._resampled([sample], 50, 3, 1)
     monkeypatch.setattr(module, "CELLS", 64)
-    assert (module._resampled(sample, 50, 3, 1) == whole).all()
+    assert (module._resampled([sample], 50, 3, 1)[0] == whole).all()
+
+
+def test_several_samples_are_drawn_as_each_alone():
+    from onbmacf.audit.groups import _resampled
+
+    random = np.random.default_rng(0)
+    samples = [random.normal(size=30), np.ones(30), random.normal(size=7), random.integers(0, 3, 30) * 0.1, np.ones(1)]
+    for own, drawn in zip(samples, _resampled(samples, 50, 3, 1), strict=True):
+        places = np.random.default_rng([3, 1]).integers(0, len(own), (50, len(own)))
+        expected = own[places].mean(axis=1) if len(own) > 1 else np.full(50, np.nan)
+        np.testing.assert_array_equal(drawn, expected)
 
 
 def test_groups_by_a_series_by_bands_and_with_missing_values(answers):

@@ -7,7 +7,17 @@ import pandas as pd
 import pytest
 
 from onbmacf import audit
-from onbmacf.audit.pairwise import _errors_of, _largest, _shuffled, _squared_errors, n_shuffles
+from onbmacf.audit.pairwise import (
+    Shuffled,
+    _counted,
+    _errors_of,
+    _orders,
+    _squared_errors,
+    _summed,
+    gaps_of_families,
+    largest_of,
+    n_shuffles,
+)
 from onbmacf.errors import ParameterError
 
 
@@ -38,9 +48,10 @@ def test_p_is_the_share_of_all_shuffles_that_are_as_large():
 
 def test_zeros_and_ones_are_counted_as_they_would_be_shuffled():
     values, sizes = np.array([0.0] * 12 + [1.0] * 18), np.array([10, 14, 6])
-    random = np.random.default_rng(0)
-    (counted,) = _shuffled(values, sizes, 20_000, random)
-    (shuffled,) = _shuffled(np.append(values[:-1], 1 + 1e-9), sizes, 20_000, random)
+    random, spread = np.random.default_rng(0), float(values.var())
+    counted = _counted(Shuffled(values, sizes, spread), 20_000, random)
+    orders = np.concatenate([order for _, order in _orders(len(values), 20_000, random)])
+    shuffled = _summed(Shuffled(values, sizes, spread), orders)
     assert counted.total.mean(axis=0) == pytest.approx(shuffled.total.mean(axis=0), rel=0.02)
     assert np.cov(counted.total.T) == pytest.approx(np.cov(shuffled.total.T), rel=0.1, abs=0.05)
     assert (counted.squares == counted.total).all()
@@ -150,11 +161,33 @@ def test_bad_arguments_are_said(call, pattern):
 def test_errors_of_many_shuffles_are_those_of_each():
     samples = [np.array([1.0, 2.0, 5.0]), np.array([0.0, 4.0])]
     whole = np.concatenate(samples)
-    assert _largest(samples, 5, np.random.default_rng(0)).shape == (5,)
+    assert largest_of([samples], 5, 0)[0].shape == (5,)
     assert _errors_of.__doc__
     values = audit.pairwise_gaps(whole, ["a"] * 3 + ["b"] * 2, least=2).iloc[0]
-    error = (values["high"] - values["gap"]) / np.sort(_largest(samples, 2000, np.random.default_rng(0)))[-100]
+    error = (values["high"] - values["gap"]) / np.sort(largest_of([samples], 2000, 0)[0])[-100]
     assert abs(values["gap"]) / error == pytest.approx(naive_statistic(whole.tolist(), list("aaabb")))
+
+
+def test_families_shuffled_together_have_the_figures_of_each_alone(monkeypatch):
+    random = np.random.default_rng(0)
+    groups, others = random.choice(list("abc"), 90), random.choice(["x", "y", None], 90)
+    holed = np.where(np.arange(90) % 4, random.normal(size=90), np.nan)
+    values = [random.normal(size=90), random.integers(0, 4, 90), random.integers(0, 2, 90), np.ones(90), holed]
+    families = [(own, column) for own in values for column in (groups, others, ["one"] * 90)]
+    monkeypatch.setattr("onbmacf.audit.pairwise.CELLS", 1000)  # several pieces
+    together = gaps_of_families(families, n_resamples=200, seed=7)
+    for family, frame in zip(families, together, strict=True):
+        pd.testing.assert_frame_equal(frame, audit.pairwise_gaps(*family, n_resamples=200, seed=7))
+
+
+def test_a_family_is_shuffled_as_its_own_values_would_be():
+    values = np.random.default_rng(1).normal(size=12)
+    random, tops = np.random.default_rng(5), []
+    for _ in range(20):
+        line = values - values.mean()
+        random.shuffle(line)
+        tops.append(naive_statistic(line.tolist(), ["a"] * 5 + ["b"] * 7))
+    assert largest_of([[values[:5], values[5:]]], 20, 5)[0] == pytest.approx(tops)
 
 
 def test_at_most_one_audit_in_twenty_states_a_difference_where_there_is_none(heart):
@@ -202,11 +235,36 @@ def test_many_groups_missing_values_and_small_groups_get_a_sentence(heart):
     answers = explainer.explain(heart.head(100))
     thousand = [f"g{place}" for place in range(100)]
     (group,) = audit.grouped(answers, {"zip": thousand})
-    assert group.note.startswith("zip has 100 groups: the 7 largest are compared, the others as one, (other).")
+    assert group.note.startswith("zip has 100 groups: the 7 largest are kept apart, the others are one group, (other).")
     (group,) = audit.grouped(answers, {"sex": ["f"] * 45 + ["m"] * 45 + [None] * 10})
-    assert group.note.startswith("10 rows have no value of sex; they are a group of their own.")
-    assert "1 groups have fewer than 20 rows" in group.note
+    assert group.note == (
+        "10 rows explained have no value of sex: a group of its own, (missing). 1 group has fewer than 20 rows and is "
+        "not tested."
+    )
     assert audit.verdicts(audit.group_gaps(answers, [group]))[0].kind == "no clear difference"
+
+
+def test_rows_of_the_table_are_counted_once_also_where_they_are_explained(heart):
+    """A note counts the table's rows, not these and the explained ones among them."""
+    from onbmacf import ONBMACF
+
+    own = heart.assign(sex=["f"] * 230 + ["m"] * 192 + [None] * 40)
+    explainer = ONBMACF().fit(own, lambda rows: (rows["ldl"] > 4).astype(int))
+    decisions = audit.Decisions.of(explainer, 0)
+    answers = explainer.explain(pd.concat([own.head(30), own.tail(12)]), target=0)
+    (group,) = audit.grouped(answers, ["sex"], decisions)
+    assert group.note == (
+        "40 rows of the table have no value of sex: a group of its own, (missing). 2 groups have fewer than 20 "
+        "explained rows: burden is not tested there."
+    )
+    few = own.assign(other=["x"] * 443 + ["y"] * 19)
+    explainer = ONBMACF().fit(few, lambda rows: (rows["ldl"] > 4).astype(int))
+    answers = explainer.explain(few.tail(30), target=0)  # 19 and 19: not 38 rows of y
+    (group,) = audit.grouped(answers, ["other"], audit.Decisions.of(explainer, 0))
+    assert group.note == (
+        "1 group has fewer than 20 rows and is not tested. 1 group has fewer than 20 explained rows: burden is not "
+        "tested there."
+    )
 
 
 def test_a_thousand_groups_are_a_sentence_and_not_half_a_million_comparisons():

@@ -4,10 +4,11 @@
 
 A row that an action helps is worth 1 less a price times what the action costs it. The choice starts with the action
 that is worth most, varies it while that is worth more (`improve.py`, decision 0086), adds the one that then adds most,
-and so on; at the end all are varied in turn (decision 0095). Nothing is drawn at random.
+and so on; at the end all are varied in turn (decision 0095). After each, the changes of rows that are not helped yet
+join the candidates (decision 0102). Nothing is drawn at random.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -109,7 +110,7 @@ def actions(
     *,
     target: Any = None,
     most_features: int = 6,
-    price: float = 1.0,
+    price: float = 0.9,
 ) -> Actions:
     """Choose a few actions that lead many rows to the favourable decision.
 
@@ -127,8 +128,9 @@ def actions(
         What is favourable; by default the labels that the counterfactuals have.
     most_features : int, default 6
         The most features in one action.
-    price : float, default 1
-        What a unit of distance takes off the worth of helping a row; more makes for cheaper actions that help fewer.
+    price : float, default 0.9
+        What a unit of distance takes off the worth of helping a row, which is 1; more makes for cheaper actions that
+        help fewer.
 
     Returns
     -------
@@ -145,18 +147,26 @@ def actions(
     check_count("k", k)
     lines = np.flatnonzero(is_asked(answers))
     rows = Asked.of(explainer.fitted_, answers.rows.iloc[lines], _wanted(answers, target))
-    some = rows.some(evenly(len(lines), SAMPLE)).in_large_calls()
-    pool = candidates(answers, explainer.fitted_, most_features)
-    chosen = choose(some, pool, k, price, most_features) if len(lines) and pool else ()
+    asked = evenly(len(lines), SAMPLE)
+
+    def candidates_of(own: NDArray[np.bool_]) -> list[Action]:
+        return candidates(answers, explainer.fitted_, most_features, lines[asked[own]])
+
+    chosen = choose(rows.some(asked).in_large_calls(), candidates_of, k, price, most_features)
     flips, costs = rows.asked(chosen)
     groups = None if by is None else checked_column(answers, by).reset_index(drop=True).iloc[lines]
     words = tuple(in_words(explainer.fitted_, action) for action in chosen)
     return Actions(words, chosen, lines, flips, costs, None if groups is None else groups.reset_index(drop=True))
 
 
-def candidates(answers: Explanations, fitted: Fitted, most_features: int) -> list[Action]:
-    """Return the changes of first counterfactuals as actions: as far as they go, and stretched; each once."""
-    first = first_lines(answers)
+def candidates(
+    answers: Explanations, fitted: Fitted, most_features: int, rows: NDArray[np.intp] | None = None
+) -> list[Action]:
+    """Return the changes of first counterfactuals as actions: as far as they go, and stretched; each once.
+
+    Those of some rows only, where `rows` says which.
+    """
+    first = first_lines(answers)[rows if rows is not None else slice(None)]
     lines = [line for line in first[first >= 0] if not answers.batch.released[line].any()]
     lines = [lines[place] for place in evenly(len(lines), SOURCES)]
     before = fitted.space.form.numbers(answers.rows.iloc[answers.batch.factual[lines]])
@@ -171,19 +181,25 @@ def candidates(answers: Explanations, fitted: Fitted, most_features: int) -> lis
     return list(found)
 
 
-def choose(some: Asked, pool: Sequence[Action], k: int, price: float, most_features: int) -> tuple[Action, ...]:
+def choose(
+    some: Asked, candidates_of: Callable[[NDArray[np.bool_]], list[Action]], k: int, price: float, most_features: int
+) -> tuple[Action, ...]:
     """Take the candidate that adds most and improve it beside those taken before, k times; then improve all in turn.
 
-    An action that is improved before the next is taken leaves that one other rows to help (decision 0095).
+    An action that is improved before the next is taken leaves that one other rows to help (decision 0095), and the
+    changes of these rows join the candidates (0102).
     """
-    found, own = worths(some, pool, price), list[Valued]()
+    pool, found, own = dict[Action, None](), np.zeros((len(some.N), 0)), list[Valued]()
     for place in range(k):
         held = held_by(own, len(found))
+        new = [action for action in candidates_of(held <= 0) if action not in pool]
+        pool, found = pool | dict.fromkeys(new), np.hstack([found, worths(some, new, price)])
         gains = np.maximum(found, held[:, np.newaxis]).sum(axis=0) - held.sum()
-        best = int(gains.argmax())  # a tie goes to the first
-        if gains[best] <= 1e-12:
+        if gains.max(initial=0.0) <= 1e-12:
             break
-        own = improved(some, [*own, Valued(pool[best], found[:, best])], price, most_features, first=place)
+        best = int(gains.argmax())  # a tie goes to the first
+        taken = Valued(list(pool)[best], found[:, best])
+        own = improved(some, [*own, taken], price, most_features, first=place)
     return by_gain(improved(some, own, price, most_features))
 
 

@@ -10,17 +10,17 @@ from collections.abc import Hashable, Mapping, Sequence
 from itertools import combinations
 from typing import Any, NamedTuple
 
-import numpy as np
 import pandas as pd
 
 from onbmacf._base.checks import did_you_mean, listed
 from onbmacf.audit.decisions import Decisions
 from onbmacf.audit.grouping import OTHER, as_groups, checked_column, crossed, members_of
-from onbmacf.audit.groups import GAPS, burden_measures, gaps_of
+from onbmacf.audit.groups import GAPS, Values, burden_measures, gaps_of_columns
 from onbmacf.audit.pairwise import LEAST, LEVEL, n_shuffles
 from onbmacf.errors import ParameterError
 from onbmacf.explanations import Explanations
 
+Measures = Mapping[str, Values]
 MOST_CROSSED = 3  # pairs of columns whose intersections are compared
 
 
@@ -124,12 +124,22 @@ def group_gaps(
         "n_resamples": n_resamples or n_shuffles(n_families),
         "seed": seed,
     }
-    gaps = {}
-    for group in groups:
-        parts = [gaps_of(of_table, group.table, **options)] if of_table and group.table is not None else []
-        frames = [part for part in [*parts, gaps_of(own, group.rows, **options)] if len(part)]
-        gaps[group.name] = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=GAPS)
-    return gaps
+    columns = [_measured(group, own, of_table) for group in groups]
+    frames = iter(gaps_of_columns([column for several in columns for column in several], **options))
+    return {
+        group.name: _joined([next(frames) for _ in several]) for group, several in zip(groups, columns, strict=True)
+    }
+
+
+def _measured(group: GroupedBy, own: Measures, of_table: Measures) -> list[tuple[Measures, Any]]:
+    """Return the measures that are compared by one column, with the groups of their rows."""
+    both = ((of_table, group.table), (own, group.rows))
+    return [(measures, column) for measures, column in both if measures and column is not None]
+
+
+def _joined(frames: list[pd.DataFrame]) -> pd.DataFrame:
+    some = [frame for frame in frames if len(frame)]
+    return pd.concat(some, ignore_index=True) if some else pd.DataFrame(columns=GAPS)
 
 
 def _of_column(answers: Explanations, name: Hashable, values: Any, decisions: Decisions | None) -> GroupedBy:
@@ -144,29 +154,49 @@ def _of_column(answers: Explanations, name: Hashable, values: Any, decisions: De
     both = rows if table is None else pd.concat([rows, table], ignore_index=True)
     as_one = as_groups(both)
     own, of_table = as_one.iloc[: len(rows)], as_one.iloc[len(rows) :].reset_index(drop=True)
-    return GroupedBy(str(name), own, None if table is None else of_table, _note(name, both, as_one))
+    grouped_by = GroupedBy(str(name), own, None if table is None else of_table)
+    return grouped_by._replace(note=f"{_note(name, both, as_one, len(rows))} {_small(grouped_by)}".strip())
 
 
-def _note(name: Hashable, before: "pd.Series[Any]", after: "pd.Series[Any]") -> str:
-    """Return what a reader should know of the groups: many that were put together, or rows without one."""
+def _note(name: Hashable, before: "pd.Series[Any]", after: "pd.Series[Any]", n_explained: int) -> str:
+    """Return what a reader should know of the groups: many that were put together, or rows without one.
+
+    The explained rows come first in both columns, then those of the table, where they are known.
+    """
     parts, levels = [], before.nunique()
     if OTHER in set(after.astype(object)):
         kept = after.nunique() - 1
-        parts.append(f"{name} has {levels:,} groups: the {kept} largest are compared, the others as one, {OTHER}.")
-    n_missing = int(before.isna().sum())
+        parts.append(
+            f"{name} has {levels:,} groups: the {kept} largest are kept apart, the others are one group, {OTHER}."
+        )
+    is_known = len(before) > n_explained
+    n_missing = int((before.iloc[n_explained:] if is_known else before).isna().sum())
     if n_missing:
-        parts.append(f"{n_missing:,} rows have no value of {name}; they are a group of their own.")
-    small = [str(group) for group, rows in members_of(after).items() if len(rows) < LEAST]
-    if small:
-        parts.append(f"Of {name}, {len(small)} groups have fewer than {LEAST} rows and are not tested.")
+        where = "of the table" if is_known else "explained"
+        some = f"1 row {where} has" if n_missing == 1 else f"{n_missing:,} rows {where} have"
+        parts.append(f"{some} no value of {name}: a group of its own, (missing).")
     return " ".join(parts)
 
 
+def _small(group: GroupedBy) -> str:
+    """Return which groups are not tested, because they have too few rows."""
+    explained = {own: len(rows) for own, rows in members_of(group.rows).items()}
+    every = explained if group.table is None else {own: len(rows) for own, rows in members_of(group.table).items()}
+    n_small = sum(size < LEAST for size in every.values())
+    n_few = sum(size >= LEAST > explained.get(own, 0) for own, size in every.items())
+    parts = []
+    if n_small:
+        parts.append(f"{_counted(n_small)} fewer than {LEAST} rows and {'is' if n_small == 1 else 'are'} not tested.")
+    if n_few:
+        parts.append(f"{_counted(n_few)} fewer than {LEAST} explained rows: burden is not tested there.")
+    return " ".join(parts)
+
+
+def _counted(n_groups: int) -> str:
+    return "1 group has" if n_groups == 1 else f"{n_groups} groups have"
+
+
 def _crossed(one: GroupedBy, other: GroupedBy) -> GroupedBy:
-    known = one.table is not None and other.table is not None
     table = crossed(one.table, other.table) if one.table is not None and other.table is not None else None
-    rows = crossed(one.rows, other.rows)
-    every = np.concatenate([rows.astype(object), table.astype(object)]) if known and table is not None else rows
-    small = sum(len(members) < LEAST for members in members_of(pd.Series(every)).values())
-    note = f"{small} of the intersections have fewer than {LEAST} rows and are not tested." if small else ""
-    return GroupedBy(f"{one.name} and {other.name}", rows, table, note)
+    both = GroupedBy(f"{one.name} and {other.name}", crossed(one.rows, other.rows), table)
+    return both._replace(note=_small(both))

@@ -70,6 +70,11 @@ class Decisions:
         known = None if truth is None else _as_truth(truth, favourable, labels)
         return cls(rows, labels.isin(favourable).to_numpy(), known)
 
+    @property
+    def n_unknown(self) -> int:
+        """How many rows have no true label; 0 where no true labels were given."""
+        return 0 if self.truth is None else int(np.isnan(self.truth).sum())
+
     def measures(self) -> dict[str, Values]:
         """Return one value per row for each rate: 0 or 1, NaN where the row does not count."""
         selected = self.selected.astype(np.float64)

@@ -119,11 +119,17 @@ def trade_off(one: tuple[Any, Any], other: tuple[Any, Any], viewpoint: str = "mi
         return float("nan")
     least = [cheapest(*group) if viewpoint == "micro" else mean_costs(group[1]) for group in (one, other)]
     budgets = np.unique(np.concatenate(least))
-    gaps = [
-        abs(within_budget(*one, float(budget), viewpoint) - within_budget(*other, float(budget), viewpoint))
-        for budget in budgets[np.isfinite(budgets)]
-    ]
-    return max(gaps, default=0.0)
+    budgets = budgets[np.isfinite(budgets)]
+    shares = [_within_each(*group, budgets, viewpoint) for group in (one, other)]
+    return float(np.abs(shares[0] - shares[1]).max(initial=0.0))
+
+
+def _within_each(flips: Any, costs: Any, budgets: Values, viewpoint: str) -> Values:
+    """Return `within_budget` of many budgets."""
+    if viewpoint == "macro":
+        return np.array([within_budget(flips, costs, float(budget), viewpoint) for budget in budgets])
+    least = np.sort(cheapest(flips, costs))
+    return np.asarray(np.searchsorted(least, budgets, side="right") / len(least))
 
 
 def recourse_fairness(flips: Any, costs: Any, groups: Any, budget: float, share: float = 0.5) -> pd.DataFrame:

@@ -212,7 +212,8 @@ def is_asked(answers: Explanations) -> Flags:
 def is_released(answers: Explanations) -> Flags:
     """Return, per row, whether a counterfactual is found only if an immutable feature changes."""
     first, names = first_lines(answers), {str(name) for name in answers.rows.columns}
-    released_lines = np.append(answers.batch.relaxation == Relaxation.IMMUTABILITY, False)  # -1: the last entry
+    free = [Relaxation.IMMUTABILITY, Relaxation.BOTH]
+    released_lines = np.append([one in free for one in answers.batch.relaxation], False).astype(bool)  # -1: the last
     needed = np.array([not names.isdisjoint(needs) for needs in answers.would_need], dtype=bool)
     return np.asarray(released_lines[first] | needed, dtype=bool)
 

@@ -7,7 +7,7 @@ random generator (seed, position of the group), so its result does not depend on
 are tested together: pairwise.py.
 """
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from onbmacf._base.checks import check_between, check_count, did_you_mean
 from onbmacf.audit.figures import first_lines, is_asked, is_released
 from onbmacf.audit.grouping import checked_column, members_of
-from onbmacf.audit.pairwise import LEAST, PAIRWISE, pairwise_gaps
+from onbmacf.audit.pairwise import LEAST, PAIRWISE, gaps_of_families
 from onbmacf.errors import ParameterError
 from onbmacf.explanations import Explanations
 
@@ -25,7 +25,7 @@ Values = NDArray[np.float64]
 MEASURES = ("share_found", "share_released", "distance", "n_changes", "cost")
 BURDEN = ["measure", "group", "n_rows", "estimate", "low", "high"]
 GAPS = ["measure", *PAIRWISE, "superiority"]
-CELLS = 4_000_000  # values drawn at a time
+CELLS = 1 << 18  # values drawn at a time
 
 
 def burden(
@@ -74,12 +74,18 @@ def burden(
     """
     groups = members_of(checked_column(answers, by))
     values = burden_measures(answers, cost)
-    lines = []
-    for measure, of_rows in values.items():
-        for place, (group, members) in enumerate(groups.items()):
-            sample = _present(of_rows[members])
-            means = _resampled(sample, n_resamples, seed, place)
-            lines.append((measure, group, len(sample), _mean(sample), *_interval(means, confidence)))
+    of_groups = []
+    for place, members in enumerate(groups.values()):
+        samples = [_present(of_rows[members]) for of_rows in values.values()]
+        means = _resampled(samples, n_resamples, seed, place)
+        of_groups.append(
+            [(len(own), _mean(own), *_interval(drawn, confidence)) for own, drawn in zip(samples, means, strict=True)]
+        )
+    lines = [
+        (measure, group, *figures[at])
+        for at, measure in enumerate(values)
+        for group, figures in zip(groups, of_groups, strict=True)
+    ]
     return pd.DataFrame(lines, columns=BURDEN)
 
 
@@ -123,8 +129,15 @@ def burden_gaps(
 
 def gaps_of(measures: Mapping[str, Values], column: Any, **options: Any) -> pd.DataFrame:
     """Return the gaps of several measures by one column, one under the other; `options` are of `pairwise_gaps`."""
-    parts = [pairwise_gaps(values, column, **options).assign(measure=name) for name, values in measures.items()]
-    return pd.concat(parts, ignore_index=True)[GAPS]
+    return gaps_of_columns([(measures, column)], **options)[0]
+
+
+def gaps_of_columns(columns: Sequence[tuple[Mapping[str, Values], Any]], **options: Any) -> list[pd.DataFrame]:
+    """Return `gaps_of` several columns, each with its measures: the same figures, shuffled together."""
+    families = [(values, column) for measures, column in columns for values in measures.values()]
+    frames = iter(gaps_of_families(families, **options))
+    parts = [[next(frames).assign(measure=name) for name in measures] for measures, _ in columns]
+    return [pd.concat(own, ignore_index=True)[GAPS] for own in parts]
 
 
 def burden_measures(answers: Explanations, cost: Mapping[Hashable, float] | None) -> dict[str, Values]:
@@ -153,18 +166,32 @@ def _weights(names: list[Hashable], cost: Mapping[Hashable, float]) -> Values:
     return np.array([float(cost.get(name, 1.0)) for name in names])
 
 
-def _resampled(sample: Values, n_resamples: int, seed: int, place: int) -> Values:
-    """Return the means of resamples of the same size, drawn with replacement; NaN for fewer than two rows."""
-    check_count("n_resamples", n_resamples)
-    if len(sample) < 2:
-        return np.full(n_resamples, np.nan)
-    random = np.random.default_rng([check_count("seed", seed, 0), place])
-    at_a_time = max(1, CELLS // len(sample))
-    means = []
+def _resampled(samples: Sequence[Values], n_resamples: int, seed: int, place: int) -> list[Values]:
+    """Return the means of resamples of each sample, drawn with replacement; NaN for fewer than two rows.
+
+    Samples of one length are drawn at the same places. One that is all 0 or all 1 has that mean whatever is drawn.
+    """
+    check_count("n_resamples", n_resamples), check_count("seed", seed, 0)
+    means = [np.full(n_resamples, own[0] if _is_known(own) else np.nan) for own in samples]
+    for length in {len(own) for own in samples if len(own) > 1 and not _is_known(own)}:
+        several = [at for at, own in enumerate(samples) if len(own) == length and not _is_known(own)]
+        for lines, places in _drawn(length, n_resamples, np.random.default_rng([seed, place])):
+            for at in several:
+                means[at][lines] = samples[at][places].mean(axis=1)
+    return means
+
+
+def _is_known(sample: Values) -> bool:
+    """Say whether all values are 0, or all 1."""
+    return len(sample) > 1 and sample[0] in (0.0, 1.0) and bool((sample == sample[0]).all())
+
+
+def _drawn(length: int, n_resamples: int, random: np.random.Generator) -> Iterator[tuple[slice, NDArray[np.int64]]]:
+    """Yield places drawn with replacement, some resamples at a time."""
+    at_a_time = max(1, CELLS // length)
     for start in range(0, n_resamples, at_a_time):
-        size = (min(at_a_time, n_resamples - start), len(sample))
-        means.append(sample[random.integers(0, len(sample), size)].mean(axis=1))
-    return np.concatenate(means)
+        lines = slice(start, min(start + at_a_time, n_resamples))
+        yield lines, random.integers(0, length, (lines.stop - start, length))
 
 
 def _interval(means: Values, confidence: float) -> tuple[float, float]:

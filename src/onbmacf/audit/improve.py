@@ -4,9 +4,9 @@
 
 A row that an action helps is worth 1 less a price times what the action costs it; a row counts with the action that is
 worth most to it. A variation drops a feature, moves it somewhat, puts another value of the table in its place, or adds
-a feature. All variations of an action are asked about every third row, the most promising ones about all of them, and
-the best is taken if it is better than the action; this ends where no action has a better variation (decision 0086). A
-row that an action cannot help more cheaply than it is helped already is not asked about.
+a feature. All variations of an action are asked about some rows, the most promising ones about all of them, and the
+best is taken if it is better than the action; this ends where no action has a better variation (decisions 0086, 0102).
+A row that an action cannot help more cheaply than it is helped already is not asked about.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -24,7 +24,7 @@ QUANTILES = np.linspace(0.05, 0.95, 10)  # of a feature's fitted values: where a
 AMOUNTS = (-0.3, -0.15, -0.05, 0.05, 0.15, 0.3)  # of a feature's range: by how much a move may go
 STEPS = (-0.15, -0.05, -0.02, -0.01, 0.01, 0.02, 0.05, 0.15)  # of its range: how a move is varied
 MOST_LEVELS = 10  # of a category that are tried
-FIRST_ASKED = 50  # rows at least that all variations are asked about
+FIRST_ASKED = 50  # rows that no action helps, at least, that all variations are asked about
 PROMISING = 40  # variations that are then asked about all rows
 
 
@@ -140,11 +140,25 @@ def _better(
 
 
 def _promising(some: Asked, tried: list[Action], price: float, held: Values) -> list[Action]:
-    """Return the variations that are worth most to every third row."""
-    lines = np.arange(0, len(held), 3) if len(held) >= 3 * FIRST_ASKED else np.arange(len(held))
-    found = worths(some.some(lines), tried, price, held[lines])
-    totals = np.maximum(found, held[lines, np.newaxis]).sum(axis=0)
+    """Return the variations that are worth most to some of the rows."""
+    lines, stand_for = _first_asked(held)
+    found = np.maximum(worths(some.some(lines), tried, price, held[lines]), held[lines, np.newaxis])
+    totals = (found * stand_for[:, np.newaxis]).sum(axis=0)
     return [tried[place] for place in np.argsort(-totals, kind="stable")[:PROMISING]]
+
+
+def _first_asked(held: Values) -> tuple[NDArray[np.intp], Values]:
+    """Return the rows that all variations are asked about, and how many rows each of them stands for.
+
+    Every third of the rows that are helped; more of those that are not, which a variation is to reach, where few are
+    left (decision 0102).
+    """
+    if len(held) < 3 * FIRST_ASKED:
+        return np.arange(len(held)), np.ones(len(held))
+    left, helped = np.flatnonzero(held <= 0), np.flatnonzero(held > 0)
+    step = max(1, len(left) // max(FIRST_ASKED, len(held) // 6))
+    parts = [left[::step], helped[::3]]
+    return np.concatenate(parts), np.repeat([float(step), 3.0], [len(part) for part in parts])
 
 
 def _variations(fitted: Fitted, action: Action, moves: dict[int, list[Move]], most_features: int) -> Iterator[Action]:

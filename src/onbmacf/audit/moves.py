@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from onbmacf._balls.distance import paired
 from onbmacf._base.arrays import Mask, Matrix, Rows
+from onbmacf._base.missing import differs
 from onbmacf._batch.fitted import Fitted
 from onbmacf._rows.model import BlackBox
 from onbmacf._text.wording import shown
@@ -108,14 +109,16 @@ def moved(fitted: Fitted, action: Action, z: Matrix, N: Matrix) -> tuple[Matrix,
     """Apply an action to rows; return the points, their numbers, and which rows may take it."""
     space, wanted = fitted.space, N.copy()
     for move in action:
-        wanted[:, move.feature] = _target(move, N[:, move.feature], fitted.ranges[move.feature])
-    points = np.where((wanted != N)[:, space.feature_of], space.encode_numbers(wanted), z)
+        own, feature = N[:, move.feature], space.schema.features[move.feature]
+        stays = np.isnan(own) & (not feature.fillable)  # missing values are filled in only where that is allowed
+        wanted[:, move.feature] = np.where(stays, own, _target(move, own, fitted.ranges[move.feature]))
+    points = np.where(differs(wanted, N)[:, space.feature_of], space.encode_numbers(wanted), z)
     points = fitted.constraints.constrain(space.to_grid(points, z), z)
     result = space.decode_numbers(points, near=(z, N))
-    may = fitted.constraints.allowed(result, N) & ~(space.is_immutable & (result != N)).any(axis=1)
-    most = space.schema.rules.max_changes
+    changed, most = differs(result, N), space.schema.rules.max_changes
+    may = fitted.constraints.allowed(result, N) & ~(space.is_immutable & changed).any(axis=1)
     if most is not None:
-        may &= (result != N).sum(axis=1) <= most
+        may &= changed.sum(axis=1) <= most
     return points, result, may
 
 

@@ -6,10 +6,11 @@ A family is one measure by one column. Within it, each pair of groups has a stat
 its standard error. The values are shuffled over the rows of the family; the p of a pair is the share of shuffles in
 which the largest statistic of any pair is as large as the pair's own. So one shuffle answers for all pairs at once, and
 the interval of a pair, its gap give or take a quantile of those largest statistics, holds for all pairs together.
+Families with equally many values are shuffled in the same orders, so that these are drawn once for all of them.
 Between families, p is multiplied by their number. Decision 0069.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -22,7 +23,7 @@ from onbmacf.audit.grouping import check_few, members_of
 
 Values = NDArray[np.float64]
 LEAST = 20  # rows of a group that is compared
-CELLS = 4_000_000  # values shuffled at a time
+CELLS = 1 << 18  # values shuffled at a time
 PAIRWISE = ["group", "other", "n_rows", "n_other", "mean", "mean_other", "gap", "low", "high", "p", "excludes_zero"]
 CLAIMS = ["by", "measure", *PAIRWISE[:-1], "p_adjusted", "ratio", "superiority", "size", "clear"]
 LEVEL = 0.05
@@ -78,20 +79,25 @@ def pairwise_gaps(
     0     a     b -0.67           True
 
     """
-    values, groups = np.asarray(values, dtype=np.float64), pd.Series(groups).reset_index(drop=True)
-    samples = {group: _present(values[rows]) for group, rows in members_of(groups).items()}
-    samples = {group: sample for group, sample in samples.items() if len(sample)}
-    check_few(samples)
-    tested = [group for group, sample in samples.items() if len(sample) >= max(least, 2)]
-    random = np.random.default_rng(check_count("seed", seed, 0))
+    options: dict[str, Any] = {"least": least, "confidence": confidence, "n_resamples": n_resamples, "seed": seed}
+    return gaps_of_families([(values, groups)], **options)[0]
+
+
+def gaps_of_families(
+    families: Sequence[tuple[Any, Any]],
+    *,
+    least: int = LEAST,
+    confidence: float = 1 - LEVEL,
+    n_resamples: int = 2000,
+    seed: int = 0,
+) -> list[pd.DataFrame]:
+    """Return `pairwise_gaps` of several families, each one's values and groups: the same figures, shuffled together."""
+    check_count("n_resamples", n_resamples), check_count("seed", seed, 0)
     level = 1 - check_between("confidence", confidence, 0, 1)
-    largest = _largest([samples[group] for group in tested], check_count("n_resamples", n_resamples), random)
-    errors = dict(zip(tested, _squared_errors([samples[group] for group in tested]), strict=True))
-    lines = [_line(samples, errors, one, other, largest, level) for one, other in combinations(samples, 2)]
-    frame = pd.DataFrame(lines, columns=[*PAIRWISE, "superiority"])
-    if np.isin(_present(values), (0, 1)).all():
-        frame[["low", "high"]] = frame[["low", "high"]].clip(-1, 1)
-    return frame if lines else frame.astype({"excludes_zero": bool})
+    samples = [_samples(values, groups) for values, groups in families]
+    tested = [_tested(own, least) for own in samples]
+    largest = largest_of([list(own.values()) for own in tested], n_resamples, seed)
+    return [_gaps(*family, level) for family in zip(samples, tested, largest, strict=True)]
 
 
 def corrected(gaps: Mapping[str, pd.DataFrame], level: float = LEVEL) -> pd.DataFrame:
@@ -140,6 +146,30 @@ def n_shuffles(n_families: int, level: float = LEVEL) -> int:
     return max(2000, int(np.ceil(2 * n_families / level)))
 
 
+def _samples(values: Any, groups: Any) -> dict[Any, Values]:
+    """Return the values of each group that has any."""
+    values, groups = np.asarray(values, dtype=np.float64), pd.Series(groups).reset_index(drop=True)
+    samples = {group: _present(values[rows]) for group, rows in members_of(groups).items()}
+    samples = {group: sample for group, sample in samples.items() if len(sample)}
+    check_few(samples)
+    return samples
+
+
+def _tested(samples: dict[Any, Values], least: int) -> dict[Any, Values]:
+    """Return the groups that have enough values."""
+    return {group: sample for group, sample in samples.items() if len(sample) >= max(least, 2)}
+
+
+def _gaps(samples: dict[Any, Values], tested: dict[Any, Values], largest: Values, level: float) -> pd.DataFrame:
+    """Return one line per pair of groups; intervals of shares end at -1 and 1."""
+    errors = dict(zip(tested, _squared_errors(list(tested.values())), strict=True))
+    lines = [_line(samples, errors, one, other, largest, level) for one, other in combinations(samples, 2)]
+    frame = pd.DataFrame(lines, columns=[*PAIRWISE, "superiority"])
+    if all(np.isin(sample, (0, 1)).all() for sample in samples.values()):
+        frame[["low", "high"]] = frame[["low", "high"]].clip(-1, 1)
+    return frame if lines else frame.astype({"excludes_zero": bool})
+
+
 def _line(
     samples: dict[Any, Values], errors: dict[Any, float], one: Any, other: Any, largest: Values, level: float
 ) -> tuple[Any, ...]:
@@ -181,37 +211,74 @@ def _errors_of(sums: Sums, sizes: NDArray[np.intp], spread: float) -> Values:
     return np.asarray(within / sizes / sizes)
 
 
-def _largest(samples: list[Values], n_resamples: int, random: np.random.Generator) -> Values:
-    """Return, per shuffle, the largest statistic of any pair of groups."""
-    if len(samples) < 2:
-        return np.zeros(n_resamples)
-    whole, sizes = np.concatenate(samples), np.array([len(sample) for sample in samples])
-    spread, largest = float(whole.var()), []
-    if spread == 0:
-        return np.zeros(n_resamples)
-    for sums in _shuffled(whole - whole.mean(), sizes, n_resamples, random):
-        means, errors = sums.total / sizes, _errors_of(sums, sizes, spread)
+def largest_of(families: Sequence[list[Values]], n_resamples: int, seed: int) -> list[Values]:
+    """Return, per family and shuffle, the largest statistic of any pair of groups.
+
+    Each family is shuffled as if it were alone. Those with equally many values are so in the same order, drawn once.
+    """
+    largest = [np.zeros(n_resamples) for _ in families]
+    same_length: dict[int, list[tuple[Shuffled, Values]]] = {}
+    for samples, own in zip(families, largest, strict=True):
+        family = Shuffled.of(samples)
+        if family.spread > 0 and family.is_binary:
+            own[:] = family.largest(_counted(family, n_resamples, np.random.default_rng(seed)))
+        elif family.spread > 0:
+            same_length.setdefault(len(family.whole), []).append((family, own))
+    for length, several in same_length.items():
+        for lines, order in _orders(length, n_resamples, np.random.default_rng(seed)):
+            for family, own in several:
+                own[lines] = family.largest(_summed(family, order))
+    return largest
+
+
+class Shuffled(NamedTuple):
+    """The values of one family, group after group, less their mean."""
+
+    whole: Values
+    sizes: NDArray[np.intp]
+    spread: float  # the variance of all values; 0 where there is nothing to compare
+
+    @classmethod
+    def of(cls, samples: list[Values]) -> "Shuffled":
+        """Join the values of the groups."""
+        whole, sizes = np.concatenate([*samples, []]), np.array([len(sample) for sample in samples], dtype=np.intp)
+        return cls(whole - whole.mean(), sizes, float(whole.var())) if len(samples) > 1 else cls(whole, sizes, 0.0)
+
+    @property
+    def is_binary(self) -> bool:
+        """Whether all values are one of two: these are counted, not shuffled."""
+        return bool(((self.whole == self.whole.min()) | (self.whole == self.whole.max())).all())
+
+    def largest(self, sums: Sums) -> Values:
+        """Return, per shuffle, the largest statistic of any pair of groups."""
+        means, errors = sums.total / self.sizes, _errors_of(sums, self.sizes, self.spread)
         top = np.zeros(len(means))
-        for i, j in combinations(range(len(sizes)), 2):
+        for i, j in combinations(range(len(self.sizes)), 2):
             top = np.maximum(top, np.abs(means[:, i] - means[:, j]) / np.sqrt(errors[:, i] + errors[:, j]))
-        largest.append(top)
-    return np.concatenate(largest)
+        return top
 
 
-def _shuffled(whole: Values, sizes: NDArray[np.intp], n_resamples: int, random: np.random.Generator) -> Iterator[Sums]:
-    """Yield sums per shuffle and group; values that are all one of two are counted, others are shuffled."""
-    low, high = whole.min(), whole.max()
-    if ((whole == low) | (whole == high)).all():
-        ones = random.multivariate_hypergeometric(sizes, int((whole == high).sum()), n_resamples)
-        yield Sums(low * (sizes - ones) + high * ones, low**2 * (sizes - ones) + high**2 * ones)
-        return
-    starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
-    at_a_time = max(1, CELLS // len(whole))
+def _counted(family: Shuffled, n_resamples: int, random: np.random.Generator) -> Sums:
+    """Return the sums of all shuffles of values that are one of two."""
+    low, high, sizes = family.whole.min(), family.whole.max(), family.sizes
+    ones = random.multivariate_hypergeometric(sizes, int((family.whole == high).sum()), n_resamples)
+    return Sums(low * (sizes - ones) + high * ones, low**2 * (sizes - ones) + high**2 * ones)
+
+
+def _summed(family: Shuffled, order: NDArray[np.intp]) -> Sums:
+    """Return the sums of the shuffles with these orders."""
+    starts, drawn = np.concatenate([[0], np.cumsum(family.sizes)[:-1]]), family.whole[order]
+    return Sums(np.add.reduceat(drawn, starts, axis=1), np.add.reduceat(drawn**2, starts, axis=1))
+
+
+def _orders(length: int, n_resamples: int, random: np.random.Generator) -> Iterator[tuple[slice, NDArray[np.intp]]]:
+    """Yield shuffled positions, some shuffles at a time."""
+    at_a_time = max(1, CELLS // length)
     for start in range(0, n_resamples, at_a_time):
-        drawn = np.tile(whole, (min(at_a_time, n_resamples - start), 1))
-        for line in drawn:
+        order = np.tile(np.arange(length), (min(at_a_time, n_resamples - start), 1))
+        for line in order:
             random.shuffle(line)
-        yield Sums(np.add.reduceat(drawn, starts, axis=1), np.add.reduceat(drawn**2, starts, axis=1))
+        yield slice(start, start + len(order)), order
 
 
 def _superiority(first: Values, second: Values) -> float:
