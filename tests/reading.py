@@ -25,6 +25,7 @@ FROM_TO = (r"{name}{mark} from {before} to {after}", ("; ",))
 SENTENCE = (
     r"If (?P<changes>.+?), the model would say (?P<to>{label}) instead of (?P<old>{label})\."
     r"(?P<last_resort> No counterfactual that keeps the immutable features was found, so they were released\.)?"
+    r"(?: No counterfactual that keeps (?:the immutable features and )?every rule was found, so [a-z ]+ released\.)?"
     r"(?: Even if (?P<kept>.+), it would still say (?P<still>{label})\.)?"
 )
 WIDE = 100_000  # columns of a terminal that folds nothing

@@ -182,3 +182,22 @@ def test_column_names_that_are_the_same_as_text_are_refused():
     answers = ONBMACF().fit(table, lambda rows: (rows[1] > 2).astype(int)).explain(table)
     with pytest.raises(ParameterError, match="same as text"):
         answers.to_json()
+
+
+def test_whole_days_are_written_as_days_and_times_with_their_time():
+    """Also in a slice, joined, and of one row: what is written depends on the fitted column alone."""
+    days = pd.date_range("2020-01-01", periods=40)
+    hours = pd.date_range("2020-01-01", periods=40, freq="h")
+    table = pd.DataFrame({"day": days, "zone": days.tz_localize("Europe/Berlin"), "at": hours, "x": np.arange(40.0)})
+    explainer = ONBMACF().fit(table, lambda rows: (rows["day"] > days[20]).astype(int))
+    answers = explainer.explain(table[:3], ranges=True)
+    first = answers[0].to_dict()
+    assert first["factual"] == {"day": "2020-01-01", "zone": "2020-01-01", "at": "2020-01-01 00:00:00", "x": 0.0}
+    (found,) = first["counterfactuals"]
+    assert found["changes"] == [{"feature": "day", "before": "2020-01-01", "after": "2020-01-22"}]
+    assert (found["ranges"][0]["low"], found["semifactual"]["values"]["day"]) == ("2020-01-22", "2020-01-21")
+    assert "00:00:00" not in json.dumps([found["changes"], found["ranges"], found["values"]["zone"]])
+    joined = type(answers).concat([answers[:1], answers[1:]])
+    assert joined.to_dicts() == answers.to_dicts() == [*answers[:1].to_dicts(), *answers[1:].to_dicts()]
+    assert explainer.explain(first["factual"]).statuses.tolist() == ["found"]
+    assert "00:00:00" not in explainer.explain(table[1:2])[0].notice(explainer).markdown()

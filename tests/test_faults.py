@@ -256,23 +256,17 @@ def test_a_model_that_changes_its_mind_is_warned_of_with_the_rate():
 
 
 def test_a_counterfactual_that_does_not_hold_when_asked_again_is_not_returned(fitted):
-    class Liar:
-        """Tells the truth until it is asked about the rows to be returned; only their margins come after."""
-
-        def __init__(self):
-            self.asked = []
-
-        def predict(self, rows):
-            self.asked.append(rows)
-            return above(rows)
-
-    honest = Liar()
-    swap_model(fitted, honest)
     row = {"x": 0.5, "y": 6, "t": "red"}
-    assert fitted.explain(row)[0].status == "found"
-    n_questions = len(honest.asked)
-    liar = Liar()
-    liar.predict = lambda rows: (liar.asked.append(1), above(rows) ^ (len(liar.asked) == n_questions - 1))[1]
+    swap_model(fitted, above)
+    returned = fitted.explain(row)[0].counterfactuals[0].values
+    seen = []
+
+    def liar(rows):
+        """Tell the truth about the row to be returned once, and not the second time."""
+        is_returned = (rows == returned.to_numpy()).all(axis=1).to_numpy()
+        seen.append(is_returned.any())
+        return above(rows) ^ (is_returned & (sum(seen) > 1))
+
     swap_model(fitted, liar)
     answer = fitted.explain(row)[0]
     assert (answer.status, answer.counterfactuals) == ("model_error", ())

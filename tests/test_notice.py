@@ -212,3 +212,27 @@ def test_a_notebook_gets_it_in_a_frame_without_script_so_that_its_style_stays_in
     )
     assert html.unescape(srcdoc) == page.html()
     assert "<" not in before + srcdoc + after
+
+
+@pytest.mark.parametrize("language", ["en", "es"])
+def test_a_notice_of_a_wanted_decision_says_that_nothing_was_looked_for(asked, language):
+    table, model, explainer = asked
+    row, words = table[model.predict(table) == "healthy"].head(1), catalogue(language)
+    text = notice(explainer, row, target="healthy", language=language).markdown().replace("\\", "")
+    assert words["reasons_already"] in text
+    assert words["no_plan_already"] in text
+    assert words["reasons_none"] not in text
+
+
+def test_a_row_without_any_way_and_one_that_cannot_be_asked_get_a_sentence(asked):
+    from onbmacf.report.notice_text import _no_plan, _no_reasons
+
+    words = catalogue("en")
+    nothing = {"status": "none_found", "would_need": [], "reason": ""}
+    assert _no_plan(nothing, words) == words["no_plan_none_found"]
+    assert _no_reasons(nothing, words) == words["reasons_none"]
+    needy = {**nothing, "would_need": ["age", "sex"]}
+    assert _no_plan(needy, words).endswith("It would take a change that is ruled out: age and sex.")
+    broken = {"status": "model_error", "would_need": [], "reason": "it raised."}
+    assert _no_plan(broken, words) == "The model could not be asked about this row: it raised."
+    assert _no_reasons(broken, words) == words["reasons_unasked"]

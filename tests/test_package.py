@@ -42,6 +42,19 @@ def test_the_python_of_the_readme_runs():
     assert "found" in python("\n".join([first, *more, "print(answers)"]))
 
 
+@pytest.mark.parametrize("words", [[], ["map"]])
+def test_without_a_command_the_help_is_shown_as_it_is_laid_out(words, monkeypatch, capsys):
+    from onbmacf import cli
+
+    monkeypatch.setattr(sys, "argv", ["onbmacf", *words])
+    with pytest.raises(SystemExit) as stopped:
+        cli.main()
+    assert stopped.value.code == 2
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0].startswith("Usage: onbmacf")
+    assert "Commands:" in lines
+
+
 def test_the_command_line_says_errors_in_one_line_and_exits_with_2(monkeypatch, capsys):
     from onbmacf import cli
     from onbmacf.errors import ParameterError

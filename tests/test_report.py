@@ -208,6 +208,12 @@ def test_true_labels_that_are_missing_for_some_are_counted(explainer, answers, h
     (section,) = [part for part in content["sections"] if part["id"] == "burden-0"]
     (rates,) = [part for part in section["tables"] if part["caption"].startswith("How often decisions are right")]
     assert sum(int(row[2]) for row in rates["rows"]) == 154
+    said = (
+        "Of 462 rows of the table, 154 have no true label: how often decisions are right is counted among the others."
+    )
+    assert said in content["findings"]
+    whole = audit_report(explainer, answers, target="fine", by=["famhist"], truth=["fine", "risk"] * 231).content
+    assert not any("no true label" in sentence for sentence in whole["findings"])
 
 
 def test_the_committed_audit_of_heart_lists_the_most_changed_features():

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from onbmacf import ONBMACF, Relaxation, Rule, Rules, Schema
+from onbmacf import ONBMACF, Relaxation, Rule, Rules, Schema, audit
 from onbmacf.errors import ParameterError
 
 STRATEGIES = ["refined", "paper"]
@@ -149,6 +149,34 @@ def test_on_request_as_few_rules_as_will_do_are_released(people):
                 assert "Found without the rule for" in answer.reason
     assert (answers.statuses == "found").all()
     assert (answers.to_frame()["relaxation"] == Relaxation.RULES).any()
+
+
+def test_where_immutable_features_and_rules_are_released_both_are_said():
+    """Both of x and r must rise: one may not by a rule, the other not at all. Each answer says what it needs itself."""
+    table = pd.DataFrame(np.random.default_rng(4).random((80, 3)).round(2), columns=["x", "r", "s"])
+    low = pd.DataFrame({"x": [0.2], "r": [0.2], "s": [0.5]})
+    model = lambda rows: ((rows["x"] > 0.6) & (rows["r"] > 0.6)).astype(int)  # noqa: E731
+    schema = Schema.infer(table, immutable=["x"], rules=Rules({"r": Rule(direction="down")}))
+    answers = ONBMACF(release="rules").fit(table, model, schema=schema).explain(low)
+    (found,) = answers[0].counterfactuals
+    assert (found.relaxation, found.released) == (Relaxation.BOTH, ("x", "r"))
+    assert answers[0].reason.endswith("Found if x may change and without the rule for 'r' (only down).")
+    said = "keeps the immutable features and every rule was found, so some of them were released."
+    assert said in answers.sentences()[0]
+    assert audit.released(answers, schema)["n_rows"].tolist() == [1]
+    assert audit.overview(answers)["released"] == 1
+
+
+def test_of_several_counterfactuals_every_released_feature_is_named():
+    """x must rise, and r or q with it; all three are immutable, so that the ways differ in what they need."""
+    table = pd.DataFrame(np.random.default_rng(4).random((120, 4)).round(2), columns=["x", "r", "q", "s"])
+    model = lambda rows: ((rows["x"] > 0.6) & ((rows["r"] > 0.6) | (rows["q"] > 0.6))).astype(int)  # noqa: E731
+    schema = Schema.infer(table, immutable=["x", "r", "q"])
+    low = pd.DataFrame({"x": [0.2], "r": [0.3], "q": [0.2], "s": [0.5]})
+    answer = ONBMACF(3, release="immutable").fit(table, model, schema=schema).explain(low)[0]
+    assert {found.released for found in answer.counterfactuals} == {("x", "r"), ("x", "q")}
+    assert answer.reason.endswith("Found if x, r and q may change.")
+    assert {found.relaxation for found in answer.counterfactuals} == {Relaxation.IMMUTABILITY}
 
 
 def test_a_factual_that_breaks_a_rule_itself_is_allowed_and_said(people):

@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from onbmacf import Feature, Schema
+from onbmacf import ONBMACF, Feature, Schema
+from onbmacf.errors import ParameterError
 
 KINDS = {
     "int64": ([1, 2, 3], "integer"),
@@ -76,3 +77,33 @@ def test_a_schema_spelled_out_equals_the_inferred_one():
 
 def test_array_columns_are_named_by_position():
     assert Schema.infer(np.array([[1, 2.5], [3, 4.5]]), immutable=["x0"]).kinds == {"x0": "integer", "x1": "continuous"}
+
+
+MEASURED = {
+    "date": pd.date_range("2020-01-01", periods=4),
+    "day": pd.date_range("2020-01-01", periods=4).date,
+    "zone": pd.date_range("2020-03-28", periods=4, tz="Europe/Berlin"),
+    "time": pd.date_range("2020-01-01", periods=4, freq="h"),
+    "duration": pd.to_timedelta([1, 2, 3, 4], unit="h"),
+    "period": pd.period_range("2020", periods=4, freq="M"),
+    "number": [1, 2, 3, 4],
+}
+SHOWN = ["date", "date", "date", "time", "duration", "period", "integer"]
+
+
+def test_a_schema_shows_dates_and_times_as_such_and_counts_them_as_whole_numbers(tmp_path):
+    table = pd.DataFrame(MEASURED)
+    inferred = Schema.infer(table)
+    spelled_out = Schema(tuple(Feature(name, "integer") for name in table))
+    rule = lambda rows: rows["number"] > 2  # noqa: E731
+    explainer = ONBMACF().fit(table, rule, schema=spelled_out)
+    explainer.save(tmp_path / "m.onb")
+    for schema in (inferred, explainer.schema_, ONBMACF.load(tmp_path / "m.onb", rule).schema_):
+        assert schema.kinds == dict.fromkeys(table, "integer")
+        assert [feature.shown_kind for feature in schema.features] == SHOWN
+        assert [line.split()[1] for line in repr(schema).splitlines()[2:]] == SHOWN
+        assert schema == spelled_out
+    again = ONBMACF().fit(table.assign(date=[3, 4, 5, 6]), rule, schema=inferred)
+    assert again.schema_.features[0].shown_kind == "integer"  # what the table of fit holds, not an earlier one
+    with pytest.raises(ParameterError, match="what 'a' holds must be one of '', 'date'"):
+        Feature("a", "integer", holds="day")

@@ -150,6 +150,8 @@ class Explanation:
         The best first.
     certificate : Certificate or None
         What was proven about the answer; None unless a proof was asked for.
+    days : tuple
+        Names of the columns whose times are whole days; `to_dict` has no time of day there.
 
     """
 
@@ -160,6 +162,7 @@ class Explanation:
     would_need: tuple[str, ...]
     counterfactuals: tuple[Counterfactual, ...]
     certificate: Certificate | None = None
+    days: tuple[Hashable, ...] = ()
 
     def __repr__(self) -> str:
         return short.explanation(self)

@@ -83,6 +83,8 @@ class Explanations(Sequence[Explanation]):
         for.
     polars : object or None
         The dtypes of the table's columns, where ``fit`` was given a frame of polars: `to_polars` returns these.
+    days : tuple
+        Names of the columns whose times are whole days; dicts and JSON have no time of day there.
 
     """
 
@@ -100,6 +102,7 @@ class Explanations(Sequence[Explanation]):
     n_member_questions: int = 0
     certificates: NDArray[Any] | None = None
     polars: PolarsTypes | None = None
+    days: tuple[Hashable, ...] = ()
 
     @classmethod
     def concat(cls, parts: "Sequence[Explanations]") -> "Explanations":
@@ -137,6 +140,7 @@ class Explanations(Sequence[Explanation]):
             n_member_questions=sum(part.n_member_questions for part in parts),
             certificates=_joined([part.certificates for part in parts]),
             polars=parts[0].polars,
+            days=parts[0].days,
         )
 
     def __len__(self) -> int:
@@ -156,7 +160,7 @@ class Explanations(Sequence[Explanation]):
         found = tuple(self._counterfactual(line, factual) for line in self._lines(place))
         status, reason, needs = Status(self.statuses[place]), self.reasons[place], tuple(self.would_need[place])
         certificate = None if self.certificates is None else self.certificates[place]
-        return Explanation(factual, self.labels[place], status, reason, needs, found, certificate)
+        return Explanation(factual, self.labels[place], status, reason, needs, found, certificate, self.days)
 
     def __iter__(self) -> Iterator[Explanation]:
         return (self[place] for place in range(len(self)))
@@ -291,7 +295,8 @@ class Explanations(Sequence[Explanation]):
         of_rows = (self.labels[places], self.statuses[places], self.reasons[places], self.would_need[places])
         counts = (self.n_calls, self.n_questions, self.n_model_rows, self.n_members, self.n_member_questions)
         certificates = None if self.certificates is None else self.certificates[places]
-        return Explanations(self.rows.iloc[places], *of_rows, batch, self.warnings, *counts, certificates, self.polars)
+        whole = (certificates, self.polars, self.days)
+        return Explanations(self.rows.iloc[places], *of_rows, batch, self.warnings, *counts, *whole)
 
     def _counterfactual(self, line: int, factual: "pd.Series[Any]") -> Counterfactual:
         batch = self.batch

@@ -14,6 +14,7 @@ import pandas as pd
 
 from onbmacf._base.checks import check_choice, check_count, did_you_mean, listed, names_of
 from onbmacf._base.typed import flag, level, sequence
+from onbmacf._columns.converters import converter_of, holds
 from onbmacf._columns.frames import as_frame, repeated
 from onbmacf._columns.kinds import KINDS, NUMERIC, Kind, guess, is_own_text
 from onbmacf._text import short
@@ -21,6 +22,7 @@ from onbmacf.errors import ParameterError
 from onbmacf.rules import Rules, summary
 
 LEVELS = sequence(level)
+HOLDS = ("", "date", "time", "duration", "period")
 HEAD = ("feature", "kind", "may change", "values")  # of the table that shows a schema
 
 
@@ -50,6 +52,9 @@ class Feature:
         Whether a counterfactual may fill in a value that a row lacks. It never removes one.
     held : bool
         Whether it is immutable because `Schema.infer` found a text of its own in nearly every row (decision 0083).
+    holds : {"", "date", "time", "duration", "period"}
+        What the column holds where its whole numbers stand for something else; `Schema.infer` and `fit` set it, and it
+        is shown in place of the kind. It changes nothing else.
 
     Examples
     --------
@@ -66,6 +71,7 @@ class Feature:
     missing: bool = False
     fillable: bool = False
     held: bool = False
+    holds: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "missing", bool(self.missing or self.fillable))
@@ -77,6 +83,7 @@ class Feature:
         if self.kind == "ordinal" and self.levels is None:
             raise ParameterError(f"{self.name!r} is ordinal: give its levels, from lowest to highest.")
         level("the name of a feature", self.name)
+        check_choice(f"what {self.name!r} holds", self.holds, HOLDS)
         flag(f"immutable of {self.name!r}", self.immutable)
         if self.levels is not None:
             object.__setattr__(self, "levels", LEVELS(f"levels of {self.name!r}", self.levels))
@@ -91,6 +98,11 @@ class Feature:
     def is_numeric(self) -> bool:
         """Whether values are numbers rather than levels: continuous and integer features."""
         return self.kind in NUMERIC
+
+    @property
+    def shown_kind(self) -> str:
+        """The kind as people read it: 'date' for a column of dates, whose kind is integer."""
+        return self.holds or self.kind
 
 
 @dataclass(frozen=True)
@@ -302,7 +314,7 @@ def _heading(schema: Schema) -> str:
 
 def _lines(schema: Schema) -> list[tuple[str, str, str, str]]:
     return [
-        (str(feature.name), feature.kind, _may_change(feature, schema.rules), _values(feature))
+        (str(feature.name), feature.shown_kind, _may_change(feature, schema.rules), _values(feature))
         for feature in schema.features
     ]
 
@@ -326,9 +338,8 @@ def _infer_feature(
         return Feature(column.name, "ordinal", immutable, LEVELS(f"ordinal: levels of {column.name!r}", order))
     if kind == "ordinal" and isinstance(column.dtype, pd.CategoricalDtype):
         return Feature(column.name, "ordinal", immutable, tuple(column.cat.categories.tolist()))
-    if kind is not None:
-        return Feature(column.name, kind, immutable)
-    return Feature(column.name, *guess(column, immutable))
+    kind, immutable, levels = guess(column, immutable) if kind is None else (kind, immutable, None)
+    return Feature(column.name, kind, immutable, levels, holds=holds(converter_of(column)) if kind in NUMERIC else "")
 
 
 def _holding(features: list[Feature], frame: pd.DataFrame, named: set[Hashable]) -> list[Feature]:

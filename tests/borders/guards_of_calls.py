@@ -5,7 +5,7 @@ from borders.guard import Guard
 EXACT = "return np.array([_number(value) for value in column.tolist()], dtype=np.float64)"
 NUMBER = "if not isinstance(value, Real | Decimal | np.bool_):"
 CHANGES = "return (given != value) & ~np.isnan(value) | (np.abs(value) >= LARGEST_EXACT)"
-SAME = "return np.zeros(len(value), dtype=bool)"
+SAME = "return np.zeros(value.shape, dtype=bool)"
 CELL = "test_rows.py::test_a_cell_that_does_not_fit_costs_its_own_row_only"
 COLUMN = "test_rows.py::test_a_column_of_another_kind_is_no_error_but_a_reason_in_each_row"
 NAMES = "test_rows.py::test_names_decide_never_positions"
@@ -94,6 +94,18 @@ ROWS = {
         "narrow = given.astype(dtype)\n",
         "return given\n",
         "test_rows.py::test_a_rule_holds_for_the_value_as_the_model_gets_it[float32, high]",
+    ),
+    "an immutable value that breaks its rule": Guard(
+        "_rows/constraints.py",
+        "factual = as_given(self.space.form, self._decoded(z))",
+        "factual = self._decoded(z)",
+        "test_rows.py::test_a_rule_that_the_row_itself_breaks_moves_no_immutable_value[float32-paper]",
+    ),
+    "a label that cannot be written": Guard(
+        "_rows/model.py",
+        "    check_written(found)\n",
+        "",
+        "test_model.py::test_a_model_whose_answers_cannot_be_read_is_refused_at_fit[half a character]",
     ),
     "one bad row, all lost": Guard(
         "_rows/gate.py",

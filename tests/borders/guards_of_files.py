@@ -281,6 +281,7 @@ HELD = {
     ),
 }
 
+HEARD = "../test_interrupt.py::test_no_step_of_the_work_is_a_large_part_of_it"
 STALLS = {
     "a wide table": Guard(
         "_batch/forecast.py",
@@ -299,5 +300,23 @@ STALLS = {
         "MOST_SINGLY = 32",
         "MOST_SINGLY = 9999",
         "test_time.py::test_what_was_not_released_is_said",
+    ),
+    "Ctrl-C while many levels are explained": Guard(
+        "_search/pairs.py", ", MOST_NUMBERS // (n_first * width))", ")", f"{HEARD}[many levels]"
+    ),
+    "Ctrl-C while a wide table is explained": Guard(
+        "_search/pairs.py", "MOST_EXCHANGED = 1 << 26", "MOST_EXCHANGED = 1 << 40", f"{HEARD}[many columns]"
+    ),
+    "Ctrl-C while balls are covered": Guard(
+        "_base/jit.py",
+        "pool.shutdown(cancel_futures=True)",
+        "pool.shutdown()",
+        "../test_fast_cover.py::test_after_an_error_the_chunks_not_yet_begun_are_dropped[2-KeyboardInterrupt]",
+    ),
+    "Ctrl-C taken for an error of the model": Guard(
+        "_rows/isolate.py",
+        "    except Exception as error:\n        answer = error",
+        "    except BaseException as error:\n        answer = error",
+        "../test_interrupt.py::test_ctrl_c_ends_it_and_leaves_no_process[a slow model]",
     ),
 }

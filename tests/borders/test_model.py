@@ -90,6 +90,10 @@ REFUSED_AT_FIT = {
         type("Lazy", (), {"predict": staticmethod(above), "predict_proba": property(lambda self: 1 // 0)})(),
         "predict_proba cannot be read: it raised ZeroDivisionError",
     ),
+    "half a character": (
+        lambda rows: np.where(rows["x"] > 2, "\ud800", "n"),
+        r"returned '\\ud800', which cannot be wr",
+    ),
     "labels that are lists": (lambda rows: pd.Series([[int(x > 2)] for x in rows["x"]]).to_numpy(), "labels must be"),
 }
 
@@ -293,3 +297,24 @@ def test_retries_are_counted_as_what_was_sent():
     answers = explainer.explain(pd.DataFrame({"x": [0.5] * 9, "r": [1.0, 77.0, 2.0] * 3}))
     assert (answers.n_calls, answers.n_model_rows) == (len(sent), sum(sent))
     assert re.fullmatch("the model raised ZeroDivisionError: no", answers[1].reason)
+
+
+def test_probabilities_that_are_not_known_are_told_also_of_answers_with_something_released():
+    class Raising:
+        classes_ = np.array([0, 1])
+
+        def predict(self, rows):
+            return (rows["x"].to_numpy() > 2).astype(int)
+
+        def predict_proba(self, rows):
+            if (~rows["x"].isin(known)).any():
+                raise ValueError("not on these rows")
+            return np.column_stack([1 - self.predict(rows), self.predict(rows)]).astype(float)
+
+    table = pd.DataFrame({"x": [0.0, 1, 3, 4.5], "r": [0.1, 0.2, 0.3, 0.4]})
+    known = table["x"].tolist()
+    schema = Schema.infer(table, immutable=["x"])
+    answer = ONBMACF(release="immutable").fit(table, Raising(), schema=schema).explain(table.iloc[[0]])[0]
+    assert answer.status == "found"
+    assert np.isnan(answer.counterfactuals[0].probability)
+    assert "Found if x may change. Some probabilities are not known: the model raised ValueError" in answer.reason

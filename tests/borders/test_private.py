@@ -1,5 +1,7 @@
 """What a map holds is said, and `private=k`: an attack on the answers and on the file recovers no row."""
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -104,6 +106,12 @@ def test_a_private_report_shows_no_row(fitted):
     other = audit_report(ONBMACF().fit(table, model), answers, target="yes")
     assert other.content["cases"]
     assert "every row can be read back exactly" in other.markdown()
+
+
+def test_readme_says_that_a_map_is_the_table():
+    text = " ".join((Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8").split())
+    assert "the table**: every fitted row can be read back from the file, with the model's label." in text
+    assert "`ONBMACF(private=5)` answers from groups of five rows or more" in text
 
 
 def test_groups_have_k_rows_and_hold_every_row_once():

@@ -373,3 +373,17 @@ def test_no_row_makes_numpy_complain():
         warnings.simplefilter("error")
         warnings.simplefilter("ignore", OnbmacfWarning)
         explainer.explain([{"x": 0.5, "r": value} for value in (1e308, -1e308, 1e150, 10**400, np.inf, None, "?")])
+
+
+@pytest.mark.parametrize("strategy", ["refined", "paper"])
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.int8])
+def test_a_rule_that_the_row_itself_breaks_moves_no_immutable_value(strategy, dtype):
+    """A kept value is the row's own in the precision of its column, not a change that the rule would move."""
+    rng = np.random.default_rng(1)
+    table = pd.DataFrame({"x": (rng.normal(size=40) * 5).round(2).astype(dtype), "r": rng.integers(-9, 9, 40)})
+    rules = Rules({"x": Rule(high=float(np.median(table["x"])))})
+    schema = Schema.infer(table, immutable=["x"], rules=rules)
+    explainer = ONBMACF(strategy=strategy, release="nothing").fit(table, lambda own: own["r"] > 0, schema=schema)
+    found = [one for answer in explainer.explain(table) for one in answer.counterfactuals]
+    assert len(found) >= 30
+    assert {one.changed for one in found} == {("r",)}

@@ -1,12 +1,13 @@
 """Bad input is one line that says what is wrong and how to fix it, and exit code 2."""
 
 import os
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from commands import one_line
+from commands import PATIENCE, one_line
 from onbmacf import cli
 
 BAD = {
@@ -43,6 +44,8 @@ BAD = {
     "row not there": (["explain", "people.csv", "--target-column", "income", "--rows", "999"], "rows are 0 to 159"),
     "no row number": (["explain", "people.csv", "--target-column", "income", "--rows", "x"], "--rows takes numbers"),
     "no such id": (["explain", "people.csv", "--target-column", "income", "--ids", "x"], "--ids names 'x'"),
+    "an empty model": (["explain", "people.csv", "--model", "", "--target-column", "income"], "--model is empty"),
+    "an empty target": (["explain", "people.csv", "--target-column", "income", "--target="], "--target is empty"),
     "no number": (["explain", "--n", "0"], "--n"),
     "unknown format": (["explain", "--format", "pdf"], "--format must be one of 'table'.*got 'pdf'"),
     "format of a file": (["explain", "--out", "a.xyz"], "a.xyz does not say which"),
@@ -60,6 +63,10 @@ BAD = {
     "map info": (["map", "info", "people.csv"], "people.csv is not a map"),
     "report name": (["audit", "--out", "r.pdf"], "--out must end in '.html'.*got 'r.pdf'"),
     "report folder": (["audit", "--out", "gone/r.html"], "there is no folder gone"),
+    "group left out": (
+        ["audit", "people.csv", "--target-column", "income", "--drop", "sex", "--by", "sex"],
+        "--by names 'sex', which --drop leaves out. Keep the column",
+    ),
     "group": (["audit", "people.csv", "--target-column", "income", "--by", "sx"], "--by names 'sx'.*'sex'"),
     "text in numbers": (["explain", "text.csv", "--target-column", "y", "--no-header"], "x0"),
 }  # fmt: skip
@@ -76,6 +83,13 @@ def test_bad_input_is_one_line_and_exit_code_2(run, people, words, pattern):
     Path("m.skops").write_bytes(b"junk")
     code, _, err = run(*words)
     one_line(code, err, pattern)
+
+
+def test_a_closed_standard_output_is_said(people):
+    words = ["explain", str(people), "--target-column", "income", "--rows", "0"]
+    code = "import sys; sys.stdout = None; from onbmacf.cli import main; main()"  # what Python makes of `>&-`
+    done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, timeout=PATIENCE)
+    one_line(done.returncode, done.stderr, "there is no standard output to write to: leave it open, or name a file")
 
 
 def test_debug_shows_the_traceback(monkeypatch, people):

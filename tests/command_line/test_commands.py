@@ -217,8 +217,9 @@ def test_a_thousand_groups_one_group_and_missing_true_labels_are_a_sentence_each
     assert code == 0, err
     assert "By village: no two groups have at least 20 rows" in out or "By village: no difference" in out
     assert "By world: all rows are in one group, so there is nothing to compare." in out
+    assert f"Of {len(table):,} rows of the table, {table['income'].isna().sum():,} have no true label" in out
     page = Path("r.html").read_text(encoding="utf-8")
-    assert "village has 1,000 groups: the 7 largest are compared, the others as one, (other)." in page
+    assert "village has 1,000 groups: the 7 largest are kept apart, the others are one group, (other)." in page
     assert len(page) < 400_000
     code, out, err = run("audit", "many.csv", *words, "--most", "5", "--out", "r.md")
     assert code == 0, err

@@ -344,7 +344,7 @@ def test_payloads_run_nothing(chromium):
     from onbmacf import ONBMACF
     from payloads import PAYLOADS
     from serving import serving
-    from web.test_security import evil_table
+    from web.test_hostile_tables import evil_table
 
     table = evil_table()
     model = lambda rows: np.where(rows[PAYLOADS[0]] > 0.5, PAYLOADS[1], PAYLOADS[5])  # noqa: E731

@@ -85,7 +85,7 @@ def test_dates_are_typed_tried_and_pasted(browser):
     said = post(browser, "/type", "/type", **{**values, "f0": "soon", "f2": "90"})
     assert "'since' must be a date or a time such as '2024-05-31'" in html.unescape(said.text)
     example = html.unescape(re.search(r"<textarea[^>]*>(.*?)</textarea>", browser.get("/type").text, re.S)[1])
-    assert '"since": "2024-01-01 00:00:00"' in example
+    assert '"since": "2024-01-01"' in example
     assert "The model says early" in text_of(post(browser, "/paste", "/type", json=example))
 
 
@@ -98,8 +98,9 @@ def test_the_service_takes_rules_and_rows_with_dates(dated):
         assert all(found["values"]["since"][:10] <= "2024-02-02" for found in answer["counterfactuals"])
         said = client.post("/v1/explain", json={"rows": row, "rules": {"features": {"since": {"low": 5}}}})
         assert "rule for 'since': low must be a date or a time" in said.json()["detail"]
-        rule = next(one["rule"] for one in client.get("/v1/schema").json()["features"] if one["name"] == "since")
-        assert rule == "at least 2024-01-04"
+        since, seen = client.get("/v1/schema").json()["features"][:2]
+        assert (since["kind"], since["holds"], since["rule"]) == ("integer", "date", "at least 2024-01-04")
+        assert (since["low"], since["high"], seen["holds"]) == ("2024-01-01", "2024-06-26", "time")
 
 
 @pytest.mark.xdist_group("chromium")

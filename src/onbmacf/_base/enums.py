@@ -12,8 +12,9 @@ class Relaxation(StrEnum):
 
     NONE = "none"  #: nothing: the projected centre lies in its ball and has its label
     PROJECTION = "projection"  #: the projected centre may lie outside its ball
-    IMMUTABILITY = "immutability"  #: immutable features may change; with release="rules", rules may be broken, too
+    IMMUTABILITY = "immutability"  #: immutable features may change, and every rule holds
     RULES = "rules"  #: at least one of the user's rules was released, on request
+    BOTH = "immutability and rules"  #: an immutable feature changes, and at least one rule was released, on request
 
 
 class Status(StrEnum):

@@ -75,6 +75,17 @@ def days_in(by: Converter | None) -> float:
     return UNITS[by.unit] / UNITS["D"] if is_time and by is not None else 1.0
 
 
+def holds(by: Converter | None) -> str:
+    """Return in a word what a column holds, where it is neither numbers nor levels: a time of whole days is a date.
+
+    >>> holds(None), holds(Converter("time", np.dtype("M8[us]"), "D")), holds(Converter("duration", None, "s"))
+    ('', 'date', 'duration')
+    """
+    if by is None or by.kind == "decimal":
+        return ""
+    return "date" if by.unit == "D" and by.kind == "time" else by.kind
+
+
 def measured(column: "pd.Series[Any]") -> NDArray[np.float64]:
     """Return a column as numbers for figures: times and durations in days, periods counted, NaN for a missing value.
 

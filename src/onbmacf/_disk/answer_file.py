@@ -51,7 +51,7 @@ def _answers(arrays: Any, manifest: Any, rows: pd.DataFrame, form: TableForm) ->
         return None
     counts: dict[str, Any] = {name: int(manifest[name]) for name in COUNTS}
     batch, warnings = _joined(arrays, manifest["words"], form), tuple(manifest["warnings"])
-    whole = {"rows": form.arrange(rows)[0], "warnings": warnings, "polars": form.polars}
+    whole = {"rows": form.arrange(rows)[0], "warnings": warnings, "polars": form.polars, "days": form.days}
     return Explanations(batch=batch, **whole, **of_rows, **counts)
 
 

@@ -21,7 +21,7 @@ from onbmacf._columns.converters import Converter
 from onbmacf._columns.polars_frames import ARGUMENTS, PolarsTypes
 from onbmacf._disk.map_check import check_arrays, check_cover, check_manifest, check_names, check_sizes, check_space
 from onbmacf._disk.store import UNREADABLE, read, write
-from onbmacf._rows.form import TableForm
+from onbmacf._rows.form import TableForm, with_holds
 from onbmacf._rows.model import BlackBox
 from onbmacf._rows.precision import of_range
 from onbmacf._rows.readings import Between, Reading
@@ -158,6 +158,7 @@ def _space(arrays: dict[str, Any], manifest: dict[str, Any]) -> FeatureSpace:
     dtypes = tuple(_dtype_in(entry) for entry in manifest["dtypes"])
     lacking = tuple(MISSING[name] for name in manifest.get("lacking", ()))
     converters = tuple((at, _converter_in(*entry)) for at, *entry in manifest.get("converters", ()))
+    schema = with_holds(schema, dict(converters))
     form = TableForm(schema, dtypes, array_dtype, lacking, converters, _polars_in(manifest.get("polars")))
     known = {int(name[6:]): values for name, values in arrays.items() if name.startswith("known_")}
     scales = (arrays["low"], arrays["span"], tuple(manifest["decimals"]), known)

@@ -94,7 +94,7 @@ class Constraints:
         """Move changed values to where the rules allow them, or back to the factual's."""
         if not self:
             return points
-        factual = self._decoded(z)
+        factual = as_given(self.space.form, self._decoded(z))  # as the points are, or a kept value would differ
         N = as_given(self.space.form, self.space.decode_numbers(points, near=(z, factual)))
         wanted = N.copy()
         for own in self._each:

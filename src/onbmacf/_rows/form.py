@@ -6,7 +6,7 @@ A missing value is NaN among the numbers, and comes back as what it was in the c
 only module that knows about dtypes, column names and indexes.
 """
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -16,7 +16,7 @@ import pandas as pd
 
 from onbmacf._base.arrays import Mask, Matrix, Rows
 from onbmacf._base.checks import did_you_mean, listed
-from onbmacf._columns.converters import Converter, converter_of
+from onbmacf._columns.converters import Converter, converter_of, holds
 from onbmacf._columns.frames import arrow_as_pandas, as_frame
 from onbmacf._columns.kinds import LARGEST_EXACT, observed_levels
 from onbmacf._columns.moments import allowed_in
@@ -67,7 +67,12 @@ class TableForm:
         found = tuple((at, converter) for at, column in columns if (converter := converter_of(column)) is not None)
         places = dict(found)
         dtypes = tuple(np.dtype(np.float64) if at in places else dtype for at, dtype in enumerate(self.dtypes))
-        return replace(self, dtypes=dtypes, converters=found) if found else self
+        return replace(self, schema=with_holds(self.schema, places), dtypes=dtypes, converters=found)
+
+    @property
+    def days(self) -> tuple[Hashable, ...]:
+        """The names of the columns that hold dates as times of whole days."""
+        return tuple(self.schema.names[at] for at, own in self.converters if own.kind == "time" and own.unit == "D")
 
     def under(self, schema: Schema) -> "TableForm":
         """Return the same form with other immutable features and rules."""
@@ -246,6 +251,12 @@ class TableForm:
             for position, feature in enumerate(self.schema.features)
             if feature.kind != "continuous" and len(np.unique(N[:, position])) == len(N)
         ]
+
+
+def with_holds(schema: Schema, converters: Mapping[int, Converter]) -> Schema:
+    """Return the schema with what each column holds, by the converters of the columns that are no numbers."""
+    features = (replace(feature, holds=holds(converters.get(at))) for at, feature in enumerate(schema.features))
+    return replace(schema, features=tuple(features))
 
 
 def _is_wide(feature: Feature, dtype: Any) -> bool:

@@ -29,6 +29,7 @@ from onbmacf._rows.replies import (
     NaNProbabilityError,
     check_classes,
     check_probabilities,
+    check_written,
     labels_of,
     method_of,
     probabilities_of,
@@ -284,6 +285,7 @@ def _told_apart(labels: NDArray[Any]) -> tuple[Codes, NDArray[Any]]:
 
 def _sorted_labels(labels: NDArray[Any]) -> list[Any]:
     found = _told_apart(labels)[1].tolist()
+    check_written(found)
     try:
         return sorted(found)
     except TypeError:

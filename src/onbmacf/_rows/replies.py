@@ -72,6 +72,16 @@ def check_classes(names: list[Any], labels: list[Any]) -> None:
         )
 
 
+def check_written(labels: list[Any]) -> None:
+    """Raise an error if a label is text that no file and no frame can hold."""
+    for label in labels:
+        if isinstance(label, str):
+            try:
+                label.encode()
+            except UnicodeEncodeError as error:
+                raise ModelError(f"the model returned {label!r}, which cannot be written: {error.reason}.") from error
+
+
 def check_probabilities(answer: Matrix, rows: Codes) -> None:
     """Raise an error if predict_proba returned something else for fitted rows: scores, per cent."""
     lines, _ = np.nonzero((answer < -SLACK) | (answer > 1 + SLACK))

@@ -4,15 +4,19 @@ Explanation  ->  record  ->  dict of text, numbers, bools and None        dicts 
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
+from datetime import datetime
 from math import isfinite
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
+from onbmacf._text.wording import MIDNIGHT
 from onbmacf.errors import ParameterError
 
 FORMAT = "onbmacf-explanations"
+Days = tuple[Hashable, ...]  # names of columns whose times are whole days
 VERSION = 1  # of the keys; raise it when one changes its meaning or goes
 
 
@@ -24,8 +28,8 @@ def record(answer: Any) -> dict[str, Any]:
         "status": str(answer.status),
         "reason": answer.reason,
         "would_need": list(answer.would_need),
-        "factual": _values(answer.factual),
-        "counterfactuals": [_counterfactual(found) for found in answer.counterfactuals],
+        "factual": _values(answer.factual, answer.days),
+        "counterfactuals": [_counterfactual(found, answer.days) for found in answer.counterfactuals],
         **({} if answer.certificate is None else {"certificate": _certificate(answer.certificate)}),
     }
 
@@ -48,7 +52,17 @@ def plain(value: Any) -> Any:
     return value if is_json else str(value)
 
 
-def _counterfactual(found: Any) -> dict[str, Any]:
+def cell(value: Any, is_day: bool) -> Any:
+    """Return a value of a row as JSON holds it; in a column of whole days, a day without its midnight.
+
+    >>> cell(pd.Timestamp("2024-05-31"), True), cell(pd.Timestamp("2024-05-31"), False)
+    ('2024-05-31', '2024-05-31 00:00:00')
+    """
+    text = plain(value)
+    return MIDNIGHT.sub("", text) if is_day and isinstance(value, datetime | np.datetime64) and text else text
+
+
+def _counterfactual(found: Any, days: Days) -> dict[str, Any]:
     kept = found.semifactual
     return {
         "label": plain(found.label),
@@ -61,24 +75,25 @@ def _counterfactual(found: Any) -> dict[str, Any]:
         "margin": plain(found.margin),
         "probability": plain(found.probability),
         **({} if found.stability is None else {"stability": found.stability}),
-        "changes": _changes(found),
-        "values": _values(found.values),
-        "semifactual": None if kept is None else _semifactual(kept),
-        **_ranges(found),
+        "changes": _changes(found, days),
+        "values": _values(found.values, days),
+        "semifactual": None if kept is None else _semifactual(kept, days),
+        **_ranges(found, days),
     }
 
 
-def _ranges(found: Any) -> dict[str, Any]:
+def _ranges(found: Any, days: Days) -> dict[str, Any]:
     """Return the ranges and the box of a counterfactual; nothing where they were not asked for."""
     if found.ranges is None:
         return {}
-    box = None if found.box is None else [_range(own) for own in found.box.values()]
-    return {"ranges": [_range(own) for own in found.ranges.values()], "box": box}
+    box = None if found.box is None else [_range(own, days) for own in found.box.values()]
+    return {"ranges": [_range(own, days) for own in found.ranges.values()], "box": box}
 
 
-def _range(own: Any) -> dict[str, Any]:
+def _range(own: Any, days: Days) -> dict[str, Any]:
     levels = None if own.levels is None else [plain(level) for level in own.levels]
-    ends = {"low": plain(own.low), "high": plain(own.high), "levels": levels}
+    is_day = own.feature in days
+    ends = {"low": cell(own.low, is_day), "high": cell(own.high, is_day), "levels": levels}
     reaches = {"reaches_low": own.reaches_low, "reaches_high": own.reaches_high}
     return {"feature": plain(own.feature), "text": str(own), **ends, **reaches, "n_asked": own.n_asked}
 
@@ -90,20 +105,21 @@ def _certificate(certificate: Any) -> dict[str, Any]:
     return {"kind": str(certificate.kind), **finite, "sentence": certificate.sentence()}
 
 
-def _semifactual(kept: Any) -> dict[str, Any]:
-    return {"distance": kept.distance, "changes": _changes(kept), "values": _values(kept.values)}
+def _semifactual(kept: Any, days: Days) -> dict[str, Any]:
+    return {"distance": kept.distance, "changes": _changes(kept, days), "values": _values(kept.values, days)}
 
 
-def _changes(found: Any) -> list[dict[str, Any]]:
+def _changes(found: Any, days: Days) -> list[dict[str, Any]]:
     return [
-        {"feature": plain(name), "before": plain(found.factual[name]), "after": plain(found.values[name])}
+        {"feature": plain(name)}
+        | {"before": cell(found.factual[name], name in days), "after": cell(found.values[name], name in days)}
         for name in found.changed
     ]
 
 
-def _values(row: Any) -> dict[str, Any]:
+def _values(row: Any, days: Days) -> dict[str, Any]:
     """Return a row's values by the text of their column's name."""
-    values = {str(name): plain(value) for name, value in row.items()}
+    values = {str(name): cell(value, name in days) for name, value in row.items()}
     if len(values) < len(row):
         raise ParameterError("two column names are the same as text: rename them to write the answers as dicts.")
     return values

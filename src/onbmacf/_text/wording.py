@@ -9,8 +9,14 @@ from typing import Any, Protocol
 
 from onbmacf._text.absent import is_absent
 
-_MIDNIGHT = re.compile(r" 00:00:00([-+]\d\d:\d\d)?$")
+MIDNIGHT = re.compile(r" 00:00:00([-+]\d\d:\d\d)?$")
 _HIDDEN = ("Cc", "Cf", "Cs", "Zl", "Zp")  # control and direction characters, lone surrogates, Unicode line breaks
+_KEEPS = " No counterfactual that keeps {} was found, so {} released."
+GIVEN_UP = {  # by what was released
+    "immutability": _KEEPS.format("the immutable features", "they were"),
+    "rules": _KEEPS.format("every rule", "at least one was"),
+    "immutability and rules": _KEEPS.format("the immutable features and every rule", "some of them were"),
+}
 
 
 class _Changed(Protocol):
@@ -34,7 +40,7 @@ def shown(value: Any) -> str:
     if is_absent(value):
         return "unknown"
     if hasattr(value, "isoformat"):
-        return _MIDNIGHT.sub("", str(value)).removeprefix("0 days ")  # of a duration
+        return MIDNIGHT.sub("", str(value)).removeprefix("0 days ")  # of a duration
     if not isinstance(value, Real) or isinstance(value, Integral | bool):
         return str(value)
     text = str(value).removesuffix(".0")
@@ -86,8 +92,7 @@ def what_if(found: _Changed, released: tuple[Any, ...] = ()) -> str:
 def sentence(label: Any, found: Any) -> str:
     """Return one counterfactual as a sentence, and its semifactual as another if it has one."""
     text = f"If {what_if(found, found.released)}, the model would say {quoted(found.label)} instead of {quoted(label)}."
-    if found.relaxation == "immutability":
-        text += " No counterfactual that keeps the immutable features was found, so they were released."
+    text += GIVEN_UP.get(found.relaxation, "")
     if found.semifactual is not None:
         text += f" Even if {what_if(found.semifactual, found.released)}, it would still say {quoted(label)}."
     if found.stability is not None:

@@ -7,6 +7,7 @@ Exit codes: 0, 2 (an error in one line), 130 (Ctrl-C), 143 (SIGTERM), 1 (a bug).
 
 import os
 import sys
+from itertools import pairwise
 from typing import Annotated, Any
 
 try:
@@ -20,7 +21,7 @@ from onbmacf.bench.cli import app as bench_app
 from onbmacf.cli import audit, explain, maps, notice, serve
 from onbmacf.cli.options import in_options
 from onbmacf.cli.terminal import plain_warnings, say, show, survive_any_text
-from onbmacf.errors import OnbmacfError
+from onbmacf.errors import OnbmacfError, ParameterError
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
 app.command("explain")(explain.explain)
@@ -75,6 +76,7 @@ def main() -> None:
     debug = "--debug" in sys.argv
     arguments = [word for word in sys.argv[1:] if word != "--debug"]
     try:
+        _check_given(arguments)
         with termination_is_an_interrupt():
             sys.exit(app(args=arguments, prog_name="onbmacf", standalone_mode=False) or 0)
     except BrokenPipeError:  # the reader of our output has closed it
@@ -86,10 +88,22 @@ def main() -> None:
         sys.exit(_told(error))
 
 
+def _check_given(words: list[str]) -> None:
+    """Raise an error if an option has an empty value, as ``--model "$MODEL"`` has where the variable is not set."""
+    empty = [option for option, word in pairwise(["", *words]) if not word and option.startswith("--")]
+    empty += [word[:-1] for word in words if word.startswith("--") and word.endswith("=") and word.count("=") == 1]
+    if empty:
+        raise ParameterError(f"{empty[0]} is empty: give it a value, or leave it out.")
+
+
 def _told(error: Exception) -> int:
     """Print an error as one line and return the exit code."""
     if type(error).__name__ == "Abort":
         return exit_code(error)
+    if type(error).__name__ == "NoArgsIsHelpError":  # no word at all: the help, as it is laid out
+        for line in str(error).splitlines():
+            say(line)
+        return 2
     if isinstance(error, _UsageError):
         words = error.format_message() or "a command is missing: see --help."
     elif isinstance(error, OnbmacfError | ImportError | OSError):

@@ -113,6 +113,7 @@ def _audit(request: Request, out: Path, wanted: Wanted) -> None:
 
     job = prepare(request)
     usual = [feature.name for feature in job.explainer.schema_.features if feature.immutable and not feature.held]
+    _check_kept(wanted.by, request.drop, list(job.table.columns))
     groups: list[Any] = columns_of(wanted.by, list(job.table.columns), "--by") or usual
     rows = chosen_rows(job, request, wanted.most, wanted.seed)
     parts = parts_beside(out, job.explainer, job.target, job.asked)
@@ -125,6 +126,20 @@ def _audit(request: Request, out: Path, wanted: Wanted) -> None:
     for sentence in report.content["findings"]:
         show(_line(sentence))
     say(summary(answers) + f" Report: {out}")
+
+
+def _check_kept(by: tuple[str, ...], dropped: tuple[str, ...], columns: list[Any]) -> None:
+    """Raise where groups are wanted of a column that is left out."""
+    from onbmacf.cli.words import split
+    from onbmacf.errors import ParameterError
+
+    left_out = {name for word in dropped for name in (word, *split(word))}
+    for name in (name for word in by for name in split(word)):
+        if name in left_out and name not in columns:
+            raise ParameterError(
+                f"--by names {name!r}, which --drop leaves out. Keep the column, with a model that takes no notice of "
+                f"it (--model module:function), or compare from Python: audit_report(..., by={{{name!r}: values}})."
+            )
 
 
 def _asked(job: "Job", wanted: Wanted) -> dict[str, Any]:

@@ -22,7 +22,7 @@ def map_info(path: Path) -> str:
             " / ".join(rounded(q) for q in np.quantile(cover.radii, [0, 0.5, 1])) + " (smallest, median, largest)",
         ),
         *((f"label {quoted(label)}", _of_label(fitted, code)) for code, label in enumerate(fitted.classes)),
-        *((f"column {f.name}", f.kind + (", immutable" if f.immutable else "")) for f in features),
+        *((f"column {f.name}", f.shown_kind + (", immutable" if f.immutable else "")) for f in features),
         *((name, repr(value)) for name, value in fitted.options.items()),
         *(("warning", message) for message in fitted.warnings),
     ]

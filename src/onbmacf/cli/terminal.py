@@ -22,6 +22,8 @@ def show(text: str, is_drawn: bool = False) -> None:
     A terminal gets control characters written out, unless we have drawn the text ourselves; a file or a pipe gets
     what the format says, to the byte.
     """
+    if sys.stdout is None:  # as `>&-` leaves it
+        raise OSError("there is no standard output to write to: leave it open, or name a file with --out.")
     if sys.stdout.isatty() and not is_drawn:
         text = "\n".join(visible(line) for line in text.split("\n"))
     sys.stdout.write(text if text.endswith("\n") else text + "\n")

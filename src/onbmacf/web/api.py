@@ -12,7 +12,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response, StreamingResponse
 
 from onbmacf import __version__
-from onbmacf._text.records import FORMAT, VERSION, plain
+from onbmacf._text.records import FORMAT, VERSION, cell, plain
 from onbmacf._views.asking import Ask, explained, predicted
 from onbmacf.explanations import Explanations
 from onbmacf.rules import describe
@@ -115,9 +115,10 @@ def _feature(source: Any, feature: Any) -> dict[str, Any]:
     return {
         "name": str(feature.name),
         "kind": feature.kind,
+        "holds": feature.holds,
         "immutable": feature.immutable,
         "levels": None if feature.levels is None else [plain(level) for level in feature.levels],
-        "low": plain(low),
-        "high": plain(high),
+        "low": cell(low, feature.holds == "date"),
+        "high": cell(high, feature.holds == "date"),
         "rule": "" if rule is None else describe(rule),
     }

@@ -5,7 +5,7 @@ import json
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from onbmacf._text.records import plain
+from onbmacf._text.records import cell
 from onbmacf._views.asking import frame_of
 from onbmacf._views.fields import read_row, written_row
 from onbmacf.errors import OnbmacfError
@@ -75,7 +75,9 @@ def _type_page(
     example = service.source.table.head(1)
     values = form or (written_row(example, service.fields) if len(example) else {})
     if not text and len(example):
-        text = json.dumps({str(name): plain(example[name].iloc[0]) for name in example.columns}, indent=1)
+        days = service.source.explainer.fitted_.space.form.days
+        cells = {str(name): cell(example[name].iloc[0], name in days) for name in example.columns}
+        text = json.dumps(cells, indent=1)
     is_wrong = bool(error or paste_error)
     looks = {"values": values, "text": text, "error": error, "paste_error": paste_error}
     return show(request, "type.html", "type", 422 if is_wrong else 200, fields=service.fields, **looks)
