@@ -153,7 +153,7 @@ def audit_report(
     content = {
         **_head(explainer, answers, about),
         **_body(asked, others, against, truth, count(1)),
-        "findings": [*about.notes, *audit.findings(answers, explainer.schema_, compared.gaps, target)],
+        "findings": [*about.notes, *_findings(asked)],
         "asked": _asked(explainer, answers, target, list(by)),
         "data": _data(explainer, about),
         "columns": table("Columns of the table", _columns(explainer)),
@@ -167,6 +167,21 @@ def audit_report(
         "full": full,
     }
     return Report(content)
+
+
+def _findings(asked: Asked) -> list[str]:
+    """Return what the audit states, then what is not known."""
+    schema, compared = asked.explainer.schema_, asked.compared
+    stated = audit.findings(asked.answers, schema, compared.gaps, asked.target)
+    return [*stated, *_without_truth(compared.decisions)]
+
+
+def _without_truth(decisions: audit.Decisions | None) -> list[str]:
+    """Return a sentence where some rows have no true label."""
+    n_rows, n_unknown = (0, 0) if decisions is None else (len(decisions.rows), decisions.n_unknown)
+    have = "has" if n_unknown == 1 else "have"
+    counted = "how often decisions are right is counted among the others."
+    return [f"Of {n_rows:,} rows of the table, {n_unknown:,} {have} no true label: {counted}"] if n_unknown else []
 
 
 def _body(
@@ -257,7 +272,7 @@ def _columns(explainer: ONBMACF) -> pd.DataFrame:
             values = " to ".join(shown(end) for end in ends[feature.name].array)
         else:
             values = _some([shown(level) for level in feature.levels or ()])
-        lines.append((feature.name, feature.kind, feature.immutable, values))
+        lines.append((feature.name, feature.shown_kind, feature.immutable, values))
     return pd.DataFrame(lines, columns=["feature", "kind", "immutable", "values"])
 
 

@@ -24,6 +24,11 @@ NO_COLUMN = (
     "groups differently was not looked at."
 )
 MOST_UNITS = 3  # features in whose units a distance is told
+CLEAR_WORDS = (
+    "A difference that would arise by chance in fewer than 5 of 100 audits like this, all comparisons taken together. "
+    "Small, medium and large say how big it is, not how sure. Figures are rounded each by itself, so that a difference "
+    "may be 0.1 away from that of the rounded ones."
+)
 
 
 def front(explainer: ONBMACF, answers: Explanations, compared: Compared, target: Any, places: Any) -> dict[str, Any]:
@@ -129,8 +134,7 @@ def _words(explainer: ONBMACF, answers: Explanations) -> list[tuple[str, str]]:
         share = f" In the example: {100 * found.plausibility:.0f} %."
         words.append(("Plausibility", f"The share of the 5 nearest rows of the table with the same label.{share}"))
     words.append(("Semifactual", _semifactual(found)))
-    words.append(("Clear", "A difference that would arise by chance in fewer than 5 of 100 audits like this, all "
-                  "comparisons taken together. Small, medium and large say how big it is, not how sure."))  # fmt: skip
+    words.append(("Clear", CLEAR_WORDS))
     return words
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from onbmacf import __version__
 from onbmacf._base.checks import listed
 from onbmacf._base.files import write_atomically
-from onbmacf._text.records import plain
+from onbmacf._text.records import cell, plain
 from onbmacf.errors import ParameterError
 from onbmacf.explainer import ONBMACF
 from onbmacf.explanation import Explanation
@@ -157,7 +157,7 @@ def _reasons(answer: Explanation, alone: Any) -> list[dict[str, Any]]:
             "alone": True,
             "n_asked": int(n_asked),
             "n_reached": int(n_reached),
-            "nearest": plain(nearest),
+            "nearest": cell(nearest, name in answer.days),
         }
         for name, n_asked, n_reached, _, nearest in alone.itertuples(index=False)
     ]
@@ -165,6 +165,7 @@ def _reasons(answer: Explanation, alone: Any) -> list[dict[str, Any]]:
     together = [name for own in answer.counterfactuals[:1] for name in own.changed if name not in known]
     found += [{"feature": name, "alone": False} for name in together]
     return [
-        {**reason, "feature": plain(reason["feature"]), "value": plain(answer.factual[reason["feature"]])}
+        {**reason, "feature": plain(name), "value": cell(answer.factual[name], name in answer.days)}
         for reason in found[:MOST_REASONS]
+        for name in [reason["feature"]]
     ]

@@ -19,7 +19,7 @@ def described(facts: Mapping[str, Any], words: Words, language: str) -> dict[str
         "words": words,
         "head": [(words["reference"], shown(answer["row"])), (words["date"], facts["date"])],
         "decision": _decision(facts, words),
-        "reasons": [_reason(reason, words) for reason in facts["reasons"]] or [words["reasons_none"]],
+        "reasons": [_reason(reason, words) for reason in facts["reasons"]] or [_no_reasons(answer, words)],
         "plans": [_plan(n, found, words) for n, found in enumerate(answer["counterfactuals"], start=1)],
         "no_plan": "" if answer["counterfactuals"] else _no_plan(answer, words),
         "would_not": _would_not(facts, words) or [words["not_nothing"]],
@@ -45,6 +45,13 @@ def _reason(reason: Mapping[str, Any], words: Words) -> str:
     key = "reason_only" if reason["n_asked"] == 1 else "reason_alone"
     counts = {name: _whole(reason[name], words) for name in ("n_asked", "n_reached")}
     return words[key].format(**own, **counts, nearest=shown(reason["nearest"]))
+
+
+def _no_reasons(answer: Mapping[str, Any], words: Words) -> str:
+    """Return why no reason is named: none is needed, the model was not asked, or none was found."""
+    if answer["status"] == "already":
+        return words["reasons_already"]
+    return words["reasons_none" if f"no_plan_{answer['status']}" in words else "reasons_unasked"]
 
 
 def _plan(number: int, found: Mapping[str, Any], words: Words) -> dict[str, Any]:
@@ -83,8 +90,9 @@ def _no_plan(answer: Mapping[str, Any], words: Words) -> str:
     key = f"no_plan_{answer['status']}"
     if key not in words:
         return words["no_plan_other"].format(reason=answer["reason"])
-    needs = _list(answer["would_need"], words)
-    return f"{words[key]} {words['no_plan_needs'].format(needs=needs)}" if answer["would_need"] else words[key]
+    if not answer["would_need"]:
+        return words[key]
+    return f"{words[key]} {words['no_plan_needs'].format(needs=_list(answer['would_need'], words))}"
 
 
 def _would_not(facts: Mapping[str, Any], words: Words) -> list[str]:

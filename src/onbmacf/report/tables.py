@@ -104,11 +104,12 @@ def _svg(ax: Any, prefix: str) -> dict[str, Any]:
     import warnings
 
     from matplotlib import rc_context
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
 
     sink = io.StringIO()
     with rc_context({"svg.fonttype": "none", "svg.hashsalt": "onbmacf"}), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing")  # the reader's browser has its own fonts
-        ax.figure.savefig(sink, format="svg", metadata={"Date": None})
+        FigureCanvasSVG(ax.figure).print_svg(sink, metadata={"Date": None})  # savefig would draw twice
     text = _short(re.sub(r"<metadata>.*?</metadata>", "", sink.getvalue(), flags=re.S))
     (head, width, height), body = _opening(text), text[text.index(">", text.index("<svg")) + 1 : text.rindex("</svg>")]
     body = re.sub(r'(\sid="|href="#|url\(#)', rf"\g<1>{prefix}", body)
