@@ -11,6 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from onbmacf import ONBMACF, Rule, Rules, Schema
+from onbmacf._batch import explain
 from onbmacf._rows.form import TableForm
 from onbmacf._rows.model import BlackBox
 from onbmacf._search import nearer
@@ -220,3 +221,68 @@ def test_the_meter_refuses_what_is_not_allowed():
     assert asked == [0, 0, 0, 1, 1]
     assert meter.ran_out.tolist() == [True, False]
     assert meter.left.tolist() == [0, 1]
+
+
+@pytest.fixture(scope="module")
+def many(table):
+    return pd.concat([table.sample(frac=1, random_state=0)] * 2, ignore_index=True).head(500)
+
+
+def test_many_rows_are_asked_about_in_large_calls_with_the_same_answers(fitted, model, many, monkeypatch):
+    fitted.explain(many.head(130))  # what is made at first use asks, too
+    model.sizes.clear()
+    large = fitted.explain(many)
+    assert max(model.sizes) == 2048
+    assert (large.n_calls, large.n_model_rows) == (len(model.sizes), sum(model.sizes))
+    monkeypatch.setattr(explain, "MANY_ROWS", len(many) + 1)
+    model.sizes.clear()
+    small = fitted.explain(many)
+    assert max(model.sizes) == 512
+    assert len(model.sizes) > 1.5 * large.n_calls
+    pd.testing.assert_frame_equal(large.to_frame(), small.to_frame())
+
+
+@pytest.mark.parametrize("limits", [{"max_model_rows": 200}, {"max_model_calls": 8}, {"recover": "persist"}])
+def test_no_large_calls_within_limits(fitted, model, many, limits):
+    explainer, rows = fitted.with_options(**limits), many.head(128)
+    model.sizes.clear()
+    explainer.explain(rows)
+    assert max(model.sizes) <= 512
+
+
+def test_no_large_calls_within_a_time_or_where_the_caller_has_said_how_many(table, model, fitted, many):
+    model.sizes.clear()
+    fitted.explain(many.head(128), max_seconds=600)
+    assert max(model.sizes) <= 512
+    said = ONBMACF(predict_chunk=256).fit(table, model)
+    model.sizes.clear()
+    said.explain(many.head(128))
+    assert max(model.sizes) <= 256
+
+
+def test_no_large_calls_for_a_model_that_says_something_else_in_them(table, model, many):
+    class Drifting(Counting):
+        def predict_proba(self, rows):
+            return super().predict_proba(rows) * (1 - 1e-15 * (len(rows) > 512))
+
+    drifting = Drifting(model.model)
+    explainer = ONBMACF().fit(table, drifting)
+    assert explainer.call_sizes_[-1] == 512
+    drifting.sizes.clear()
+    explainer.explain(many.head(128))
+    assert len(drifting.sizes) > 6
+    assert max(drifting.sizes[6:]) <= 512  # the first six find out
+
+
+def test_in_a_large_call_every_row_on_which_the_model_raises_is_found(table, model, many):
+    def raises_on_some(rows):
+        if (rows["sbp"] > 200).any():
+            raise ValueError("too high")
+        return model.model.predict(rows)
+
+    good = table[table["sbp"] <= 200]
+    explainer = ONBMACF().fit(good, raises_on_some)
+    answers = explainer.explain(many)
+    failed = answers.statuses == "model_error"
+    assert (failed == (many["sbp"] > 200).to_numpy()).all()
+    assert failed.any()

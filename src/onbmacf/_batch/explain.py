@@ -29,12 +29,13 @@ from onbmacf._batch.searches import is_one_search, search_all
 from onbmacf._columns.polars_frames import pandas_frame
 from onbmacf._rows.gate import admit
 from onbmacf._rows.model import BlackBox
-from onbmacf._search.options import Options
+from onbmacf._search.options import DEFAULTS, Options
 from onbmacf._search.problem import Found
 from onbmacf._search.strategies import STRATEGIES, Effort, checked
 from onbmacf.errors import OnbmacfWarning, ParameterError
 from onbmacf.explanations import Explanations
 
+MANY_ROWS = 128  # that are explained at once: what larger calls save is more than finding out whether they may be used
 N_SAMPLE = 2  # rows explained to know what the answers to a Dask DataFrame look like
 
 
@@ -110,7 +111,7 @@ def _explain_part(call: Call, frame: pd.DataFrame, client: Any) -> tuple[Fitted,
 
 def explain_frame(call: Call, frame: pd.DataFrame) -> tuple[Fitted, Explanations]:
     """Explain rows in the fitted order of columns."""
-    box = call.fitted.black_box.counting()
+    box = _box(call, len(frame))
     factuals, found, effort, fitted = _searched(call, frame, box)
     call = replace(call, fitted=fitted)
     answers = _answered(Asker(call, box, factuals), found, effort, frame)
@@ -126,6 +127,17 @@ def explain_frame(call: Call, frame: pd.DataFrame) -> tuple[Fitted, Explanations
     names = ("n_calls", "n_questions", "n_model_rows", "n_member_questions")
     noticed = tuple(dict.fromkeys(box.notices))
     return fitted, replace(answers, warnings=noticed, **{name: getattr(box.counts, name) for name in names})
+
+
+def _box(call: Call, n_rows: int) -> BlackBox:
+    """Return the model with counts of its own; where many rows are explained, it may be called with more at once.
+
+    Not where the caller has said how many rows a call may have, nor within limits or a time (decision 0114).
+    """
+    box, options = call.fitted.black_box.counting(), call.options
+    is_free = call.query.deadline == NEVER and not options.limits and options.recover != "persist"
+    is_default = options.predict_chunk == DEFAULTS["predict_chunk"]
+    return box.in_large_calls(call.fitted.probes) if n_rows >= MANY_ROWS and is_free and is_default else box
 
 
 def _searched(call: Call, frame: pd.DataFrame, box: BlackBox) -> tuple[Factuals, Found, Effort, Fitted]:

@@ -39,6 +39,7 @@ from onbmacf.errors import ModelError
 FAILED = -1  # the code of a row on which the model raised an error
 OUTPUTS = ("auto", "label", "probability")
 Noted = Callable[[Codes, Exception], None]  # rows, the error that they raised
+DOUBLINGS = 2  # of the chunk, for many rows
 SMALLEST = 16  # rows of the smallest call of a model whose answers do not depend on the size of the call
 
 
@@ -98,16 +99,21 @@ class BlackBox:
         All powers of two from 16 up to the chunk where labels and probabilities are the same to the bit, whatever the
         size and the place of a row in it; the chunk alone otherwise.
         """
-        sizes = [SMALLEST << k for k in range(20) if SMALLEST << k < self.chunk]
-        trials = [replace(self, sizes=(size,), counts=Counts()) for size in (*sizes, self.chunk)]
-        if not sizes:
+        sizes = (*(SMALLEST << k for k in range(20) if SMALLEST << k < self.chunk), self.chunk)
+        apart = replace(self, counts=Counts())
+        return replace(self, sizes=sizes if len(sizes) > 1 and _says_the_same(apart, sizes, N) else ())
+
+    def in_large_calls(self, N: Matrix) -> "BlackBox":
+        """Return the black box for many rows: with calls of up to four times the chunk, where that changes no answer.
+
+        Asked about are the rows by which sizes were learned; a model whose answers depend on the size stays as it is.
+        """
+        larger = tuple(self.largest << k for k in range(1, DOUBLINGS + 1))
+        if not self.sizes or not _says_the_same(self, (self.largest, *larger), N):
             return self
-        try:
-            asked = [_at_once(trial, np.roll(N, turn, axis=0), -turn) for turn, trial in enumerate(trials)]
-        except Exception:  # a predict_proba that fails is reported where it is needed
-            return self
-        is_same = all(np.array_equal(one, asked[-1][at]) for own in asked for at, one in enumerate(own))
-        return replace(self, sizes=(*sizes, self.chunk) if is_same else ())
+        other = replace(self, sizes=(*self.sizes, *larger))
+        other.__dict__["asked"] = self.asked
+        return other
 
     def ask(self, N: Matrix) -> Codes:
         """Return label codes: from len(classes) on for labels that no fitted row has, FAILED where the model raised."""
@@ -115,7 +121,7 @@ class BlackBox:
 
     def ask_labels(self, N: Matrix, retries: int = SOME) -> NDArray[Any]:
         """Return the model's own labels, with the caught exception in place of a label where it raised."""
-        pieces = in_calls(self._predict, N, self.largest, retries)
+        pieces = in_calls(self._predict, N, self.largest, self._retries(retries))
         if any(_is_raised(answer) for _, answer in pieces):
             lists = [[own] * len(lines) if _is_raised(own) else own.tolist() for lines, own in pieces]
             return objects(label for own in lists for label in own)
@@ -168,7 +174,7 @@ class BlackBox:
         check_classes(self.names, [self.classes[code] for code in np.unique(codes)])
         column = np.array([self.names.index(self.classes[code]) for code in codes], dtype=np.intp)
         known = np.full((len(N), len(self.names)), np.nan)
-        for lines, answer in in_calls(self._predict_proba, N, self.largest, retries):
+        for lines, answer in in_calls(self._predict_proba, N, self.largest, self._retries(retries)):
             if not _is_raised(answer):
                 known[lines] = answer
             if noted is not None and _is_raised(answer):
@@ -224,6 +230,10 @@ class BlackBox:
         """The largest number of rows in one call."""
         return self.sizes[-1] if self.sizes else self.chunk
 
+    def _retries(self, of_a_chunk: int) -> int:
+        """Return the retries of the largest call, as many per row as there are in calls of a chunk."""
+        return of_a_chunk * max(1, self.largest // self.chunk)
+
     def _rows(self, N: Matrix) -> Any:
         """Return one chunk in the caller's form, padded with copies of its first row."""
         size = next(size for size in self.sizes or (self.chunk,) if size >= len(N))
@@ -242,13 +252,27 @@ class BlackBox:
         return probabilities_of(self.asked.predict_proba(rows), len(rows), len(self.names or ()))[: len(N)]
 
 
+def _says_the_same(box: BlackBox, sizes: tuple[int, ...], N: Matrix) -> bool:
+    """Say whether rows get the same labels and probabilities, to the bit, in calls of these sizes."""
+    trials = [replace(box, sizes=(size,)) for size in sizes]
+    try:
+        asked = [_at_once(trial, np.roll(N, turn, axis=0), -turn) for turn, trial in enumerate(trials)]
+    except Exception:  # a predict_proba that fails is reported where it is needed
+        return False
+    return all(np.array_equal(one, asked[-1][at]) for own in asked for at, one in enumerate(own))
+
+
 def _at_once(box: BlackBox, N: Matrix, turn: int) -> tuple[NDArray[Any], ...]:
     """Return labels and, where there are any, probabilities of rows, turned back into their order."""
     labels, predict = box.ask_labels(N), getattr(box.asked, "predict_proba", None)
     if predict is None:
         return (np.roll(labels, turn),)
-    slices = [slice(start, min(start + box.largest, len(N))) for start in range(0, len(N), box.largest)]
-    parts = [np.asarray(predict(box._rows(N[part])))[: len(N[part])] for part in slices]
+    parts = []
+    for start in range(0, len(N), box.largest):
+        part = N[start : start + box.largest]
+        rows = box._rows(part)
+        box.counts.count(len(part), len(rows))
+        parts.append(np.asarray(predict(rows))[: len(part)])
     return np.roll(labels, turn), np.roll(np.concatenate(parts), turn, axis=0)
 
 
