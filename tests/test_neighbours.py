@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from onbmacf._balls.kernels import NearestRows
-from onbmacf._balls.neighbours import SMALL, Neighbours, is_near, nearest_rows, squares
+from onbmacf._balls.neighbours import SMALL, Neighbours, is_near, near_by_products, nearest_rows, squares
 
 
 @settings(max_examples=150, deadline=None, derandomize=True)
@@ -21,6 +21,8 @@ def test_fast_and_plain_agree_on_grids_full_of_ties(data):
     np.testing.assert_array_equal(NearestRows(Z).rows(points, 5), rows)
     marked = [np.flatnonzero(line).tolist() for line in is_near(squares(points, Z), 5)]
     assert marked == np.sort(rows, axis=1).tolist()
+    lengths = np.square(Z).sum(axis=1)
+    np.testing.assert_array_equal(near_by_products(points, Z, lengths, 5), is_near(squares(points, Z), 5))
 
 
 @pytest.mark.parametrize("width", [1, 7, 21, 60])
@@ -54,3 +56,23 @@ def test_small_and_large_tables_agree():
     large = Neighbours(Z, labels, np.ones(3), 5).share(points, wanted)
     plain = (labels[nearest_rows(Z, points, 5)] == 1).mean(axis=1)
     np.testing.assert_array_equal(large, plain)
+
+
+@pytest.mark.parametrize("far", [0.0, 1e6, 1e90])
+def test_products_find_the_same_rows_however_far_away_they_lie(far):
+    rng = np.random.default_rng(2)
+    Z = far + rng.random((400, 30)).round(1)
+    points = np.concatenate([Z[:50], Z[:50] + 1e-9, far + rng.random((50, 30)), rng.random((9, 30))])
+    by_products = near_by_products(points, Z, np.square(Z).sum(axis=1), 5)
+    np.testing.assert_array_equal(by_products, is_near(squares(points, Z), 5))
+
+
+@pytest.mark.parametrize("far", [1.0, 1e150, 1e300])
+def test_shares_are_those_of_exact_distances_whatever_the_size_of_numbers(far):
+    rng = np.random.default_rng(3)
+    Z, labels = rng.random((60, 3)) * [1.0, 1.0, far], rng.integers(0, 2, 60)
+    points, wanted = np.concatenate([Z[:20] * 1.01, rng.random((5, 3))]), np.ones(25, dtype=np.intp)
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = Neighbours(Z, labels, np.ones(3), 5).share(points, wanted)
+        marked = is_near(squares(points, np.asfortranarray(Z)), 5)
+    np.testing.assert_array_equal(found, (marked & (labels == 1)).sum(axis=1) / 5)

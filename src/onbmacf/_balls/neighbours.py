@@ -14,7 +14,9 @@ from onbmacf._balls.groups import Groups, compacted
 from onbmacf._base.arrays import Mask, Matrix, Rows, in_steps
 from onbmacf._base.missing import as_costs, may_lack
 
-CACHE = 1 << 15  # distances worked on together: they stay near the processor
+AT_ONCE = 1 << 17  # distances that are worked on together
+SLACK = 1e-11  # of squared lengths: products of up to 10,000 columns are off by less
+MODERATE = 1e100  # missing values are encoded far beyond
 SMALL = 1000  # rows up to which a plain search is quick enough
 
 
@@ -65,6 +67,24 @@ def is_near(apart: Matrix, y: int) -> Mask:
     return near
 
 
+def near_by_products(points: Matrix, Z: Matrix, lengths: Matrix, y: int) -> Mask:
+    """Mark the same rows as `is_near`: products tell which may be among the nearest, exact sums which are.
+
+    The squared distance of a and b is a a + b b - 2 a b, and a a is the same for all rows. `lengths` holds b b.
+    """
+    apart = lengths - 2.0 * (points @ Z.T)
+    error = SLACK * (lengths.max() + np.square(points).sum(axis=1))
+    line, row = np.nonzero(apart <= (np.partition(apart, y - 1, axis=1)[:, y - 1] + error)[:, np.newaxis])
+    exact = np.zeros(len(line))
+    for column in range(Z.shape[1]):
+        exact += np.square(points[line, column] - Z[row, column])
+    order = np.lexsort((exact, line))  # ties stay in the order of rows
+    kept = order[np.arange(len(order)) - np.searchsorted(line, line) < y]
+    near = np.zeros(apart.shape, dtype=bool)
+    near[line[kept], row[kept]] = True
+    return near
+
+
 class Neighbours:
     """An index of the fitted rows."""
 
@@ -82,6 +102,8 @@ class Neighbours:
             self._index = NearestRows(self._Z, self._groups)
             return
         self._Z = np.asfortranarray(self._Z)  # columns are compared one after the other
+        with np.errstate(over="ignore"):
+            self._lengths = np.square(self._Z).sum(axis=1)
         compact = compacted(self._Z, self._groups)
         self._compact = None if compact is None else np.asfortranarray(compact)
 
@@ -93,10 +115,16 @@ class Neighbours:
         if self._index is not None:
             return (self._labels[self._index.rows(points, self._y)] == labels[:, np.newaxis]).mean(axis=1)
         same = self._labels == labels[:, np.newaxis]
-        step = max(1, CACHE // len(self._Z))
+        step = max(1, AT_ONCE // len(self._Z))
         parts = [slice(start, start + step) for start in range(0, len(points), step)]
-        counts = [(is_near(self._squares(points[part]), self._y) & same[part]).sum(axis=1) for part in parts]
+        counts = [(self._near(points[part]) & same[part]).sum(axis=1) for part in parts]
         return np.concatenate(counts) / self._y
+
+    def _near(self, points: Matrix) -> Mask:
+        """Mark the nearest rows of each point: by products where all numbers are of a size that they can bear."""
+        if max(self._lengths.max(), np.abs(points).max()) < MODERATE:
+            return near_by_products(points, self._Z, self._lengths, self._y)
+        return is_near(self._squares(points), self._y)
 
     def _squares(self, points: Matrix) -> Matrix:
         """Return squared distances to all rows, with one column per category where no point lies between levels."""
