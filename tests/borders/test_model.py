@@ -160,12 +160,13 @@ def test_nan_never_passes_a_minimum():
 @pytest.mark.parametrize("recover", ["overlay", "persist"])
 @pytest.mark.parametrize("strategy", ["refined", "paper"])
 def test_the_least_probability_holds_whatever_becomes_of_home_balls(strategy, recover):
-    rows = pd.DataFrame({"x": [0.5, 1.9, 0.7, 2.1, 3.0, 1.0], "r": [1.0, 4.8, 2.0, 3.0, 9.0, -3.0]})
-    answers = ONBMACF(strategy=strategy, recover=recover).fit(TABLE, Model()).explain(rows, min_probability=0.7)
+    rng = np.random.default_rng(1)
+    rows = pd.DataFrame({"x": rng.normal(2, 1.5, 40).round(2), "r": rng.normal(2, 4, 40).round(2)})
+    answers = ONBMACF(strategy=strategy, recover=recover).fit(TABLE, Model()).explain(rows, min_probability=0.9)
     found = answers.to_frame()
     asked = sure(found)[np.arange(len(found)), found["to"].astype(int)]
-    assert len(found)
-    assert (asked >= 0.7).all()
+    assert len(found) > 10
+    assert (asked >= 0.9).all()
 
 
 def is_off(rows):
