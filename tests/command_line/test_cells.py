@@ -38,7 +38,10 @@ def explain(run, tmp_path, monkeypatch):
 ODD_CELLS = {
     "text in a column of numbers": ("40,x,1,0,2020-01-02", "column 'age': 'x' is not a finite number"),
     "text in a column of decimals": ("?,30,1,0,2020-01-02", "column 'pay': '\\?' is not a finite number"),
-    "text among levels that are numbers": ("40,30,1,no,2020-01-02", "column 'flag': 'no' is not a finite number|column 'flag': unseen level 'no'"),
+    "text among levels that are numbers": (
+        "40,30,1,no,2020-01-02",
+        "column 'flag': 'no' is not a finite number|column 'flag': unseen level 'no'",
+    ),
     "an unseen name": ("40,30,7,0,2020-01-02", "column 'kids': unseen level 7"),
     "no date": ("40,30,1,0,soon", "column 'day': 'soon' is not a date"),
     "a number for a date": ("40,30,1,0,5", "column 'day'"),
