@@ -148,8 +148,7 @@ def audit_report(
 
     """
     check_same(answers, explainer.schema_)
-    about = About() if about is None else about
-    by = by if isinstance(by, Mapping) else list(by)
+    about, by = about or About(), by if isinstance(by, Mapping) else list(by)
     n_cases = n_cases if explainer.private is None else 0  # single rows are what must not be shown
     cost = _weights(explainer) if cost is None else cost
     decisions = None if target is None else audit.Decisions.of(explainer, target, truth)
