@@ -106,3 +106,20 @@ def test_the_benchmark_tables_are_never_long(name, data_dir):
     n_features = len(task.schema.features)
     assert fit_seconds(len(task.Z), n_features) < LONG
     assert explain_forecast([Searched(200, len(task.Z), task.space.width, n_features)]) == ()
+
+
+def test_equal_rows_are_searched_once_and_counted_once(model, wide):
+    few = int(0.6 * LONG / Searched(1, len(wide.cover_), 1000, 1000).seconds)
+    many = pd.concat([WIDE.head(few)] * 3)
+    assert told_before(model, lambda: wide.explain(many)) == []
+    [message] = told_before(model, lambda: wide.explain(pd.concat([WIDE, many])))
+    assert message.startswith("explaining 60 rows")
+    [message] = told_before(model, lambda: wide.with_options(recover="persist").explain(many))
+    assert message.startswith(f"explaining {3 * few} ")  # each is let into the map, and searched then
+
+
+def test_values_that_cannot_be_compared_are_counted_each(model, wide):
+    odd = pd.concat([WIDE.head(5)] * 12).astype({"c0": object})
+    odd.iloc[0, 0] = [1.0]
+    [message] = told_before(model, lambda: wide.explain(odd))
+    assert message.startswith("explaining 60 rows")

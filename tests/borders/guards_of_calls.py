@@ -10,6 +10,7 @@ CELL = "test_rows.py::test_a_cell_that_does_not_fit_costs_its_own_row_only"
 COLUMN = "test_rows.py::test_a_column_of_another_kind_is_no_error_but_a_reason_in_each_row"
 NAMES = "test_rows.py::test_names_decide_never_positions"
 TEXT = "test_rows.py::test_numbers_as_text_never_become_categories_unsaid"
+SEVERAL = "test_model.py::test_a_model_whose_answers_cannot_be_read_is_refused_at_fit"
 ROWS = {
     "1e308 in a narrow column": Guard(
         "_rows/gate.py", "FARTHEST = 1e80", "FARTHEST = np.inf", f"{CELL}[too far to encode]"
@@ -100,6 +101,9 @@ ROWS = {
         "factual = as_given(self.space.form, self._decoded(z))",
         "factual = self._decoded(z)",
         "test_rows.py::test_a_rule_that_the_row_itself_breaks_moves_no_immutable_value[float32-paper]",
+    ),
+    "several labels per row": Guard(
+        "_rows/replies.py", "        _check_one_label(answer[~is_nan])\n", "", f"{SEVERAL}[several labels per row]"
     ),
     "a label that cannot be written": Guard(
         "_rows/model.py",

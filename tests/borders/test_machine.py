@@ -1,11 +1,13 @@
 """The borders to the machine: a damaged or full cache of kernels, workers that die, what is imported, odd files."""
 
 import json
+import multiprocessing
 import os
 import resource
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +17,7 @@ import pytest
 from command_line.conftest import people, run  # noqa: F401 - fixtures
 from commands import PATIENCE, one_line
 from onbmacf import ONBMACF
+from onbmacf._base.watch import Watch
 from onbmacf.errors import ModelError
 from test_first_use import COUNTING
 
@@ -83,6 +86,22 @@ def test_a_worker_that_dies_is_named():
     explainer = ONBMACF(n_jobs=2).fit(table, deadly)
     with pytest.raises(ModelError, match=r"worker LokyProcess-\d+ \(process \d+, exit code 7\) died while it asked"):
         explainer.explain(table)
+
+
+@pytest.mark.parametrize("came_to_see", [True, False])
+def test_the_worker_that_died_is_told_from_those_that_the_pool_ended(came_to_see):
+    """On a busy machine all have ended before one is looked at."""
+    died = multiprocessing.Process(target=os._exit, args=(7,))
+    ended = multiprocessing.Process(target=time.sleep, args=(PATIENCE,))
+    for one in (died, ended):
+        one.start()
+    ended.kill()
+    for one in (died, ended):
+        one.join()
+    with Watch() as watch:
+        watch._seen = {ended.pid: ended, died.pid: died}
+    watch._dead = [ended] if came_to_see else []
+    assert watch.first() == f"worker {died.name} (process {died.pid}, exit code 7)"
 
 
 class OnlyHere:

@@ -187,6 +187,32 @@ def test_a_row_of_a_label_that_no_fitted_row_has_is_not_let_in(tmp_path):
     assert len(ONBMACF.load(tmp_path / "m.onb", rule).Z_) == 60
 
 
+NARROW = ["float16", "float32", "Float32", "float64", "int8", "uint8", "Int16"]
+
+
+@pytest.mark.parametrize("recover", ["overlay", "persist"])
+@pytest.mark.parametrize("dtype", NARROW)
+def test_a_map_of_narrow_numbers_is_loaded_and_answers_alike(dtype, recover, tmp_path):
+    """Their decimals are those of the narrow dtype: decoded, they are the fitted numbers in it, not in float64."""
+    rng = np.random.default_rng(3)
+    wide = rng.normal(size=80) * (1 if "loat" in dtype else 20)
+    table = pd.DataFrame(
+        {"a": rng.random(80).round(2), "b": pd.Series(np.abs(wide)).round(7 if "loat" in dtype else 0)}
+    )
+    table = table.astype({"b": dtype})
+    explainer = ONBMACF(recover=recover).fit(table, lambda rows: rows["a"] + rows["b"].astype(float) > 1.2)
+    explainer.explain(table.head(30).assign(a=0.9))
+    explainer.save(tmp_path / "m.onb")
+    loaded = ONBMACF.load(tmp_path / "m.onb", explainer.fitted_.black_box.model)
+    pd.testing.assert_frame_equal(loaded.explain(table).to_frame(), explainer.explain(table).to_frame())
+
+
+def test_a_map_of_a_narrow_array_is_loaded(tmp_path):
+    table = np.random.default_rng(3).random((80, 3)).astype(np.float32)
+    ONBMACF().fit(table, lambda rows: rows[:, 0] > 0.5).save(tmp_path / "m.onb")
+    assert ONBMACF.load(tmp_path / "m.onb", lambda rows: rows[:, 0] > 0.5).Z_.shape == (80, 3)
+
+
 def test_a_large_map_is_checked_in_part(tmp_path, monkeypatch):
     """The cover is not made again, but what is cheap is checked, and the radii of some rows."""
     from onbmacf._disk import map_check

@@ -66,6 +66,10 @@ def rule(people):  # noqa: F811
     return people
 
 
+def is_read(out):
+    return not out.is_symlink() and any(out.samefile(name) for name in ("people.onb", "some.csv"))
+
+
 @pytest.mark.parametrize("words", [("explain",), ("audit",), ("map", "build")], ids=lambda words: words[0])
 @pytest.mark.parametrize("make, pattern", IN_THE_WAY.values(), ids=IN_THE_WAY)
 def test_what_is_no_regular_file_or_is_read_is_not_replaced(run, rule, words, make, pattern):  # noqa: F811
@@ -73,7 +77,7 @@ def test_what_is_no_regular_file_or_is_read_is_not_replaced(run, rule, words, ma
     make(out)
     before = os.lstat(out)
     given = ("people.csv", "--model", "rule:predict", "--target-column", "income", "--rules", "rules.toml")
-    more = () if words[0] == "map" else ("--map", "people.onb", "--rows-file", "some.csv")
+    more = ("--map", "people.onb", "--rows-file", "some.csv") if words[0] != "map" and is_read(out) else ()
     if words[0] == "map" and pattern == "which this command reads" and not out.samefile("people.csv"):
         given = (*given[:-1], out)  # of the files read, it has only the table and the rules
     code, _, err = run(*words, *given, *more, "--out", out)

@@ -103,6 +103,16 @@ def test_a_cell_that_does_not_fit_costs_its_own_row_only(columns, value, pattern
     assert (alone[0].status, alone[0].reason) == ("invalid_row", answers[1].reason)
 
 
+@pytest.mark.parametrize("value", [1e308, -1e308, 1e200])
+def test_a_value_too_far_in_the_column_that_decides_ends_at_once(value):
+    """Its point overflowed, and undoing changes went on for ever, with the good row beside it."""
+    table = pd.DataFrame({"x": [0.1, 0.2, 0.3, 0.4], "r": [0.0, 1.0, 3.0, 4.5]})
+    explainer = ONBMACF().fit(table, lambda rows: (rows["x"] > 0.25).astype(int))
+    answers = explainer.explain(pd.DataFrame({"x": [value, 0.1], "r": [1.0, 1.0]}))
+    assert list(answers.statuses) == ["invalid_row", "found"]
+    assert explainer.explain({"x": value, "r": 1.0})[0].reason == answers[0].reason
+
+
 TIMES = {
     "time": pd.date_range("2020-01-01", periods=4),
     "duration": pd.to_timedelta([1, 2, 3, 4], unit="D"),

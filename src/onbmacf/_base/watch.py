@@ -1,12 +1,14 @@
 """Which process of a pool died first: the pool itself ends all the others before it says that one is dead."""
 
 import multiprocessing
+import signal
 import threading
 from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
 from typing import Any
 
 EVERY = 0.1  # seconds after which processes started since are watched, too
+ENDED = (-signal.SIGKILL, -signal.SIGTERM)  # how the pool ends the others
 
 
 class Watch:
@@ -19,6 +21,7 @@ class Watch:
     """
 
     def __init__(self) -> None:
+        self._seen: dict[Any, BaseProcess] = {}
         self._dead: list[BaseProcess] = []
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._wait, daemon=True)
@@ -35,14 +38,20 @@ class Watch:
         """Return the name of the first that died, and how, in words."""
         self._over.set()
         self._thread.join()
-        if not self._dead:
+        dead = [
+            *self._dead,
+            *(child for child in self._seen.values() if child.exitcode),
+        ]  # those it did not come to see
+        for child in dead:
+            child.join(EVERY)
+        if not dead:
             return "a worker process"
-        one = self._dead[0]
-        one.join(EVERY)
+        one = next((child for child in dead if child.exitcode not in ENDED), dead[0])
         return f"worker {one.name} (process {one.pid}, exit code {one.exitcode})"
 
     def _wait(self) -> None:
         while not self._over.is_set() and not self._dead:
             children: dict[Any, BaseProcess] = {child.sentinel: child for child in multiprocessing.active_children()}
+            self._seen |= {child.pid: child for child in children.values()}
             ended = wait(list(children), timeout=EVERY) if children else self._over.wait(EVERY) and []
             self._dead = [children[one] for one in ended or [] if one in children and children[one].exitcode != 0]

@@ -159,10 +159,22 @@ def check_provable(query: Query, options: Options) -> None:
 def _codes(target: Any, known: list[Any]) -> Rows | None:
     if target is None:
         return None
+    return np.array([known.index(label) for label in target_labels(target, known)], dtype=np.intp)
+
+
+def target_labels(target: Any, known: list[Any]) -> list[Any]:
+    """Return the labels that a target names; an error says which are not among those of the model."""
     labels = list(target) if isinstance(target, Iterable) and not isinstance(target, str | bytes) else [target]
-    unknown = [label for label in labels if label not in known]
+    unknown = [label for label in labels if not _is_among(label, known)]
     if not labels:
         raise ParameterError(f"target must name at least one among the model's labels {listed(known)}.")
     if unknown:
         raise ParameterError(f"target must be among the model's labels {listed(known)}, got {listed(unknown)}.")
-    return np.array([known.index(label) for label in labels], dtype=np.intp)
+    return labels
+
+
+def _is_among(label: Any, known: list[Any]) -> bool:
+    try:
+        return label in known
+    except Exception:  # what cannot be compared, such as a frame
+        return False

@@ -4,8 +4,9 @@ Factuals, open lines  ->  first_of  ->  the first line equal to each        Foun
 """
 
 import numpy as np
+import pandas as pd
 
-from onbmacf._base.arrays import Rows, take
+from onbmacf._base.arrays import Mask, Rows, take
 from onbmacf._batch.factuals import Factuals
 from onbmacf._search.problem import Found
 from onbmacf._search.strategies import Effort
@@ -19,6 +20,14 @@ def first_of(factuals: Factuals, lines: Rows) -> Rows:
     as_bytes = np.ascontiguousarray(seen).view(np.dtype((np.void, seen.itemsize * seen.shape[1])))[:, 0]
     _, places, same = np.unique(as_bytes, return_index=True, return_inverse=True)
     return lines[places[same]]
+
+
+def is_first(frame: pd.DataFrame) -> Mask:
+    """Say which rows are the first of those equal to them; every one where values cannot be compared."""
+    try:
+        return ~frame.duplicated().to_numpy(dtype=bool)
+    except Exception:  # lists, or a class of the caller's own
+        return np.ones(len(frame), dtype=bool)
 
 
 def for_all(found: Found, effort: Effort, lines: Rows, first: Rows) -> tuple[Found, Effort]:

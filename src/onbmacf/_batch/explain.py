@@ -18,6 +18,7 @@ from onbmacf._base.executor import watched
 from onbmacf._batch.answers import answered
 from onbmacf._batch.call import PROBABILITIES, Call, Query, check_provable
 from onbmacf._batch.distributed import explain_on, explain_partitions, is_dask_frame
+from onbmacf._batch.equal_rows import is_first
 from onbmacf._batch.factuals import Asker, Factuals
 from onbmacf._batch.fitted import Fitted
 from onbmacf._batch.forecast import Searched, explain_forecast
@@ -58,7 +59,7 @@ def explain_rows(
     question, columns = question.of_rows(rows, known)
     frame, ignored = form.arrange(without_columns(rows, columns))
     parts = [(lines, _call(fitted, options, own)) for lines, own in question.for_index(frame.index).parts(len(frame))]
-    noticed = (*ignored, *explain_forecast(_sizes(parts)))
+    noticed = (*ignored, *_forecast(parts, frame))
     for message in noticed:
         warnings.warn(message, OnbmacfWarning, stacklevel=3)
     grown, answers = _explain_parts(parts, frame, client)
@@ -73,6 +74,18 @@ def _call(fitted: Fitted, options: Options, question: Question) -> Call:
         raise ParameterError(f"front=True does nothing with strategy={options.strategy!r}: leave it out.")
     check_provable(query, options)
     return Call.of(fitted.under(question.schema(fitted.space.schema)), options, query)
+
+
+def _forecast(parts: list[tuple[Rows, Call]], frame: pd.DataFrame) -> tuple[str, ...]:
+    """Return the warning of a call that will take long; equal rows are looked for only where it might."""
+    if not explain_forecast(_sizes(parts)):
+        return ()
+    return explain_forecast(_sizes([(_searched_lines(lines, call, frame), call) for lines, call in parts]))
+
+
+def _searched_lines(lines: Rows, call: Call, frame: pd.DataFrame) -> Rows:
+    """Return the lines that are searched: of equal rows the first, unless each is let into the map."""
+    return lines if call.options.recover == "persist" else lines[is_first(frame.iloc[lines])]
 
 
 def _sizes(parts: list[tuple[Rows, Call]]) -> list[Searched]:

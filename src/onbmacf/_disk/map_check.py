@@ -28,6 +28,7 @@ from onbmacf._columns.kinds import KINDS
 from onbmacf._columns.polars_frames import ARGUMENTS
 from onbmacf._rows.constraints import Constraints
 from onbmacf._rows.form import TableForm
+from onbmacf._rows.gate import as_given
 from onbmacf._rows.model import OUTPUTS
 from onbmacf._rows.private import check_groups
 from onbmacf._rows.space import FeatureSpace
@@ -164,7 +165,7 @@ def check_space(
     N = space.decode_numbers(Z)
     _is(np.array_equal(N[probe_rows(len(N))], probes, equal_nan=True), "the probe rows are not rows of the map")
     _is(options.private is None or check_groups(N, options.private), "a row is there fewer times than private says")
-    Z, N = Z[:n_fitted], N[:n_fitted]
+    Z, N = Z[:n_fitted], as_given(space.form, N[:n_fitted])  # a narrow float is decoded to as many decimals as it has
     rows = space.form.rows_for_model(N)
     form = TableForm.fit(rows, space.schema)
     numbers = form.numbers(form.arrange(rows)[0])

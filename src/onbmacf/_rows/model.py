@@ -209,7 +209,7 @@ class BlackBox:
         """The labels to which the columns of `predict_proba` belong; None without probabilities."""
         return None if method_of(self.asked, "predict_proba") is None else self.all_names
 
-    @property
+    @cached_property
     def all_names(self) -> list[Any] | None:
         """The labels that the model says it may give, its `classes_`; None where it says none that can be read."""
         names: Any = getattr(self.asked, "classes_", None)
@@ -244,7 +244,7 @@ class BlackBox:
         predict: Callable[[Any], Any] = getattr(self.asked, "predict", self.asked)
         rows = self._rows(N)
         self.counts.count(len(N), len(rows))
-        return labels_of(predict(rows), len(rows), self.output, getattr(self.asked, "classes_", None))[: len(N)]
+        return labels_of(predict(rows), len(rows), self.output, self.all_names)[: len(N)]
 
     def _predict_proba(self, N: Matrix) -> NDArray[Any]:
         rows = self._rows(N)

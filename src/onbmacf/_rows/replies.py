@@ -40,6 +40,7 @@ def labels_of(answer: Any, n_rows: int, output: str, names: Any) -> NDArray[Any]
     answer = _as_vector_or_matrix(_as_array(answer, "predict"), n_rows)
     is_nan = _is_nan(answer)
     if answer.ndim == 2:
+        _check_one_label(answer[~is_nan])
         answer = _named(answer.argmax(axis=1), answer.shape[1], names)
     elif output == "probability":
         answer = _named((_as_float(answer) > 0.5).astype(np.intp), 2, names)
@@ -139,6 +140,18 @@ def _is_nan(answer: NDArray[Any]) -> NDArray[np.bool_]:
         return np.zeros(len(answer), dtype=bool)
     missing = pd.isna(answer)
     return np.asarray(missing.any(axis=1) if missing.ndim == 2 else missing)
+
+
+def _check_one_label(answer: NDArray[Any]) -> None:
+    """Raise an error if a matrix holds labels, as of a model with several outputs, not a number per class."""
+    if answer.dtype.kind == "f" or not len(answer):
+        return
+    shares = _as_float(answer)
+    if (shares < 0).any() or (np.abs(shares.sum(axis=1) - 1) > SLACK).any():
+        raise ModelError(
+            f"predict returned {answer.shape[1]} values per row, e.g. {listed(answer[0].tolist())}: neither one label "
+            "nor probabilities. Of a model with several outputs, explain one: lambda rows: model.predict(rows)[:, 0]."
+        )
 
 
 def _check_labels_not_scores(answer: NDArray[Any]) -> None:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from onbmacf._base.checks import check_count
 from onbmacf._text.wording import shown
 from onbmacf.audit.actions import Actions
+from onbmacf.audit.arguments import typed
 from onbmacf.audit.effectiveness import cheapest
 from onbmacf.explanations import Explanations
 
@@ -19,6 +20,7 @@ LEAVES = ["subgroup", "n_rows", "action", "effectiveness", "mean_cost"]
 LEAST = 20  # rows in a leaf
 
 
+@typed
 def action_tree(chosen: Actions, answers: Explanations, depth: int = 2) -> pd.DataFrame:
     """Return subgroups of rows, and the action that helps most rows of each.
 

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from onbmacf._base.checks import check_count
 from onbmacf._batch.fitted import Fitted
+from onbmacf.audit.arguments import typed
 from onbmacf.audit.effectiveness import cheapest
 from onbmacf.audit.figures import first_lines, is_asked
 from onbmacf.audit.grouping import checked_column, members_of
@@ -102,6 +103,7 @@ class Actions:
         return pd.DataFrame(lines, columns=["group", "n_rows", "effectiveness", "mean_cost"])
 
 
+@typed
 def actions(
     answers: Explanations,
     explainer: ONBMACF,
@@ -214,9 +216,9 @@ def _move(fitted: Fitted, at: int, own: float, new: float, stretch: float, by_am
     return Move(at, AT_LEAST if new > own else AT_MOST, value)
 
 
-def _wanted(answers: Explanations, target: Any) -> list[Any]:
+def _wanted(answers: Explanations, target: Any) -> Any:
     if target is not None:
-        return list(target) if isinstance(target, list | tuple | set) else [target]
+        return target
     found = list(dict.fromkeys(answers.batch.label.tolist()))
     own = set(answers.labels[is_asked(answers)].tolist())
     if not found or own & set(found):

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 from onbmacf._columns.converters import converter_of, measured
 from onbmacf._text.wording import shown
+from onbmacf.audit.arguments import typed
+from onbmacf.errors import ParameterError
 from onbmacf.explanations import Explanations
 from onbmacf.schema import Feature, Schema
 
@@ -19,6 +21,7 @@ PAIRS = ["first", "second", "count", "share", "expected", "lift"]
 SINGLES = ["feature", "count", "share", "share_of_its_changes"]
 
 
+@typed
 def changes_by_feature(answers: Explanations, schema: Schema | None = None) -> pd.DataFrame:
     """Return one line per feature, most changed first.
 
@@ -53,6 +56,7 @@ def changes_by_feature(answers: Explanations, schema: Schema | None = None) -> p
     return frame.sort_values("count", ascending=False, kind="stable").reset_index(drop=True)
 
 
+@typed
 def single_changes(answers: Explanations, most: int | None = None) -> pd.DataFrame:
     """Return how often a feature is a counterfactual's only change, most frequent first.
 
@@ -86,6 +90,7 @@ def single_changes(answers: Explanations, most: int | None = None) -> pd.DataFra
     return frame[SINGLES].head(most if most is not None else len(frame)).reset_index(drop=True)
 
 
+@typed
 def pairs(answers: Explanations, most: int | None = None) -> pd.DataFrame:
     """Return the pairs of features that change together, most frequent first.
 
@@ -124,6 +129,7 @@ def pairs(answers: Explanations, most: int | None = None) -> pd.DataFrame:
     return frame.head(most if most is not None else len(frame)).reset_index(drop=True)
 
 
+@typed
 def pair_matrix(answers: Explanations) -> pd.DataFrame:
     """Return how often two features change together, as a square; on the diagonal how often each changes.
 
@@ -149,6 +155,7 @@ def pair_matrix(answers: Explanations) -> pd.DataFrame:
     return pd.DataFrame(_together(answers.batch.changed), index=names, columns=names)
 
 
+@typed
 def semifactual_distances(answers: Explanations) -> pd.DataFrame:
     """Return how far each counterfactual and its semifactual are from the row.
 
@@ -179,6 +186,7 @@ def semifactual_distances(answers: Explanations) -> pd.DataFrame:
     return frame
 
 
+@typed
 def semifactual_summary(answers: Explanations) -> pd.DataFrame:
     """Return number, mean and quartiles of the distances to counterfactuals and semifactuals.
 
@@ -241,9 +249,16 @@ def _most_frequent(before: "pd.Series[Any]", after: "pd.Series[Any]") -> str:
     return str(counts.index[int(counts.to_numpy().argmax())])
 
 
+def check_same(answers: Explanations, schema: Schema) -> None:
+    """Raise where a schema is of another table than the explained rows."""
+    if set(schema.names) != set(answers.rows.columns):
+        raise ParameterError("the schema does not describe the columns of these explanations.")
+
+
 def _features(answers: Explanations, schema: Schema | None) -> list[Feature]:
     """Return the features of the explained rows: from the schema, or inferred from the dtypes of the rows."""
     if schema is not None:
+        check_same(answers, schema)
         known = {feature.name: feature for feature in schema.features}
         return [known[name] for name in answers.rows.columns]
     return [_inferred(answers.rows[name]) for name in answers.rows.columns]

@@ -6,13 +6,14 @@ A column has the same groups among the explained rows and among the rows of the 
 `findings` read what `group_gaps` returns.
 """
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from itertools import combinations
 from typing import Any, NamedTuple
 
 import pandas as pd
 
 from onbmacf._base.checks import did_you_mean, listed
+from onbmacf.audit.arguments import typed
 from onbmacf.audit.decisions import Decisions
 from onbmacf.audit.grouping import OTHER, as_groups, checked_column, crossed, members_of
 from onbmacf.audit.groups import GAPS, Values, burden_measures, gaps_of_columns
@@ -46,8 +47,9 @@ class GroupedBy(NamedTuple):
     note: str = ""
 
 
+@typed
 def grouped(
-    answers: Explanations, by: Sequence[Hashable] | Mapping[str, Any] = (), decisions: Decisions | None = None
+    answers: Explanations, by: Iterable[Hashable] | Mapping[str, Any] = (), decisions: Decisions | None = None
 ) -> list[GroupedBy]:
     """Return the groups of each column, and the intersections of two.
 
@@ -78,6 +80,7 @@ def grouped(
     return [*single, *(_crossed(one, other) for one, other in pairs)]
 
 
+@typed
 def group_gaps(
     answers: Explanations,
     groups: Sequence[GroupedBy],

@@ -15,6 +15,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from onbmacf._base.checks import listed
+from onbmacf._batch.call import target_labels
+from onbmacf.audit.arguments import check_per_row, numbers, per_row, typed
 from onbmacf.audit.grouping import MISSING, members_of
 from onbmacf.audit.groups import gaps_of
 from onbmacf.errors import ParameterError
@@ -51,6 +53,7 @@ class Decisions:
     truth: Values | None = None
 
     @classmethod
+    @typed
     def of(cls, explainer: ONBMACF, target: Any, truth: Any = None) -> "Decisions":
         """Return the decisions about the rows that an explainer was fitted on; `target` is the favourable label.
 
@@ -64,7 +67,7 @@ class Decisions:
             The true label of each fitted row, missing where it is not known.
 
         """
-        favourable = list(target) if isinstance(target, list | tuple | set) else [target]
+        favourable = target_labels(target, explainer.classes_.tolist())
         labels = pd.Series(explainer.classes_[explainer.labels_], dtype=object)
         rows = explainer.fitted_.space.decode(explainer.Z_)
         known = None if truth is None else _as_truth(truth, favourable, labels)
@@ -87,6 +90,7 @@ class Decisions:
         }
 
 
+@typed
 def selection_rates(selected: Any, groups: Any) -> pd.DataFrame:
     """Return how often each group is selected, and that rate over the highest one.
 
@@ -117,9 +121,9 @@ def selection_rates(selected: Any, groups: Any) -> pd.DataFrame:
     2  (missing)       1           1            1.00           NaN
 
     """
-    chosen = np.asarray(selected, dtype=np.float64)
+    chosen = numbers("selected", selected)
     lines = []
-    for group, rows in members_of(pd.Series(groups).reset_index(drop=True)).items():
+    for group, rows in members_of(per_row("groups", groups, len(chosen))).items():
         lines.append((group, len(rows), int(chosen[rows].sum()), float(chosen[rows].mean()), np.nan))
     frame = pd.DataFrame(lines, columns=RATES)
     known = frame["group"] != MISSING
@@ -129,6 +133,7 @@ def selection_rates(selected: Any, groups: Any) -> pd.DataFrame:
     return frame
 
 
+@typed
 def error_rates(selected: Any, truth: Any, groups: Any) -> pd.DataFrame:
     """Return how often the decisions about each group are right.
 
@@ -158,9 +163,10 @@ def error_rates(selected: Any, truth: Any, groups: Any) -> pd.DataFrame:
     0     a       3          1      0.33                 0.5                  1.0
 
     """
-    chosen, right = np.asarray(selected, dtype=np.float64), np.asarray(truth, dtype=np.float64)
+    chosen = numbers("selected", selected)
+    right = numbers("truth", per_row("truth", truth, len(chosen)))
     lines = []
-    for group, rows in members_of(pd.Series(groups).reset_index(drop=True)).items():
+    for group, rows in members_of(per_row("groups", groups, len(chosen))).items():
         own, known = chosen[rows], right[rows]
         is_known = ~np.isnan(known)
         rates = _mean(own[known == 1]), _mean(own[known == 0])
@@ -168,6 +174,7 @@ def error_rates(selected: Any, truth: Any, groups: Any) -> pd.DataFrame:
     return pd.DataFrame(lines, columns=ERRORS)
 
 
+@typed
 def decision_gaps(decisions: Decisions, groups: Any, **options: Any) -> pd.DataFrame:
     """Return the differences between groups in how often they are selected, and wrongly so; tested together.
 
@@ -198,6 +205,7 @@ def decision_gaps(decisions: Decisions, groups: Any, **options: Any) -> pd.DataF
 
 def _as_truth(truth: Any, favourable: list[Any], labels: "pd.Series[Any]") -> Values:
     """Return true labels as 1, 0 and NaN, checked against the rows and against the model's labels."""
+    check_per_row("truth", truth)
     column = pd.Series(list(truth), dtype=object)
     if len(column) != len(labels):
         raise ParameterError(f"truth has {len(column):,} labels for {len(labels):,} fitted rows.")

@@ -9,6 +9,7 @@ cost the row, NaN where the row may not take it. Each function is about the rows
 the case of one action per row that costs the distance: `individual`.
 """
 
+from collections.abc import Sequence
 from itertools import combinations
 from typing import Any
 
@@ -16,24 +17,29 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from onbmacf._base.checks import check_within
+from onbmacf._base.checks import check_choice, check_within
+from onbmacf.audit.arguments import numbers, per_row, typed
 from onbmacf.audit.grouping import check_few, members_of
+from onbmacf.errors import ParameterError
 
 Values = NDArray[np.float64]
 Flips = NDArray[np.bool_]
+VIEWS = ("micro", "macro")
 FAIRNESS = ["figure", "viewpoint", "group", "other", "value"]
 
 
+@typed
 def individual(costs: Any) -> tuple[Flips, Values]:
     """Return own counterfactuals as flips and costs with one action: infinite costs help nobody.
 
     >>> audit.individual([0.5, np.inf])[0].tolist()
     [[True], [False]]
     """
-    own = np.asarray(costs, dtype=np.float64)[:, np.newaxis]
+    own = numbers("costs", costs)[:, np.newaxis]
     return np.isfinite(own), np.where(np.isfinite(own), own, np.nan)
 
 
+@typed
 def effectiveness(flips: Any, viewpoint: str = "micro") -> float:
     """Return FACTS' effectiveness: the share of rows that some action helps (micro), or the best single one (macro).
 
@@ -42,22 +48,25 @@ def effectiveness(flips: Any, viewpoint: str = "micro") -> float:
     >>> audit.effectiveness([[1, 0], [0, 0], [0, 1], [1, 0]]), audit.effectiveness([[1, 0], [0, 0]], "macro")
     (0.75, 0.5)
     """
-    helped = np.asarray(flips, dtype=bool)
+    helped = _flags(flips)
+    check_choice("viewpoint", viewpoint, VIEWS)
     if not helped.size:
         return float("nan")
     return float(helped.any(axis=1).mean() if viewpoint == "micro" else helped.mean(axis=0).max())
 
 
+@typed
 def choices(flips: Any, share: float = 0.5) -> int:
     """Return FACTS' choice for recourse: how many actions help at least this share of the rows (macro only).
 
     >>> audit.choices([[1, 0, 1], [1, 0, 0]], share=0.5)
     2
     """
-    helped = np.asarray(flips, dtype=bool)
+    helped = _flags(flips)
     return int((helped.mean(axis=0) >= check_within("share", share, 0, 1)).sum()) if len(helped) else 0
 
 
+@typed
 def within_budget(flips: Any, costs: Any, budget: float, viewpoint: str = "micro") -> float:
     """Return FACTS' effectiveness within a budget: the same, with actions that cost no more.
 
@@ -67,15 +76,17 @@ def within_budget(flips: Any, costs: Any, budget: float, viewpoint: str = "micro
     >>> audit.within_budget([[1, 1], [0, 1]], [[1, 3], [1, 2]], budget=1)
     0.5
     """
-    helped = np.asarray(flips, dtype=bool)
+    helped, paid = _helped_and_paid(flips, costs)
+    check_choice("viewpoint", viewpoint, VIEWS), check_within("budget", budget, 0, np.inf)
     if not helped.size:
         return float("nan")
     if viewpoint == "micro":
-        return float((cheapest(flips, costs) <= budget).mean())
-    affordable = mean_costs(costs) <= budget
+        return float((cheapest(helped, paid) <= budget).mean())
+    affordable = mean_costs(paid) <= budget
     return float(helped.mean(axis=0)[affordable].max()) if affordable.any() else 0.0
 
 
+@typed
 def cost_of_effectiveness(flips: Any, costs: Any, share: float = 0.5, viewpoint: str = "micro") -> float:
     """Return FACTS' cost of effectiveness: the least cost at which at least this share of the rows is helped.
 
@@ -85,16 +96,18 @@ def cost_of_effectiveness(flips: Any, costs: Any, share: float = 0.5, viewpoint:
     >>> audit.cost_of_effectiveness([[1, 1], [0, 1]], [[1, 3], [1, 2]], share=1.0)
     2.0
     """
-    helped, share = np.asarray(flips, dtype=bool), check_within("share", share, 0, 1)
+    helped, paid = _helped_and_paid(flips, costs)
+    check_choice("viewpoint", viewpoint, VIEWS), check_within("share", share, 0, 1)
     if not helped.size:
         return float("nan")
     if viewpoint == "micro":
         needed = max(1, int(np.ceil(share * len(helped) - 1e-9)))
-        return float(np.sort(cheapest(flips, costs))[needed - 1])
+        return float(np.sort(cheapest(helped, paid))[needed - 1])
     enough = helped.mean(axis=0) >= share
-    return float(mean_costs(costs)[enough].min()) if enough.any() else float("inf")
+    return float(mean_costs(paid)[enough].min()) if enough.any() else float("inf")
 
 
+@typed
 def mean_recourse(flips: Any, costs: Any) -> float:
     """Return FACTS' mean recourse: the mean cost of the cheapest helping action of the rows that have one (micro only).
 
@@ -106,7 +119,8 @@ def mean_recourse(flips: Any, costs: Any) -> float:
     return float(known.mean()) if len(known) else float("nan")
 
 
-def trade_off(one: tuple[Any, Any], other: tuple[Any, Any], viewpoint: str = "micro") -> float:
+@typed
+def trade_off(one: Sequence[Any], other: Sequence[Any], viewpoint: str = "micro") -> float:
     """Return FACTS' effectiveness-cost trade-off of two groups: their largest gap in effectiveness over all budgets.
 
     Each group is its flips and costs. 0 says that at every budget the same share is helped; it is the statistic of
@@ -115,12 +129,16 @@ def trade_off(one: tuple[Any, Any], other: tuple[Any, Any], viewpoint: str = "mi
     >>> audit.trade_off(audit.individual([1, 2]), audit.individual([1, 4]))
     0.5
     """
-    if not len(one[0]) or not len(other[0]):
+    check_choice("viewpoint", viewpoint, VIEWS)
+    if len(one) != 2 or len(other) != 2:
+        raise ParameterError(f"each group must be its flips and costs, got {len(one)} and {len(other)} parts.")
+    both = [_helped_and_paid(*group) for group in (one, other)]
+    if not all(len(helped) for helped, _ in both):
         return float("nan")
-    least = [cheapest(*group) if viewpoint == "micro" else mean_costs(group[1]) for group in (one, other)]
+    least = [cheapest(*group) if viewpoint == "micro" else mean_costs(group[1]) for group in both]
     budgets = np.unique(np.concatenate(least))
     budgets = budgets[np.isfinite(budgets)]
-    shares = [_within_each(*group, budgets, viewpoint) for group in (one, other)]
+    shares = [_within_each(*group, budgets, viewpoint) for group in both]
     return float(np.abs(shares[0] - shares[1]).max(initial=0.0))
 
 
@@ -132,6 +150,7 @@ def _within_each(flips: Any, costs: Any, budgets: Values, viewpoint: str) -> Val
     return np.asarray(np.searchsorted(least, budgets, side="right") / len(least))
 
 
+@typed
 def recourse_fairness(flips: Any, costs: Any, groups: Any, budget: float, share: float = 0.5) -> pd.DataFrame:
     """Return all of these figures for each group, and the trade-off of each pair.
 
@@ -163,35 +182,48 @@ def recourse_fairness(flips: Any, costs: Any, groups: Any, budget: float, share:
     8      trade_off     micro   Absent  Present   0.21
 
     """
-    members = members_of(pd.Series(groups).reset_index(drop=True))
+    helped, paid = _helped_and_paid(flips, costs)
+    members = members_of(per_row("groups", groups, len(helped)))
     check_few(members)
-    helped, paid = np.asarray(flips, dtype=bool), np.asarray(costs, dtype=np.float64)
     own = {group: (helped[rows], paid[rows]) for group, rows in members.items()}
-    lines = [line for view in ("micro", "macro") for line in _lines(own, view, budget, share)]
+    lines = [line for view in VIEWS for line in _lines(own, view, budget, share)]
     return pd.DataFrame(lines, columns=FAIRNESS)
 
 
+@typed
 def cheapest(flips: Any, costs: Any) -> Values:
     """Return each row's cheapest helping action's cost; infinite where none helps.
 
     >>> audit.cheapest([[1, 1], [0, 0]], [[1, 3], [1, 2]])
     array([ 1., inf])
     """
-    helped, paid = np.asarray(flips, dtype=bool), np.asarray(costs, dtype=np.float64)
+    helped, paid = _helped_and_paid(flips, costs)
     paid = np.where(helped & ~np.isnan(paid), paid, np.inf)
     return np.asarray(paid.min(axis=1)) if paid.shape[1] else np.full(len(paid), np.inf)
 
 
+@typed
 def mean_costs(costs: Any) -> Values:
     """Return each action's mean cost over the rows that may take it; infinite where none may.
 
     >>> audit.mean_costs([[1, np.nan], [2, np.nan]])
     array([1.5, inf])
     """
-    paid = np.asarray(costs, dtype=np.float64)
+    paid = numbers("costs", costs, 2)
     may = ~np.isnan(paid)
     total = np.where(may, paid, 0.0).sum(axis=0)
     return np.divide(total, may.sum(axis=0), out=np.full(paid.shape[1], np.inf), where=may.any(axis=0))
+
+
+def _flags(flips: Any) -> Flips:
+    return numbers("flips", flips, 2).astype(bool)
+
+
+def _helped_and_paid(flips: Any, costs: Any) -> tuple[Flips, Values]:
+    helped, paid = _flags(flips), numbers("costs", costs, 2)
+    if helped.shape != paid.shape:
+        raise ParameterError(f"flips and costs must have one shape, got {helped.shape} and {paid.shape}.")
+    return helped, paid
 
 
 def _lines(own: dict[Any, tuple[Flips, Values]], view: str, budget: float, share: float) -> list[tuple[Any, ...]]:

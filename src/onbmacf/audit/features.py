@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from onbmacf._base.checks import check_between
 from onbmacf._text.wording import shown
+from onbmacf.audit.arguments import typed, with_columns
 from onbmacf.audit.figures import first_lines, is_asked
 from onbmacf.audit.improve import evenly
 from onbmacf.explainer import ONBMACF
@@ -24,6 +25,7 @@ WINDOW = 0.05  # of a feature's range: values that count as one threshold
 MOST_ROWS = 200  # rows that are asked about one feature at a time
 
 
+@typed
 def change_shares(answers: Explanations, confidence: float = 0.95) -> pd.DataFrame:
     """Return how often the first counterfactual changes each feature, with an interval.
 
@@ -58,6 +60,7 @@ def change_shares(answers: Explanations, confidence: float = 0.95) -> pd.DataFra
     return frame.sort_values("share", ascending=False, kind="stable").reset_index(drop=True)
 
 
+@typed
 def responsiveness(
     answers: Explanations, explainer: ONBMACF, *, target: Any = None, most_rows: int = MOST_ROWS
 ) -> pd.DataFrame:
@@ -102,6 +105,7 @@ def responsiveness(
     return frame.sort_values("responsiveness", ascending=False, kind="stable").reset_index(drop=True)
 
 
+@typed
 def never_help(important: pd.DataFrame, responsive: pd.DataFrame) -> list[Hashable]:
     """Return the features that no first counterfactual changes, and that alone changed no decision that was asked.
 
@@ -121,11 +125,14 @@ def never_help(important: pd.DataFrame, responsive: pd.DataFrame) -> list[Hashab
     ['sbp', 'adiposity', 'famhist', 'typea', 'obesity', 'alcohol']
 
     """
+    with_columns("important", important, ("feature", "share"), "change_shares")
+    with_columns("responsive", responsive, ("feature", "responsiveness"), "responsiveness")
     unused = set(important.loc[important["share"] == 0, "feature"])
     return [name for name, share in zip(responsive["feature"], responsive["responsiveness"], strict=True)
             if share == 0 and name in unused]  # fmt: skip
 
 
+@typed
 def thresholds(answers: Explanations, least: int = 5) -> pd.DataFrame:
     """Return the values at which first counterfactuals often end.
 

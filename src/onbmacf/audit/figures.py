@@ -11,7 +11,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from onbmacf._base.enums import Relaxation, Status
-from onbmacf.audit.changes import changes_by_feature
+from onbmacf.audit.arguments import typed
+from onbmacf.audit.changes import changes_by_feature, check_same
 from onbmacf.errors import ParameterError
 from onbmacf.explanations import Explanations
 from onbmacf.schema import Schema
@@ -20,6 +21,7 @@ RELEASED = ["feature", "n_rows", "n_asked", "share"]
 Flags = NDArray[np.bool_]
 
 
+@typed
 def overview(answers: Explanations) -> "pd.Series[Any]":
     """Return the main figures of a batch.
 
@@ -66,6 +68,7 @@ def overview(answers: Explanations) -> "pd.Series[Any]":
     )
 
 
+@typed
 def status_counts(answers: Explanations) -> pd.DataFrame:
     """Return how many rows have each status, and why.
 
@@ -97,6 +100,7 @@ def status_counts(answers: Explanations) -> pd.DataFrame:
     return pd.DataFrame(lines, columns=["status", "n_rows", "most_frequent_reason"])
 
 
+@typed
 def released(answers: Explanations, schema: Schema) -> pd.DataFrame:
     """Return the immutable features that had to change, and for how many rows.
 
@@ -123,7 +127,7 @@ def released(answers: Explanations, schema: Schema) -> pd.DataFrame:
     0     age       0       21    0.0
 
     """
-    _check_same(answers, schema)
+    check_same(answers, schema)
     first, n_asked = first_lines(answers), int(is_asked(answers).sum())
     changed = np.vstack([answers.batch.changed, np.zeros((1, len(schema.names)), dtype=bool)])[first]  # -1: the last
     names = list(answers.rows.columns)
@@ -135,6 +139,7 @@ def released(answers: Explanations, schema: Schema) -> pd.DataFrame:
     return frame[RELEASED].sort_values("n_rows", ascending=False, kind="stable").reset_index(drop=True)
 
 
+@typed
 def compare(batches: Mapping[str, Explanations]) -> pd.DataFrame:
     """Return the figures of several models or methods side by side.
 
@@ -163,6 +168,7 @@ def compare(batches: Mapping[str, Explanations]) -> pd.DataFrame:
     return pd.DataFrame(lines).infer_objects()
 
 
+@typed
 def compare_changes(batches: Mapping[str, Explanations]) -> pd.DataFrame:
     """Return the share of counterfactuals that change each feature, for several models or methods.
 
@@ -223,11 +229,6 @@ def keeps_immutables(answers: Explanations, schema: Schema) -> bool:
     first = first_lines(answers)
     is_immutable = np.array([name in schema.immutable for name in answers.rows.columns], dtype=bool)
     return not answers.batch.changed[first[first >= 0]][:, is_immutable].any()
-
-
-def _check_same(answers: Explanations, schema: Schema) -> None:
-    if set(schema.names) != set(answers.rows.columns):
-        raise ParameterError("the schema does not describe the columns of these explanations.")
 
 
 def _check_some(batches: Mapping[str, Explanations]) -> None:

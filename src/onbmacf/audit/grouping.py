@@ -5,7 +5,7 @@
 A row without a value belongs to the group "(missing)", which is counted like any other.
 """
 
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Collection, Hashable
 from itertools import pairwise
 from typing import Any
 
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from onbmacf._base.checks import check_count, did_you_mean, listed
 from onbmacf._text.wording import shown
+from onbmacf.audit.arguments import check_per_row, numbers, per_row, typed
 from onbmacf.errors import ParameterError
 from onbmacf.explanations import Explanations
 
@@ -24,7 +25,8 @@ OTHER = "(other)"
 MOST_COMPARED = 100  # groups whose pairs are compared
 
 
-def bands(column: Any, edges: Sequence[float] | None = None, n_bands: int = 4) -> "pd.Series[Any]":
+@typed
+def bands(column: Any, edges: Any = None, n_bands: int = 4) -> "pd.Series[Any]":
     """Return numbers as bands in words, to group rows by.
 
     Parameters
@@ -47,23 +49,24 @@ def bands(column: Any, edges: Sequence[float] | None = None, n_bands: int = 4) -
     ['below 30', '30 to below 60', '30 to below 60', '60 and above']
 
     """
-    column = pd.Series(column)
-    numbers = pd.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64)
-    cuts = sorted(float(edge) for edge in (_quantiles(numbers, n_bands) if edges is None else edges))
+    column = per_row("column", column)
+    own = pd.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64)
+    cuts = sorted(_quantiles(own, n_bands) if edges is None else numbers("edges", edges).tolist())
     if not cuts:
         raise ParameterError("bands needs numbers with at least two different values, or edges.")
     between = [f"{low:g} to below {high:g}" for low, high in pairwise(cuts)]
     names = [f"below {cuts[0]:g}", *between, f"{cuts[-1]:g} and above"]
-    codes = np.where(np.isnan(numbers), -1, np.searchsorted(cuts, numbers, side="right"))
+    codes = np.where(np.isnan(own), -1, np.searchsorted(cuts, own, side="right"))
     return pd.Series(pd.Categorical.from_codes(codes, names, ordered=True), index=column.index, name=column.name)
 
 
-def as_groups(column: "pd.Series[Any]", most: int = 8) -> "pd.Series[Any]":
+@typed
+def as_groups(column: Any, most: int = 8) -> "pd.Series[Any]":
     """Return a column fit to group by: numbers with many values as bands, the rarer of many levels as one group.
 
     Parameters
     ----------
-    column : Series
+    column : array-like
         One value per row.
     most : int, default 8
         The most groups; a column with no more values than that is returned as it is.
@@ -79,6 +82,7 @@ def as_groups(column: "pd.Series[Any]", most: int = 8) -> "pd.Series[Any]":
     ['below 31', '31 to below 45', '45 to below 55', '55 and above']
 
     """
+    column = per_row("column", column)
     if column.nunique() <= most:
         return column
     if pd.api.types.is_numeric_dtype(column.dtype) and not pd.api.types.is_bool_dtype(column.dtype):
@@ -87,12 +91,13 @@ def as_groups(column: "pd.Series[Any]", most: int = 8) -> "pd.Series[Any]":
     return column.astype(object).where(column.isin(kept) | column.isna(), OTHER)
 
 
-def crossed(first: "pd.Series[Any]", second: "pd.Series[Any]") -> "pd.Series[Any]":
+@typed
+def crossed(first: Any, second: Any) -> "pd.Series[Any]":
     """Return the intersections of two columns' groups, in words.
 
     Parameters
     ----------
-    first, second : Series
+    first, second : array-like
         One group per row each, as `as_groups` or `bands` gives them.
 
     Returns
@@ -106,6 +111,8 @@ def crossed(first: "pd.Series[Any]", second: "pd.Series[Any]") -> "pd.Series[Any
     ['f, old', nan]
 
     """
+    first = per_row("first", first)
+    second = per_row("second", second, len(first))
     names = _in_words(first) + ", " + _in_words(second)
     order = [f"{shown(one)}, {shown(other)}" for one in members_of(first) for other in members_of(second)]
     return pd.Series(pd.Categorical(names, list(dict.fromkeys(order)), ordered=True), index=first.index)
@@ -156,6 +163,7 @@ def _group_column(answers: Explanations, by: Any) -> "pd.Series[Any]":
         raise ParameterError(
             f"by names {by!r}, which is not a column.{did_you_mean(by, columns)} Columns: {listed(columns)}."
         )
+    check_per_row("by", by)
     return pd.Series(list(by), dtype=object).infer_objects()
 
 

@@ -15,6 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from onbmacf._base.checks import check_between, check_count, did_you_mean
+from onbmacf.audit.arguments import typed
 from onbmacf.audit.figures import first_lines, is_asked, is_released
 from onbmacf.audit.grouping import checked_column, members_of
 from onbmacf.audit.pairwise import LEAST, PAIRWISE, gaps_of_families
@@ -28,6 +29,7 @@ GAPS = ["measure", *PAIRWISE, "superiority"]
 CELLS = 1 << 18  # values drawn at a time
 
 
+@typed
 def burden(
     answers: Explanations,
     by: Any,
@@ -89,6 +91,7 @@ def burden(
     return pd.DataFrame(lines, columns=BURDEN)
 
 
+@typed
 def burden_gaps(
     answers: Explanations,
     by: Any,

@@ -8,7 +8,7 @@ counterfactual explanations, 2021). Its importance in a batch is the mean of the
 counterfactual, so that every such row counts once, however many counterfactuals it has (decision 0065).
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,18 +17,18 @@ from numpy.typing import NDArray
 from onbmacf._columns.converters import converter_of, days_in, measured
 from onbmacf._columns.kinds import Kind
 from onbmacf._rows.scales import weight_of
+from onbmacf.audit.arguments import typed
 from onbmacf.audit.given import as_answers
 from onbmacf.errors import ParameterError
+from onbmacf.explainer import ONBMACF
 from onbmacf.explanation import Explanation
 from onbmacf.explanations import Explanations
 from onbmacf.schema import Feature
 
-if TYPE_CHECKING:
-    from onbmacf.explainer import ONBMACF
-
 Shares = NDArray[np.float64]
 
 
+@typed
 def local_importance(answers: Explanations | Explanation) -> pd.DataFrame:
     """Return, for each row, how often its counterfactuals change each feature.
 
@@ -55,7 +55,8 @@ def local_importance(answers: Explanations | Explanation) -> pd.DataFrame:
     return pd.DataFrame(_per_row(answers, answers.batch.changed), answers.rows.index, answers.rows.columns)
 
 
-def importance(answers: Explanations | Explanation, explainer: "ONBMACF | None" = None) -> pd.DataFrame:
+@typed
+def importance(answers: Explanations | Explanation, explainer: ONBMACF | None = None) -> pd.DataFrame:
     """Return how often, and how much, each feature has to change, the most important first.
 
     Parameters
@@ -116,7 +117,7 @@ def _mean(shares: Shares) -> Shares:
     return known.mean(axis=0) if len(known) else np.full(shares.shape[1], np.nan)
 
 
-def _features(answers: Explanations, explainer: "ONBMACF | None") -> list[Feature]:
+def _features(answers: Explanations, explainer: ONBMACF | None) -> list[Feature]:
     """Return what each column is: as fitted, or by its dtype."""
     if explainer is None:
         return [Feature(name, _kind(answers.rows[name])) for name in answers.rows.columns]
@@ -149,7 +150,7 @@ def _numbers(column: "pd.Series[Any]") -> Shares:
     return measured(column)
 
 
-def _ranges(explainer: "ONBMACF", features: list[Feature]) -> list[float]:
+def _ranges(explainer: ONBMACF, features: list[Feature]) -> list[float]:
     """Return the width of each feature's fitted range, in the units of `_sizes` and without the weights of rules."""
     space = explainer.fitted_.space
     widths = {

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from onbmacf._balls.distance import paired
 from onbmacf._base.arrays import Mask, Matrix, Rows
 from onbmacf._base.missing import differs
+from onbmacf._batch.call import target_labels
 from onbmacf._batch.fitted import Fitted
 from onbmacf._rows.model import BlackBox
 from onbmacf._text.wording import shown
@@ -59,11 +60,11 @@ class Asked:
     wanted: Rows  # codes of the favourable labels
 
     @classmethod
-    def of(cls, fitted: Fitted, rows: Any, wanted: Sequence[Any]) -> "Asked":
-        """Return rows of the caller, ready to be asked about; `wanted` are the favourable labels."""
-        N = fitted.space.form.numbers(rows)
+    def of(cls, fitted: Fitted, rows: Any, wanted: Any) -> "Asked":
+        """Return rows of the caller, ready to be asked about; `wanted` is the favourable label, or several."""
+        N = fitted.space.form.numbers(fitted.space.form.arrange(rows)[0])
         known = fitted.black_box.classes.tolist()
-        codes = np.array([known.index(label) for label in wanted], dtype=np.intp)
+        codes = np.array([known.index(label) for label in target_labels(wanted, known)], dtype=np.intp)
         return cls(fitted, fitted.black_box.counting(), N, fitted.space.encode_numbers(N), codes)
 
     def some(self, lines: Rows) -> "Asked":

@@ -19,6 +19,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from onbmacf._base.checks import check_between, check_count
+from onbmacf.audit.arguments import numbers, per_row, typed, with_columns
 from onbmacf.audit.grouping import check_few, members_of
 
 Values = NDArray[np.float64]
@@ -36,6 +37,7 @@ class Sums(NamedTuple):
     squares: Values
 
 
+@typed
 def pairwise_gaps(
     values: Any,
     groups: Any,
@@ -100,6 +102,7 @@ def gaps_of_families(
     return [_gaps(*family, level) for family in zip(samples, tested, largest, strict=True)]
 
 
+@typed
 def corrected(gaps: Mapping[str, pd.DataFrame], level: float = LEVEL) -> pd.DataFrame:
     """Return the gaps of all columns and measures as claims, corrected for their number.
 
@@ -126,6 +129,8 @@ def corrected(gaps: Mapping[str, pd.DataFrame], level: float = LEVEL) -> pd.Data
     1  famhist   distance         1.0  False
 
     """
+    for name, frame in gaps.items():
+        with_columns(f"gaps[{name!r}]", frame, ["measure", *PAIRWISE, "superiority"], "burden_gaps")
     frames = [frame.assign(by=name) for name, frame in gaps.items() if len(frame)]
     if not frames:
         return pd.DataFrame(columns=CLAIMS).astype({"clear": bool})
@@ -148,8 +153,9 @@ def n_shuffles(n_families: int, level: float = LEVEL) -> int:
 
 def _samples(values: Any, groups: Any) -> dict[Any, Values]:
     """Return the values of each group that has any."""
-    values, groups = np.asarray(values, dtype=np.float64), pd.Series(groups).reset_index(drop=True)
-    samples = {group: _present(values[rows]) for group, rows in members_of(groups).items()}
+    values = numbers("values", values)
+    members = members_of(per_row("groups", groups, len(values)))
+    samples = {group: _present(values[rows]) for group, rows in members.items()}
     samples = {group: sample for group, sample in samples.items() if len(sample)}
     check_few(samples)
     return samples

@@ -14,7 +14,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from onbmacf._base.checks import check_count
 from onbmacf._base.enums import Status
+from onbmacf.audit.arguments import numbers, per_row, typed
 from onbmacf.audit.figures import first_lines, is_asked
 from onbmacf.audit.grouping import members_of
 from onbmacf.audit.groups import burden_measures
@@ -23,6 +25,7 @@ from onbmacf.explanations import Explanations
 Values = NDArray[np.float64]
 
 
+@typed
 def recourse_costs(answers: Explanations, cost: Mapping[Hashable, float] | None = None) -> Values:
     """Return what the favourable decision costs each explained row.
 
@@ -50,6 +53,7 @@ def recourse_costs(answers: Explanations, cost: Mapping[Hashable, float] | None 
     return np.where(answers.statuses == Status.ALREADY, 0.0, own)
 
 
+@typed
 def mean_burden(costs: Any, groups: Any) -> pd.DataFrame:
     """Return the burden of each group: the mean cost of its refused rows.
 
@@ -75,16 +79,17 @@ def mean_burden(costs: Any, groups: Any) -> pd.DataFrame:
     0     a          3          1     2.0
 
     """
-    costs = np.asarray(costs, dtype=np.float64)
+    costs = numbers("costs", costs)
 
     def line(rows: NDArray[np.intp]) -> tuple[Any, ...]:
         own = costs[rows]
         refused = own[own > 0]
         return len(refused), int(np.isinf(refused).sum()), _mean(refused[np.isfinite(refused)])
 
-    return _per_group(groups, line, ["n_refused", "n_without", "burden"])
+    return _per_group(groups, len(costs), line, ["n_refused", "n_without", "burden"])
 
 
+@typed
 def accuracy_weighted_burden(costs: Any, truth: Any, groups: Any, n_features: int) -> pd.DataFrame:
     """Return the normalised accuracy weighted burden of each group (NAWB).
 
@@ -117,7 +122,8 @@ def accuracy_weighted_burden(costs: Any, truth: Any, groups: Any, n_features: in
     0     a       4                  0.5     1.0   0.1
 
     """
-    costs, right = np.asarray(costs, dtype=np.float64), np.asarray(truth, dtype=np.float64)
+    costs, right = _costs_and_truth(costs, truth)
+    check_count("n_features", n_features)
 
     def line(rows: NDArray[np.intp]) -> tuple[Any, ...]:
         own = costs[rows][right[rows] == 1]
@@ -126,9 +132,10 @@ def accuracy_weighted_burden(costs: Any, truth: Any, groups: Any, n_features: in
         nawb = 0.0 if rate == 0 else rate * burden / n_features
         return len(own), rate, burden, nawb
 
-    return _per_group(groups, line, ["n_rows", "false_negative_rate", "burden", "nawb"])
+    return _per_group(groups, len(costs), line, ["n_rows", "false_negative_rate", "burden", "nawb"])
 
 
+@typed
 def social_burden(costs: Any, truth: Any, groups: Any) -> pd.DataFrame:
     """Return the social burden of each group: its mean cost for rows whose true label is favourable.
 
@@ -158,16 +165,17 @@ def social_burden(costs: Any, truth: Any, groups: Any) -> pd.DataFrame:
     0     a       3          1       0.333333
 
     """
-    costs, right = np.asarray(costs, dtype=np.float64), np.asarray(truth, dtype=np.float64)
+    costs, right = _costs_and_truth(costs, truth)
 
     def line(rows: NDArray[np.intp]) -> tuple[Any, ...]:
         own = costs[rows][right[rows] == 1]
         known = own[np.isfinite(own)]
         return len(known), int(np.isinf(own).sum()), _mean(known)
 
-    return _per_group(groups, line, ["n_rows", "n_without", "social_burden"])
+    return _per_group(groups, len(costs), line, ["n_rows", "n_without", "social_burden"])
 
 
+@typed
 def without_recourse(statuses: Any, groups: Any) -> pd.DataFrame:
     """Return how many refused rows of each group have no way to the favourable decision.
 
@@ -193,18 +201,25 @@ def without_recourse(statuses: Any, groups: Any) -> pd.DataFrame:
     0     a          4          0.25              0.25
 
     """
-    states = np.asarray(statuses, dtype=object).astype(str)
+    states = per_row("statuses", statuses).to_numpy(dtype=object).astype(str)
 
     def line(rows: NDArray[np.intp]) -> tuple[Any, ...]:
         own = states[rows]
         refused = own[np.isin(own, [Status.FOUND, Status.NONE_FOUND, Status.INFEASIBLE])]
         return len(refused), _mean(refused == Status.INFEASIBLE), _mean(refused == Status.NONE_FOUND)
 
-    return _per_group(groups, line, ["n_refused", "share_proven", "share_none_found"])
+    return _per_group(groups, len(states), line, ["n_refused", "share_proven", "share_none_found"])
 
 
-def _per_group(groups: Any, line: Callable[[NDArray[np.intp]], tuple[Any, ...]], columns: list[str]) -> pd.DataFrame:
-    members = members_of(pd.Series(groups).reset_index(drop=True))
+def _costs_and_truth(costs: Any, truth: Any) -> tuple[Values, Values]:
+    costs = numbers("costs", costs)
+    return costs, numbers("truth", per_row("truth", truth, len(costs)))
+
+
+def _per_group(
+    groups: Any, n_rows: int, line: Callable[[NDArray[np.intp]], tuple[Any, ...]], columns: list[str]
+) -> pd.DataFrame:
+    members = members_of(per_row("groups", groups, n_rows))
     return pd.DataFrame([(group, *line(rows)) for group, rows in members.items()], columns=["group", *columns])
 
 

@@ -10,6 +10,7 @@ import pandas as pd
 
 from onbmacf._columns.converters import converter_of
 from onbmacf._text.wording import quoted, rounded
+from onbmacf.audit.arguments import typed
 from onbmacf.audit.changes import changes_by_feature, pairs, semifactual_distances, single_changes
 from onbmacf.audit.figures import first_lines, keeps_immutables, overview, released
 from onbmacf.audit.verdicts import claim_sentences
@@ -21,6 +22,7 @@ SIZES = {"period": "periods"}  # what changes of a kind of column are measured i
 FEW = 20  # with fewer counterfactuals, shares are not reported as findings
 
 
+@typed
 def findings(
     answers: Explanations, schema: Schema, gaps: Mapping[str, pd.DataFrame] | None = None, target: Any = None
 ) -> list[str]:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from onbmacf._text.wording import quoted
+from onbmacf.audit.arguments import typed
 from onbmacf.audit.pairwise import LEAST, LEVEL, corrected
 
 CLEAR, NOT_CLEAR, TOO_FEW, ONE_GROUP = "clear difference", "no clear difference", "too few rows", "one group"
@@ -63,6 +64,7 @@ class Verdict(NamedTuple):
     claims: pd.DataFrame
 
 
+@typed
 def verdicts(gaps: Mapping[str, pd.DataFrame], level: float = LEVEL) -> list[Verdict]:
     """Return a verdict for each column by which rows were grouped.
 

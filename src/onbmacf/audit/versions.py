@@ -13,6 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from onbmacf._base.enums import Status
+from onbmacf.audit.arguments import typed
 from onbmacf.audit.figures import first_lines
 from onbmacf.audit.grouping import checked_column, members_of
 from onbmacf.audit.groups import gaps_of
@@ -26,6 +27,7 @@ SIDES = ["group", "n_rows", "n_gained", "n_lost", "share_changed", "rate_before"
 BURDENS = ["group", "n_rows", "before", "after", "change", "low", "high", "share_higher"]
 
 
+@typed
 def side_changes(before: Explanations, after: Explanations, by: Any = None) -> pd.DataFrame:
     """Return whom the second model decides differently about.
 
@@ -62,6 +64,7 @@ def side_changes(before: Explanations, after: Explanations, by: Any = None) -> p
     return pd.DataFrame(lines, columns=SIDES)
 
 
+@typed
 def burden_changes(
     before: Explanations, after: Explanations, by: Any = None, *, n_resamples: int = 2000, seed: int = 0
 ) -> pd.DataFrame:
@@ -101,6 +104,7 @@ def burden_changes(
     return pd.DataFrame(lines, columns=BURDENS)
 
 
+@typed
 def version_gaps(before: Explanations, after: Explanations, by: Any, **options: Any) -> pd.DataFrame:
     """Return the differences between groups in who changes sides and in how their burden changes; tested together.
 
@@ -129,6 +133,7 @@ def version_gaps(before: Explanations, after: Explanations, by: Any, **options: 
     return gaps_of(measures, checked_column(before, by).reset_index(drop=True), **options)
 
 
+@typed
 def still_holds(before: Explanations, after: ONBMACF) -> "pd.Series[Any]":
     """Return whether each row's first counterfactual still has its label with another model.
 
@@ -152,9 +157,9 @@ def still_holds(before: Explanations, after: ONBMACF) -> "pd.Series[Any]":
     """
     first = first_lines(before)
     lines = first[first >= 0]
-    fitted = after.fitted_
-    box = fitted.black_box.counting()
-    codes = box.ask(fitted.space.form.numbers(before.batch.values.iloc[lines]))
+    form = after.fitted_.space.form
+    box = after.fitted_.black_box.counting()
+    codes = box.ask(form.numbers(form.arrange(before.batch.values.iloc[lines])[0]))
     said = box.named(np.maximum(codes, 0))
     holds = [code >= 0 and now == then for code, now, then in zip(codes, said, before.batch.label[lines], strict=True)]
     return pd.Series(holds, index=before.rows.index[before.batch.factual[lines]], dtype=bool)

@@ -48,7 +48,7 @@ def prepare(request: Request) -> Job:
         return _heart(request)
     if not request.model and not request.target_column:
         raise ParameterError("give a model (--model), or a column to train one on (--target-column).")
-    whole = read_file(request.table, request)
+    whole = _with_dates(request.table, request)
     table, y, numbers = _features(whole, request)
     TableForm.fit(table, Schema.infer(table) if request.map else _schema(table, request))  # before a model is trained
     chosen = chosen_model(table, y, request)
@@ -58,9 +58,13 @@ def prepare(request: Request) -> Job:
 
 
 def read_file(path: Path, request: Request) -> pd.DataFrame:
-    """Read a table as the request says."""
+    """Read a file as the request says; dates are text."""
     sheet = int(request.sheet) if request.sheet.isdecimal() else request.sheet or None
-    table = read_table(path, encoding=request.encoding or None, header=request.header, sheet=sheet)
+    return read_table(path, encoding=request.encoding or None, header=request.header, sheet=sheet)
+
+
+def _with_dates(path: Path, request: Request) -> pd.DataFrame:
+    table = read_file(path, request)
     return with_dates(table, columns_of(request.dates, list(table.columns), "--dates"))
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from onbmacf.cli.cells import as_fitted
 from onbmacf.cli.job import Job, read_file
 from onbmacf.cli.request import Request
 from onbmacf.cli.terminal import say
@@ -18,6 +19,10 @@ def chosen_rows(job: Job, request: Request, most: int | None, seed: int | None =
 
     Of these at most `most` are taken, drawn with a seed, or the first ones without; a line on stderr says so.
     """
+    return as_fitted(_chosen(job, request, most, seed), job.explainer.fitted_.space.form)
+
+
+def _chosen(job: Job, request: Request, most: int | None, seed: int | None) -> pd.DataFrame:
     if request.rows_file is not None:
         return _from_file(job, request)
     if request.ids:

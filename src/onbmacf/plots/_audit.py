@@ -8,6 +8,7 @@ import pandas as pd
 
 from onbmacf import audit
 from onbmacf._base.checks import check_choice, listed
+from onbmacf.audit.arguments import typed, with_columns
 from onbmacf.audit.given import as_answers
 from onbmacf.audit.grouping import OTHER
 from onbmacf.errors import ParameterError
@@ -39,6 +40,7 @@ AXIS_NAMES = {
 }
 
 
+@typed
 def change_frequencies(changes: Any, most: int = 15, ax: Any = None) -> Any:
     """Draw how often each feature changes, split by direction.
 
@@ -65,6 +67,7 @@ def change_frequencies(changes: Any, most: int = 15, ax: Any = None) -> Any:
     """
     if not isinstance(changes, pd.DataFrame):
         changes = audit.changes_by_feature(as_answers(changes))
+    with_columns("changes", changes, ("feature", "count", "share", "up", "down"), "audit.changes_by_feature")
     shown = changes[changes["count"] > 0].head(most)
     ax = axes_on(ax, (width_for(shown["feature"]), 1.2 + 0.32 * max(len(shown), 2)))
     places = np.arange(len(shown))
@@ -87,16 +90,8 @@ def change_frequencies(changes: Any, most: int = 15, ax: Any = None) -> Any:
     count_along(ax.xaxis)
     set_titles(ax, "", "counterfactuals that change the feature")
     if rest:
-        write(
-            ax,
-            0,
-            len(shown) - 0.3,
-            f"and {rest} other features",
-            right=3,
-            va="top",
-            fontsize="small",
-            color="#555555",
-        )
+        looks = {"va": "top", "fontsize": "small", "color": "#555555"}
+        write(ax, 0, len(shown) - 0.3, f"and {rest} other features", right=3, **looks)
         ax.set_ylim(len(shown) + 0.3, -0.6)
     if handles:
         add_legend(ax, handles, names, fontsize="small", loc="lower left", bbox_to_anchor=(0, 1), ncols=3)
@@ -104,6 +99,7 @@ def change_frequencies(changes: Any, most: int = 15, ax: Any = None) -> Any:
     return ax
 
 
+@typed
 def pair_heatmap(matrix: Any, most: int = 12, ax: Any = None) -> Any:
     """Draw how often two features change together, with the numbers.
 
@@ -155,6 +151,7 @@ def pair_heatmap(matrix: Any, most: int = 12, ax: Any = None) -> Any:
     return ax
 
 
+@typed
 def burden(groups: Any, measure: str = "distance", ax: Any = None, *, by: Any = None) -> Any:
     """Draw a measure's mean and interval per group.
 
@@ -184,6 +181,7 @@ def burden(groups: Any, measure: str = "distance", ax: Any = None, *, by: Any = 
 
     """
     groups = groups if isinstance(groups, pd.DataFrame) else _burden_of(as_answers(groups), by)
+    with_columns("groups", groups, audit.groups.BURDEN, "audit.burden")
     check_choice("measure", measure, tuple(groups["measure"].drop_duplicates()))
     shown = groups[groups["measure"] == measure]
     kinds = names_apart(shown["group"], LONGEST - 12)
@@ -202,6 +200,7 @@ def burden(groups: Any, measure: str = "distance", ax: Any = None, *, by: Any = 
     return ax
 
 
+@typed
 def action_curve(curve: pd.DataFrame, ax: Any = None) -> Any:
     """Draw the share of rows helped against the mean cost, as actions are added.
 
@@ -224,6 +223,7 @@ def action_curve(curve: pd.DataFrame, ax: Any = None) -> Any:
     'share of refused rows helped'
 
     """
+    with_columns("curve", curve, ("k", "mean_cost", "effectiveness"), "audit.Actions.curve")
     ax = axes_on(ax, (6.4, 3.2))
     ax.plot(curve["mean_cost"], curve["effectiveness"], color=COLOURS[0], marker=MARKERS[0], linewidth=1.6)
     for line in curve.itertuples():

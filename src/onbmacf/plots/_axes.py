@@ -5,6 +5,7 @@ from textwrap import fill
 from typing import Any
 
 from onbmacf._text.wording import visible
+from onbmacf.errors import ParameterError
 
 # Okabe and Ito's colours; they differ enough in brightness to be distinguished in grey too.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#000000")
@@ -18,6 +19,8 @@ USUAL = 14  # characters of a name for which a figure has room
 def axes_on(given: Any, size: tuple[float, float] = (6.4, 4.0), projection: str | None = None) -> Any:
     """Return the axes to draw on: those given, new ones on the figure given, or new ones of pyplot (decision 0064)."""
     if given is not None and not hasattr(given, "add_subplot"):
+        if not hasattr(given, "xaxis"):
+            raise ParameterError(f"ax must be Axes or a Figure of matplotlib, got {type(given).__name__}.")
         return given
     if given is None:
         given = _pyplot().figure(figsize=size, layout="constrained")

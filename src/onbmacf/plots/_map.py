@@ -11,7 +11,9 @@ from onbmacf._base.checks import did_you_mean, listed
 from onbmacf._base.missing import as_nan
 from onbmacf._columns.converters import days_in
 from onbmacf._text.wording import quoted
+from onbmacf.audit.arguments import typed
 from onbmacf.errors import ParameterError
+from onbmacf.explainer import ONBMACF
 from onbmacf.explanation import Counterfactual, Explanation
 from onbmacf.explanations import Explanations
 from onbmacf.plots._axes import COLOURS, MARKERS, STYLES, add_legend, axes_on, bare, name, note, set_ticks, set_titles
@@ -27,7 +29,8 @@ MOST_LABELS = 12  # of a legend
 FEW_TICKS, MOST_TICKS = 5, 20  # levels along an axis: written level, and named at all
 
 
-def cover(explainer: Any, x: Hashable, y: Hashable, *, largest: int | None = 40, ax: Any = None) -> Any:
+@typed
+def cover(explainer: ONBMACF, x: Hashable, y: Hashable, *, largest: int | None = 40, ax: Any = None) -> Any:
     """Draw a fitted explainer's rows and balls on two features.
 
     What is drawn of a ball is its projection: with more than two features, rows of other labels may lie behind it. The
@@ -109,6 +112,7 @@ def _add_key(ax: Any, handles: list[Any], names: list[str]) -> None:
     add_legend(ax, handles, names, loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize="small")
 
 
+@typed
 def walk(explanation: Any, x: Hashable, y: Hashable, *, place: int = 0, ax: Any = None) -> Any:
     """Draw the way from a row to its counterfactual on two numeric features, past the semifactual.
 

@@ -1,23 +1,23 @@
 """Methods side by side, and the front from nearest to most plausible."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from onbmacf._base.checks import listed
+from onbmacf.audit.arguments import typed, with_columns
 from onbmacf.audit.given import as_answers
-from onbmacf.errors import ParameterError
 from onbmacf.plots._axes import COLOURS, MARKERS, STYLES, add_legend, axes_on, bare, name, set_ticks, set_titles, write
 
 CROWDED = 12  # points of a front, beyond which only the best have their number of changes
 FRONT = ("distance", "plausibility", "n_changes")
 
 
+@typed
 def radar(
     scores: pd.DataFrame,
-    metrics: Mapping[str, str] | Sequence[str],
+    metrics: Mapping[str, str] | Iterable[str],
     *,
     own: str = "",
     title: str = "",
@@ -52,8 +52,9 @@ def radar(
     2
 
     """
-    ax = axes_on(ax, (7.5, 5), "polar")
     names = dict(metrics) if isinstance(metrics, Mapping) else {metric: metric for metric in metrics}
+    with_columns("scores", scores, ["method", *names], "its methods and metrics")
+    ax = axes_on(ax, (7.5, 5), "polar")
     angles = np.linspace(0, 2 * np.pi, len(names), endpoint=False)
     for place, (method, values) in enumerate(zip(scores["method"], scores[list(names)].to_numpy(), strict=True)):
         closed = np.nan_to_num(np.append(values, values[:1]).astype(float))
@@ -67,6 +68,7 @@ def radar(
     return ax
 
 
+@typed
 def front(points: Any, ax: Any = None) -> Any:
     """Draw counterfactuals by distance and plausibility; those that none beats in both are joined.
 
@@ -93,9 +95,7 @@ def front(points: Any, ax: Any = None) -> Any:
 
     """
     points = points if isinstance(points, pd.DataFrame) else as_answers(points).to_frame()
-    missing = [column for column in FRONT if column not in points.columns]
-    if missing:
-        raise ParameterError(f"the front needs the columns {listed(FRONT)}; missing: {listed(missing)}.")
+    with_columns("points", points, FRONT, "Explanations.to_frame")
     ax = axes_on(ax)
     order = points.sort_values(["distance", "plausibility"], ascending=[True, False], kind="stable")
     best = order["plausibility"] > order["plausibility"].cummax().shift(fill_value=-np.inf)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from onbmacf._text.wording import marked, quoted, shown, visible
+from onbmacf.audit.arguments import typed
 from onbmacf.errors import ParameterError
 from onbmacf.explanation import Counterfactual, Explanation
 from onbmacf.explanations import Explanations
@@ -41,6 +42,7 @@ BOXES: tuple[dict[str, Any], ...] = (
 )
 
 
+@typed
 def before_after(counterfactual: Any, ax: Any = None, *, place: int = 0) -> Any:
     """Draw one counterfactual: a pair of bars per changed feature, with the values before and after.
 

@@ -3,7 +3,7 @@
 explainer, answers  ->  audit_report  ->  Report
 """
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
@@ -14,6 +14,8 @@ import pandas as pd
 from onbmacf import __version__, audit
 from onbmacf._search.options import written
 from onbmacf._text.wording import quoted, shown
+from onbmacf.audit.arguments import typed
+from onbmacf.audit.changes import check_same
 from onbmacf.explainer import ONBMACF
 from onbmacf.explanations import Explanations
 from onbmacf.report.cases import cases
@@ -83,12 +85,13 @@ class About:
     purpose: str = ""
 
 
+@typed
 def audit_report(
     explainer: ONBMACF,
     answers: Explanations,
     *,
     target: Any = None,
-    by: Sequence[Hashable] | Mapping[str, Any] = (),
+    by: Iterable[Hashable] | Mapping[str, Any] = (),
     cost: Mapping[Hashable, float] | None = None,
     others: Mapping[str, Explanations] | None = None,
     truth: Any = None,
@@ -144,7 +147,8 @@ def audit_report(
     'clear difference'
 
     """
-    about = About() if about is None else about
+    check_same(answers, explainer.schema_)
+    about, by = about or About(), by if isinstance(by, Mapping) else list(by)
     n_cases = n_cases if explainer.private is None else 0  # single rows are what must not be shown
     cost = _weights(explainer) if cost is None else cost
     decisions = None if target is None else audit.Decisions.of(explainer, target, truth)

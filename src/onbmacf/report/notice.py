@@ -15,6 +15,7 @@ from onbmacf import __version__
 from onbmacf._base.checks import listed
 from onbmacf._base.files import write_atomically
 from onbmacf._text.records import cell, plain
+from onbmacf.audit.arguments import typed
 from onbmacf.errors import ParameterError
 from onbmacf.explainer import ONBMACF
 from onbmacf.explanation import Explanation
@@ -76,6 +77,7 @@ class Notice:
         return framed(self.html(), "Notice")
 
 
+@typed
 def notice(
     explainer: ONBMACF,
     row: Any,

@@ -1,0 +1,112 @@
+"""What the public functions of audit, plots and report are given: anything else is one sentence, before any work.
+
+a function's annotations  ->  typed  ->  "answers must be Explanations, got DataFrame."
+values of a caller        ->  numbers, per_row, with_columns  ->  arrays, columns and frames that can be read
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from functools import wraps
+from inspect import Parameter, signature
+from numbers import Integral, Real
+from types import NoneType, UnionType
+from typing import Any, ParamSpec, TypeVar, get_args, get_origin
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from onbmacf._base.checks import listed, shortened
+from onbmacf.errors import ParameterError
+from onbmacf.explainer import ONBMACF
+from onbmacf.explanation import Explanation
+from onbmacf.explanations import Explanations
+
+P = ParamSpec("P")
+R = TypeVar("R")
+FREE = (Parameter.empty, Any)  # annotations of what is checked elsewhere, by its value
+NUMBERS: dict[Any, Any] = {int: Integral, float: Real, bool: (bool, np.bool_)}  # numpy's numbers are numbers, too
+NO_COLUMN = (Explanations, Explanation, pd.DataFrame, Mapping, Set, str, bytes)  # has a length, and is no column
+
+
+def typed(function: Callable[P, R]) -> Callable[P, R]:
+    """Let a function refuse what is not of the classes in its annotations, and explainers that are not fitted."""
+    form = signature(function)
+
+    @wraps(function)
+    def checked(*given: P.args, **named: P.kwargs) -> R:
+        for name, value in form.bind(*given, **named).arguments.items():
+            check_type(name, value, form.parameters[name].annotation)
+        return function(*given, **named)
+
+    return checked
+
+
+def check_type(name: str, value: Any, annotation: Any) -> None:
+    """Raise unless a value, and what is in it, is of the classes of an annotation.
+
+    >>> check_type("batches", {"a": 3}, Mapping[str, Explanations])
+    Traceback (most recent call last):
+    onbmacf.errors.ParameterError: batches['a'] must be Explanations, got int.
+    """
+    parts = get_args(annotation) if isinstance(annotation, UnionType) else (annotation,)
+    if any(part in FREE for part in parts):
+        return
+    fitting = [part for part in parts if isinstance(value, NUMBERS.get(part, get_origin(part) or part))]
+    if not fitting:
+        allowed = " or ".join((get_origin(part) or part).__name__ for part in parts if part is not NoneType)
+        raise ParameterError(f"{name} must be {allowed}, got {_kind(value)}.")
+    if isinstance(value, ONBMACF):
+        value.schema_  # noqa: B018 - says that it is not fitted
+    for inner, own, expected in _inside(name, value, fitting[0]):
+        check_type(inner, own, expected)
+
+
+def _inside(name: str, value: Any, annotation: Any) -> Iterator[tuple[str, Any, Any]]:
+    """Yield what a mapping, tuple or sequence holds, with its name and annotation."""
+    kind, expected = get_origin(annotation), get_args(annotation)
+    if kind is Mapping:
+        yield from ((f"{name}[{key!r}]", own, expected[1]) for key, own in value.items())
+    elif kind is tuple:
+        if len(value) != len(expected):
+            raise ParameterError(f"{name} must have {len(expected)} parts, got {len(value)}.")
+        yield from ((f"{name}[{at}]", *own) for at, own in enumerate(zip(value, expected, strict=True)))
+    elif kind is Sequence:
+        yield from ((f"{name}[{at}]", own, expected[0]) for at, own in enumerate(value))
+
+
+def _kind(value: Any) -> str:
+    return "None" if value is None else type(value).__name__
+
+
+def numbers(name: str, values: Any, n_dimensions: int = 1) -> NDArray[np.float64]:
+    """Return numbers of a caller: one per row, or rows x columns."""
+    try:
+        found = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ParameterError(f"{name} must be numbers, got {shortened(values)}.") from error
+    if found.ndim != n_dimensions:
+        form = "one number per row" if n_dimensions == 1 else "rows x columns of numbers"
+        raise ParameterError(f"{name} must be {form}, got {_kind(values)} of shape {found.shape}.")
+    return found
+
+
+def per_row(name: str, values: Any, n_rows: int | None = None) -> "pd.Series[Any]":
+    """Return one value per row; of so many rows, where that is known. A Series stays as it is."""
+    check_per_row(name, values, n_rows)
+    return pd.Series(values)
+
+
+def check_per_row(name: str, values: Any, n_rows: int | None = None) -> None:
+    """Raise unless there is one value per row."""
+    if isinstance(values, NO_COLUMN) or not hasattr(values, "__len__") or getattr(values, "ndim", 1) != 1:
+        raise ParameterError(f"{name} must be one value per row, got {_kind(values)}.")
+    if n_rows is not None and len(values) != n_rows:
+        raise ParameterError(f"{name} has {len(values):,} values for {n_rows:,} rows.")
+
+
+def with_columns(name: str, frame: pd.DataFrame, columns: Iterable[str], source: str) -> pd.DataFrame:
+    """Return a frame that has these columns; `source` says what makes such a frame."""
+    missing = [column for column in columns if column not in frame.columns]
+    if missing:
+        raise ParameterError(f"{name} must have the columns of {source}; missing: {listed(missing)}.")
+    return frame
