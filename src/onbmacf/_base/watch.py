@@ -38,10 +38,8 @@ class Watch:
         """Return the name of the first that died, and how, in words."""
         self._over.set()
         self._thread.join()
-        dead = [
-            *self._dead,
-            *(child for child in self._seen.values() if child.exitcode),
-        ]  # those it did not come to see
+        unseen = [child for child in self._seen.values() if child.exitcode]  # that died between two looks
+        dead = [*self._dead, *unseen]
         for child in dead:
             child.join(EVERY)
         if not dead:
