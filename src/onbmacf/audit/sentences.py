@@ -68,19 +68,21 @@ def _answered(answers: Explanations, target: Any) -> str:
 
 
 def _released(answers: Explanations, schema: Schema) -> list[str]:
-    if not schema.immutable:
-        return []
-    names = _listed([str(name) for name in schema.immutable])
     figures = overview(answers)
     n_asked, n_released = int(figures["asked"]), int(figures["released"])
     if not n_released:
-        kept = f"Every row with a counterfactual has one that keeps the immutable features ({names})."
-        return [kept] if figures["found"] and keeps_immutables(answers, schema) else []
+        return _kept(answers, schema) if figures["found"] and schema.immutable else []
     counts = [f"{line.feature} for {line.n_rows:,}" for line in released(answers, schema).itertuples() if line.n_rows]
     return [
         f"For {n_released:,} of {n_asked:,} rows ({_percent(n_released / n_asked)}), a counterfactual is found only if "
         f"an immutable feature changes: {_listed(counts)}."
     ]
+
+
+def _kept(answers: Explanations, schema: Schema) -> list[str]:
+    names = _listed([str(name) for name in schema.immutable])
+    kept = f"Every row with a counterfactual has one that keeps the immutable features ({names})."
+    return [kept] if keeps_immutables(answers, schema) else []
 
 
 def _features(answers: Explanations, schema: Schema) -> list[str]:
