@@ -346,3 +346,10 @@ def test_a_missing_level_is_filled_in_only_where_that_is_allowed(fillable):
     own = explainer.schema_.features[0].levels.index("own")
     flips, _ = Asked.of(explainer.fitted_, refused, [1]).asked([(Move(0, TO, float(own)),)])
     assert (flips[:, 0] == (refused["home"].notna() | bool(fillable))).all()
+
+
+def test_a_value_that_was_missing_does_not_widen_where_counterfactuals_end():
+    from onbmacf.audit.features import _recurring
+
+    before, after = pd.Series([np.nan, 100.0, 100.0, 100.0, 100.0]), pd.Series([40.0, 10.0, 60.0, 61.0, 62.0])
+    assert _recurring(before, after) == [("at most 62", 3)]

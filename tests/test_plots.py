@@ -383,3 +383,13 @@ def test_a_cover_says_how_many_rows_lack_a_value_and_are_not_drawn():
     explainer = ONBMACF().fit(table, lambda rows: rows["x"] > 30)
     said = plots.cover(explainer, "x", "y", largest=None).get_title(loc="left")
     assert said.endswith("10 rows lack a value and are not drawn")
+
+
+def test_a_number_that_is_filled_in_is_no_level_and_a_small_share_is_not_nothing():
+    changes = pd.DataFrame({"feature": ["a", "b"], "count": [299, 1], "share": [299 / 300, 1 / 300]})
+    changes = changes.assign(up=[0.0, np.nan], down=[0.5, np.nan])
+    ax = plots.change_frequencies(changes)
+    assert legend_names(ax) == ["down", "to another level", "filled in"]
+    assert texts(ax)[:2] == ["299 (>99 %)", "1 (<1 %)"]
+    levels, filled = ([bar.get_width() for bar in bars] for bars in ax.containers[1:])
+    assert (levels, filled) == ([0, 1], [149.5, 0])
