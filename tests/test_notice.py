@@ -262,3 +262,14 @@ def test_a_row_without_any_way_and_one_that_cannot_be_asked_get_a_sentence(asked
     broken = {"status": "model_error", "would_need": [], "reason": "it raised."}
     assert _no_plan(broken, words) == "The model could not be asked about this row: it raised."
     assert _no_reasons(broken, words) == words["reasons_unasked"]
+
+
+@pytest.mark.parametrize("fillable", [[], ["debt"]])
+def test_what_a_row_lacks_is_among_what_is_kept_unless_it_may_be_filled_in(fillable):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"debt": rng.normal(size=80), "pay": rng.normal(size=80), "sex": ["f", "m"] * 40})
+    table.loc[:9, "debt"] = np.nan
+    schema = Schema.infer(table, immutable=["sex"], fillable=fillable)
+    explainer = ONBMACF().fit(table, lambda rows: rows["pay"] > rows["debt"].fillna(0), schema=schema)
+    row = table[table["pay"] < 0].iloc[[0]]
+    assert notice(explainer, row, target=True).facts["kept"] == (["sex"] if fillable else ["debt", "sex"])
