@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from onbmacf import ONBMACF, Rule, Rules, Schema, audit
+from onbmacf._text.wording import shown
 from onbmacf.audit.moves import AT_LEAST, AT_MOST, BY, TO, Asked, Move, in_words, moved
 from onbmacf.errors import ParameterError
 
@@ -94,13 +95,42 @@ def test_an_action_tree_gives_each_subgroup_its_action(chosen, answers):
 def test_two_answers_about_one_side_of_a_feature_are_said_as_one():
     from sklearn.tree import DecisionTreeClassifier
 
-    from onbmacf.audit.action_tree import _paths
+    from onbmacf.audit.action_tree import _paths, _splits
 
-    values = np.arange(4.0)[:, np.newaxis]
-    tree = DecisionTreeClassifier(max_depth=3, random_state=0).fit(values, [0, 1, 2, 3])
-    words = set(_paths(tree.tree_, [("age at most {}", "age above {}")]).values())
-    assert words == {"age at most 0.5", "age above 0.5 and age at most 1.5", "age above 1.5 and age at most 2.5",
-                     "age above 2.5"}  # fmt: skip
+    rows = pd.DataFrame({"age": [20, 30, 40, 50]})
+    tree = DecisionTreeClassifier(max_depth=3, random_state=0).fit(rows, [0, 1, 2, 3])
+    words = set(_paths(tree.tree_, tree.decision_path(rows).toarray() > 0, _splits(rows)).values())
+    assert words == {"age at most 20", "age above 20 and age at most 30", "age above 30 and age at most 40",
+                     "age above 40"}  # fmt: skip
+
+
+AS_WRITTEN = {
+    "numbers": pd.Series([27515.37, 28190.0, 28191.5, 30000.0]),
+    "dates": pd.Series(pd.to_datetime(["2020-01-31", "2020-02-01", "2020-05-31", "2021-01-01"])),
+    "missing left": pd.Series([None, 28190.0, 28191.5, 30000.0]),
+    "missing right": pd.Series([27515.37, 28190.0, 28191.5, None]),
+    "missing among whole numbers": pd.Series([1, 2, 3, None], dtype="Int64"),
+}
+
+
+@pytest.mark.parametrize("kind", AS_WRITTEN)
+def test_a_subgroup_is_described_by_values_of_its_rows_and_says_what_is_unknown(kind):
+    from sklearn.tree import DecisionTreeClassifier
+
+    from onbmacf.audit.action_tree import _paths, _splits
+
+    column = AS_WRITTEN[kind]
+    splits = _splits(pd.DataFrame({"c": column}))
+    matrix = splits[0].numbers[:, np.newaxis]
+    tree = DecisionTreeClassifier(max_depth=1, random_state=0).fit(matrix, [0, 0, 1, 1])
+    words = _paths(tree.tree_, tree.decision_path(matrix).toarray() > 0, splits)
+    low, high = (words[leaf] for leaf in (1, 2))
+    end = shown(column.iloc[1])
+    assert low == {"dates": f"c no later than {end}", "missing left": f"c at most {end} (or unknown)"}.get(
+        kind, f"c at most {end}"
+    )
+    assert high.startswith(f"c later than {end}" if kind == "dates" else f"c above {end}")
+    assert high.endswith("(or unknown)") == column.isna().iloc[3]
 
 
 def test_actions_of_nobody_and_without_a_target_are_said(answers, explainer, heart):
@@ -316,3 +346,10 @@ def test_a_missing_level_is_filled_in_only_where_that_is_allowed(fillable):
     own = explainer.schema_.features[0].levels.index("own")
     flips, _ = Asked.of(explainer.fitted_, refused, [1]).asked([(Move(0, TO, float(own)),)])
     assert (flips[:, 0] == (refused["home"].notna() | bool(fillable))).all()
+
+
+def test_a_value_that_was_missing_does_not_widen_where_counterfactuals_end():
+    from onbmacf.audit.features import _recurring
+
+    before, after = pd.Series([np.nan, 100.0, 100.0, 100.0, 100.0]), pd.Series([40.0, 10.0, 60.0, 61.0, 62.0])
+    assert _recurring(before, after) == [("at most 62", 3)]

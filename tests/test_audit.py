@@ -137,6 +137,22 @@ def test_released_counts_rows_by_their_first_counterfactual():
     assert sentence.endswith("c for 2 and b for 1.")
 
 
+@pytest.mark.parametrize("immutable", [["c"], []])
+@pytest.mark.parametrize("release", ["nothing", "immutable"])
+def test_a_feature_that_only_the_question_keeps_is_counted_where_rows_need_it(immutable, release):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.integers(0, 9, (80, 3)), columns=["a", "b", "c"])
+    schema = Schema.infer(table, immutable=immutable)
+    explainer = ONBMACF(release=release).fit(table, lambda rows: rows["a"] + rows["c"] > 6, schema=schema)
+    answers = explainer.explain(table, target=True, vary=["b"])
+    n_needed = int((table["a"] + table["c"] <= 6).sum())
+    assert audit.overview(answers)["released"] == n_needed
+    (sentence,) = [text for text in audit.findings(answers, schema) if "immutable feature changes" in text]
+    counts = audit.released(answers, schema).set_index("feature")["n_rows"]
+    assert counts.sum() >= n_needed
+    assert f"a for {counts['a']}" in sentence
+
+
 def test_the_findings_say_which_immutable_features_were_released_or_that_all_are_kept():
     answers = made_of([[0, 0, 1]] * 2, ["immutability", "none"])
     schema = Schema.infer(answers.rows, immutable=["c"])

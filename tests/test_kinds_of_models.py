@@ -266,7 +266,7 @@ def test_a_range_has_ends():
 def test_proofs_do_not_read_through_a_threshold():
     model = LogisticRegression(max_iter=1000).fit(TABLE, TWO)
     answer = ONBMACF().fit(TABLE, model, threshold=0.3).explain(TABLE.head(1), prove=True)[0]
-    assert "a threshold, named classes or a range are not read by proofs" in str(answer.certificate.reason)
+    assert "proofs cannot read a model behind a threshold, named classes or a range" in str(answer.certificate.reason)
 
 
 def test_a_regressor_from_a_file(tmp_path):

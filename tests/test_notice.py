@@ -82,6 +82,32 @@ def test_every_number_holds_when_the_model_is_asked_again(asked):
         check(page, row, explainer, model.predict, "healthy")
 
 
+class Sum:
+    """Says yes to a large sum."""
+
+    classes_ = np.array(["no", "yes"])
+
+    def predict_proba(self, rows):
+        yes = np.clip((rows["a"] + rows["b"]) / 40 + 0.08, 0, 1).to_numpy()
+        return np.column_stack([1 - yes, yes])
+
+    def predict(self, rows):
+        return self.classes_[self.predict_proba(rows).argmax(axis=1)]
+
+
+def test_the_values_that_also_work_do_so_together_and_probabilities_are_rounded():
+    model, rng = Sum(), np.random.default_rng(0)
+    table = pd.DataFrame(rng.uniform(0, 20, (200, 2)).round(2), columns=["a", "b"])
+    schema = Schema.infer(table, rules={"features": {"a": {"high": 12}, "b": {"high": 12}}})
+    page = notice(ONBMACF(plausibility=1).fit(table, model, schema=schema), {"a": 1.0, "b": 1.0}, target="yes")
+    pattern = r"\| a \| 1 \| [\d.]+ \| \D*([\d.]+).*\|\n\| b \| 1 \| [\d.]+ \| \D*([\d.]+).*\|"
+    corners = np.array(re.findall(pattern, page.markdown()), dtype=float)
+    assert len(corners)
+    assert (model.predict(pd.DataFrame(corners, columns=["a", "b"])) == "yes").all()
+    for found in page.facts["answer"]["counterfactuals"]:
+        assert f"a probability of {round(100 * found['probability'])}\u00a0%" in page.html()
+
+
 @by_table(DESCRIPTIONS)
 def test_a_notice_holds_on_every_table(name, data_dir, network_of):
     task = load_task(name, paper_sizes=True)
@@ -236,3 +262,14 @@ def test_a_row_without_any_way_and_one_that_cannot_be_asked_get_a_sentence(asked
     broken = {"status": "model_error", "would_need": [], "reason": "it raised."}
     assert _no_plan(broken, words) == "The model could not be asked about this row: it raised."
     assert _no_reasons(broken, words) == words["reasons_unasked"]
+
+
+@pytest.mark.parametrize("fillable", [[], ["debt"]])
+def test_what_a_row_lacks_is_among_what_is_kept_unless_it_may_be_filled_in(fillable):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"debt": rng.normal(size=80), "pay": rng.normal(size=80), "sex": ["f", "m"] * 40})
+    table.loc[:9, "debt"] = np.nan
+    schema = Schema.infer(table, immutable=["sex"], fillable=fillable)
+    explainer = ONBMACF().fit(table, lambda rows: rows["pay"] > rows["debt"].fillna(0), schema=schema)
+    row = table[table["pay"] < 0].iloc[[0]]
+    assert notice(explainer, row, target=True).facts["kept"] == (["sex"] if fillable else ["debt", "sex"])

@@ -112,3 +112,13 @@ def test_a_map_remembers(tmp_path):
     loaded = ONBMACF.load(tmp_path / "people.onb", decision)
     assert loaded.schema_ == explainer.schema_
     assert "name" not in changed(loaded, immutable=[])
+
+
+def test_several_columns_are_told_together_and_the_option_can_be_pasted_into_a_shell():
+    table = people().rename(columns={"name": "full name"})
+    table["note"] = [f"note {row}" for row in range(len(table))]
+    with pytest.warns(OnbmacfWarning) as seen:
+        ONBMACF().fit(table, lambda rows: rows["size"] > 3)
+    (said,) = [str(one.message) for one in seen if WARNING in str(one.message)]
+    assert "in columns 'full name', 'note': taken for identifiers or free text, they are kept as they are." in said
+    assert "or --kinds 'full name=categorical', or name it" in said

@@ -289,7 +289,7 @@ def test_a_cover_of_many_balls_is_paler_and_says_what_is_left_out(explainer):
     few, many = (plots.cover(explainer, "tobacco", "ldl", largest=largest) for largest in (7, None))
     said, n_balls = few.get_title(loc="left"), len(explainer.cover_)
     share = 100 * np.sort(np.bincount(explainer.cover_.owner))[-7:].sum() / len(explainer.labels_)
-    assert said == f"7 largest balls, with {share:.0f} % of the rows; {n_balls - 7} smaller ones are not drawn"
+    assert said == f"7 of {n_balls} balls, with {share:.0f} % of the rows"
     assert many.get_title(loc="left") == ""
     one = plots.cover(explainer, "tobacco", "ldl", largest=1)
     for place in (0, 1):  # the area and the outline of the largest
@@ -376,3 +376,20 @@ def test_dates_lie_along_the_axes_of_the_map_and_the_walk():
         assert not any(re.fullmatch(r"1\d{4}(\.0)?", text) for text in written)  # days since 1970
         assert ("month" in (x, y)) <= any(re.fullmatch(r"20\d\d-\d\d", text) for text in written)
     plots.walk(answers, "day", "fee")
+
+
+def test_a_cover_says_how_many_rows_lack_a_value_and_are_not_drawn():
+    table = pd.DataFrame({"x": np.arange(60.0), "y": np.where(np.arange(60) % 6, np.arange(60) % 7, np.nan)})
+    explainer = ONBMACF().fit(table, lambda rows: rows["x"] > 30)
+    said = plots.cover(explainer, "x", "y", largest=None).get_title(loc="left")
+    assert said.endswith("10 rows lack a value and are not drawn")
+
+
+def test_a_number_that_is_filled_in_is_no_level_and_a_small_share_is_not_nothing():
+    changes = pd.DataFrame({"feature": ["a", "b"], "count": [299, 1], "share": [299 / 300, 1 / 300]})
+    changes = changes.assign(up=[0.0, np.nan], down=[0.5, np.nan])
+    ax = plots.change_frequencies(changes)
+    assert legend_names(ax) == ["down", "to another level", "filled in"]
+    assert texts(ax)[:2] == ["299 (>99 %)", "1 (<1 %)"]
+    levels, filled = ([bar.get_width() for bar in bars] for bars in ax.containers[1:])
+    assert (levels, filled) == ([0, 1], [149.5, 0])

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -373,3 +374,21 @@ def is_good(point, gains, need, demand):
     sums = sum(gain[at] for gain, at in zip(gains, point, strict=True))
     keeps = all((point[a], point[b]) == (0, 0) or point[a] <= point[b] for a, b in demand.pairs)
     return bool((sums >= need).all() and np.count_nonzero(point) <= demand.most and keeps)
+
+
+def test_why_a_function_cannot_be_read_is_said_whatever_its_columns_hold():
+    table = pd.DataFrame(np.random.default_rng(0).normal(size=(40, 2)), columns=["age", "size"])
+    table = table.assign(job=["cook", "clerk", "nurse", "cook"] * 10)
+    answer = ONBMACF().fit(table, lambda rows: rows["size"] > 0).explain(table.iloc[[0]], prove=True)[0]
+    assert answer.certificate.reason == "a function cannot be read: give the model in it, prove=model"
+
+
+@pytest.mark.parametrize("model", [LogisticRegression(), RandomForestClassifier(5, random_state=0)])
+def test_a_model_that_knows_the_names_of_its_columns_is_read_without_a_warning(model):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.normal(size=(60, 2)), columns=["a", "b"])
+    explainer = ONBMACF().fit(table, model.fit(table, table["a"] + table["b"] > 0))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        answer = explainer.explain(table.iloc[[0]], prove=True, prove_seconds=60)[0]
+    assert answer.certificate.kind == "nearest"

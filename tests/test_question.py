@@ -137,7 +137,7 @@ def test_a_column_of_the_rows_may_say_what_is_asked(forest, explainer, recwarn):
 
 def test_a_label_is_a_label_and_a_feature_a_feature_before_it_is_a_column(forest, explainer):
     rows = forest[1].iloc[:3]
-    with pytest.warns(OnbmacfWarning, match="ignored 1 columns not seen in fit: 'well'"):
+    with pytest.warns(OnbmacfWarning, match="ignored 1 column not seen in fit: 'well'"):
         said = explainer.explain(rows.assign(well="ill"), "well")
     assert said.to_dicts() == explainer.explain(rows, "well").to_dicts()
     same(explainer.explain(rows, immutable="age"), explainer.explain(rows, immutable=["age"]))

@@ -252,3 +252,61 @@ def test_what_to_look_at_next_sends_nobody_to_figures_that_are_not_there(explain
     without = audit_report(explainer, answers, target="fine", by=["famhist"]).content["next"]
     assert not any("right equally often" in step for step in without)
     assert any(step.startswith("Give true labels") for step in without)
+
+
+@pytest.fixture(scope="module")
+def loans():
+    """A table with dates, and with values that some rows lack."""
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(
+        {
+            "since": pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 1000, 120), "D"),
+            "debt": np.where(rng.random(120) < 0.1, np.nan, rng.integers(10, 90, 120)),
+            "sex": rng.choice(["f", "m"], 120),
+        }
+    )
+    days = (table["since"] - pd.Timestamp("2020-01-01")).dt.days
+    granted = lambda rows: np.where(  # noqa: E731
+        (rows["since"] < "2021-06-01") & ~(rows["debt"] > 60), "granted", "refused"
+    )
+    explainer = ONBMACF().fit(table, granted, schema=Schema.infer(table, immutable=["sex"]))
+    return table, explainer, explainer.explain(table, target="granted"), days
+
+
+def test_ends_of_columns_are_known_values_and_sizes_of_dates_have_a_unit(loans):
+    table, explainer, answers, days = loans
+    content = audit_report(explainer, answers, target="granted", by=["sex"], n_actions=1).content
+    values = {row[0]: row[3] for row in content["columns"]["rows"]}
+    known = table["debt"].dropna()
+    assert values["debt"] == f"{known.min():g} to {known.max():g}, or unknown"
+    assert "unknown" not in values["since"]
+    tenth = float(f"{0.1 * (days.max() - days.min()):.2g}")
+    assert f"{tenth:g} days of since" in dict(content["words"])["Distance"]
+    (features,) = [section for section in content["sections"] if section["id"] == "features"]
+    assert "of dates, times and durations in days" in features["intro"]
+    heads = {head for section in content["sections"] for table in section["tables"] for head in table["heads"]}
+    assert not [head for head in heads if "_" in head]
+
+
+def test_where_no_groups_are_compared_nothing_is_said_about_immutable_features(loans):
+    _, explainer, answers, _ = loans
+    report = audit_report(explainer, answers)
+    assert report.content["verdicts"][0]["text"].startswith("No column was named to compare groups by (by=..., --by): ")
+    assert "no feature is immutable" not in report.html()
+    assert len(repr(report)) < 100
+
+
+def test_of_many_rows_it_is_said_how_many_were_tried_with_one_feature_alone(monkeypatch, loans):
+    _, explainer, answers, _ = loans
+    some = audit.responsiveness
+    monkeypatch.setattr(audit, "responsiveness", lambda *given, **named: some(*given, **named, most_rows=7))
+    content = audit_report(explainer, answers, target="granted", n_actions=1).content
+    (section,) = [section for section in content["sections"] if section["id"] == "single"]
+    n_asked = int((answers.statuses != "already").sum())
+    assert f"One feature alone was tried for 7 of {n_asked} rows." in section["intro"]
+
+
+def test_a_case_names_its_features_as_a_sentence_does(heart):
+    explainer = ONBMACF().fit(heart, lambda rows: (rows["tobacco"] < 4) & (rows["ldl"] < 4))
+    content = audit_report(explainer, explainer.explain(heart, target=True)).content
+    assert any("changes tobacco and ldl." in case["kind"] for case in content["cases"])

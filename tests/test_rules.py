@@ -184,7 +184,7 @@ def test_a_factual_that_breaks_a_rule_itself_is_allowed_and_said(people):
     explainer = ONBMACF().fit(people, loan, schema=Schema.infer(people, rules=rules))
     row = people[loan(people) == "no"].head(1).assign(years=30, debt=9000, income=1000)
     answer = explainer.explain(row)[0]
-    assert "The row itself breaks the rule for 'years', 'debt' <= 'income'." in answer.reason
+    assert "The row itself breaks the rules for 'years' and 'debt' <= 'income'." in answer.reason
     assert not all_broken([answer], rules)
 
 

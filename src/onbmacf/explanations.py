@@ -168,7 +168,9 @@ class Explanations(Sequence[Explanation]):
     def __repr__(self) -> str:
         counts = pd.Series(self.statuses, dtype=object).value_counts()
         listed = ", ".join(f"{count} {status}" for status, count in counts.items())
-        return f"<Explanations of {len(self)} rows: {listed or 'none'}; {len(self.batch.factual)} counterfactuals>"
+        n_rows, n_found = len(self), len(self.batch.factual)
+        rows, found = f"row{'s' * (n_rows != 1)}", f"counterfactual{'s' * (n_found != 1)}"
+        return f"<Explanations of {n_rows:,} {rows}: {listed or 'none'}; {n_found:,} {found}>"
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the answers; return the Axes.

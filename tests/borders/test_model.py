@@ -121,7 +121,9 @@ def test_probabilities_that_always_raise_are_left_out_with_a_warning():
         explainer = ONBMACF().fit(TABLE, model)
     answers = explainer.explain(ROWS)
     assert list(answers.statuses) == ["found"] * 3
-    with pytest.raises(ParameterError, match="min_probability cannot be kept: predict_proba raised"):
+    with pytest.raises(
+        ParameterError, match="min_probability needs a model that gives probabilities: predict_proba raised"
+    ):
         explainer.explain(ROWS, min_probability=0.6)
 
 
@@ -283,7 +285,7 @@ def test_labels_are_as_large_as_they_like(model):
 def test_classes_that_cannot_be_read_are_none(classes):
     explainer = ONBMACF().fit(TABLE, Model(classes=classes))
     assert list(explainer.explain(ROWS).statuses) == ["found"] * 3
-    with pytest.raises(ParameterError, match="it needs a model with predict_proba and classes_"):
+    with pytest.raises(ParameterError, match="this one has no predict_proba with classes_"):
         explainer.explain(ROWS, min_probability=0.6)
 
 

@@ -2,6 +2,7 @@
 
 import html
 import re
+import shlex
 
 import numpy as np
 import pandas as pd
@@ -47,6 +48,15 @@ def inputs(page):
     """Return type and value of each input of a page, by its name."""
     found = [dict(re.findall(r'(\w+)="([^"]*)"', tag)) for tag in re.findall(r"<input [^>]*>", page)]
     return {one["name"]: (one["type"], one.get("value", "")) for one in found if "name" in one}
+
+
+def test_the_example_for_programs_can_be_sent_as_it_is(browser, dated):
+    command = re.search(r"<code>(curl .*?)</code>", browser.get("/service").text, flags=re.S)[1]
+    body = shlex.split(html.unescape(command))[-1]
+    assert '"since": "2024-01-01", "seen": "2024-01-01 05:00:00+01:00"' in body
+    with dated.client() as program:
+        (answer,) = program.post("/v1/explain", content=body).json()["answers"]
+    assert (answer["status"], answer["label"]) == ("found", "early")
 
 
 def test_each_kind_has_its_input_with_its_value_in_it(browser):

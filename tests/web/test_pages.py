@@ -65,7 +65,7 @@ def test_ranges_follow_the_plans(browser, heart_explainer, heart):
     expected = heart_explainer.explain(heart.iloc[[0]], "healthy", n=3, immutable=["age"], ranges=True)
     said = text_of(browser.get(CASE, params={"ranges": "1"}))
     for found in expected[0].counterfactuals:
-        for own in found.ranges.values():
+        for own in found.box.values():
             assert f"works: {own}" in said
 
 
@@ -332,3 +332,13 @@ def test_missing_values_are_shown_typed_and_tried():
         said = post(browser, "/type", "/type", f0="", f1="", f2="")
         assert said.status_code == 422
         assert "'y' must be a number, got ''" in html.unescape(said.text)
+
+
+def test_of_hundreds_of_levels_the_form_names_a_few_so_that_the_rest_of_it_is_in_reach():
+    table = pd.DataFrame({"name": [f"person {place}" for place in range(200)], "x": np.arange(200) % 40})
+    explainer = ONBMACF().fit(table, lambda rows: rows["x"] > 20)
+    with serving(explainer, table) as running, running.browser() as browser:
+        page = browser.get(CASE).text
+    form = html.unescape(page[page.index('<table class="wishes">') : page.index('id="dial"')])
+    assert "person 104 and 192 others</td>" in form
+    assert "person 99" not in form

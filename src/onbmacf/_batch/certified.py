@@ -86,7 +86,7 @@ class _Proofs:
         call, own = self.asker.call, self.asker.factuals
         asked = call.query.prove
         if not self.asker.box.reading.is_plain:
-            return "a threshold, named classes or a range are not read by proofs"
+            return "proofs cannot read a model behind a threshold, named classes or a range"
         model = self.asker.box.model if asked is True else asked
         fitted, metric, lines = call.fitted, call.options.metric, self.lines[self.complete]
         try:

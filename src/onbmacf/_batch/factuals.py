@@ -174,8 +174,8 @@ class Asker:
 
         sure = self.box.probability(N[reached], codes[reached], noted)
         if sure is None:
-            why = self.box.no_probability or "it needs a model with predict_proba and classes_"
-            raise ParameterError(f"min_probability cannot be kept: {why}.")
+            why = self.box.no_probability or "this one has no predict_proba with classes_"
+            raise ParameterError(f"min_probability needs a model that gives probabilities: {why}.")
         codes[reached[~(sure >= self.call.query.min_probability)]] = FORBIDDEN  # NaN is not sure
 
 

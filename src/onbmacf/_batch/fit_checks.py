@@ -4,6 +4,7 @@ table, cover, model  ->  fit_warnings  ->  sentences        number of rows  ->  
 """
 
 from collections.abc import Hashable
+from shlex import quote
 
 import numpy as np
 
@@ -18,6 +19,8 @@ from onbmacf.schema import Schema
 
 N_PROBES = 64  # rows asked twice at fit, and again at load
 MOST_LEVELS = 100  # looked at to see whether they are dates
+KEPT_ONE = "column {}: taken for an identifier or free text, it is kept as it is"
+KEPT_MANY = "columns {}: taken for identifiers or free text, they are kept as they are"
 TARGET_ROWS = 8  # with fewer rows, a column that matches the labels means little
 
 
@@ -26,7 +29,8 @@ def fit_warnings(form: TableForm, N: Matrix, cover: BallCover, black_box: BlackB
     messages = _dates_as_text(form.schema) + _held(form.schema)
     identifiers = [name for name in form.identifier_like(N) if name not in form.schema.held]
     if identifiers:
-        messages.append(f"every row has its own value in column {listed(identifiers)}: an identifier explains nothing.")
+        columns = f"column{'s' * (len(identifiers) > 1)} {listed(identifiers)}"
+        messages.append(f"every row has its own value in {columns}: an identifier explains nothing.")
     targets = _target_like(form, N, labels)
     if targets:
         messages.append(
@@ -47,9 +51,11 @@ def _dates_as_text(schema: Schema) -> list[str]:
     names = [f.name for f in schema.features if f.levels and all(map(is_date_text, f.levels[:MOST_LEVELS]))]
     if not names:
         return []
+    s, them = ("", "it") if len(names) == 1 else ("s", "them")
     return [
-        f"column {listed(names)} holds dates as text, which have no order here: convert it with pd.to_datetime, or "
-        f"name it in read_table(..., dates=[{names[0]!r}]) or --dates {names[0]}."
+        f"column{s} {listed(names)} hold{'' if s else 's'} dates as text, which have no order here: convert {them} "
+        f"with pd.to_datetime, or name {them} in read_table(..., dates=[{names[0]!r}]) or --dates "
+        f"{quote(str(names[0]))}."
     ]
 
 
@@ -57,11 +63,13 @@ def _held(schema: Schema) -> list[str]:
     """Return what was done about text of each row's own, and how to undo it (decision 0083)."""
     if not schema.held:
         return []
-    first = schema.held[0]
+    first, option = schema.held[0], quote(f"{schema.held[0]}=categorical")
+    is_one = len(schema.held) == 1
+    kept = (KEPT_ONE if is_one else KEPT_MANY).format(listed(schema.held))
     return [
-        f"nearly every row has a text of its own in column {listed(schema.held)}: taken for an identifier or free "
-        f"text, it is kept as it is. To let it change, name its kind, as in Schema.infer(table, kinds={{{first!r}: "
-        f"'categorical'}}) or --kinds {first}=categorical, or name it in explain(vary=...)."
+        f"nearly every row has a text of its own in {kept}. To let {'it' if is_one else 'one'} change, name its kind, "
+        f"as in Schema.infer(table, kinds={{{first!r}: 'categorical'}}) or --kinds {option}, or name it in "
+        "explain(vary=...)."
     ]
 
 

@@ -166,5 +166,6 @@ def _with_broken_rules(call: Call, factuals: Factuals, answers: Explanations) ->
     for row, broken in call.constraints.broken_by(factuals.N).items():
         if answers.statuses[row] == Status.INVALID_ROW:
             continue
-        reasons[row] = f"{reasons[row]} The row itself breaks the rule for {', '.join(broken)}.".strip()
+        rules = f"the rule{'s' * (len(broken) > 1)} for {_listed(broken)}"
+        reasons[row] = f"{reasons[row]} The row itself breaks {rules}.".strip()
     return replace(answers, reasons=reasons)

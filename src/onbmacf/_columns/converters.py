@@ -75,6 +75,13 @@ def days_in(by: Converter | None) -> float:
     return UNITS[by.unit] / UNITS["D"] if is_time and by is not None else 1.0
 
 
+def size_unit(by: Converter | None) -> str:
+    """Return in what changes of a column are measured: "days" or "periods"; nothing where it is its own unit."""
+    if by is None or by.kind == "decimal":
+        return ""
+    return "periods" if by.kind == "period" else "days"
+
+
 def holds(by: Converter | None) -> str:
     """Return in a word what a column holds, where it is neither numbers nor levels: a time of whole days is a date.
 

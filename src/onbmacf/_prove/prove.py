@@ -25,7 +25,7 @@ from onbmacf._prove.solve import (
     demand_of,
     solve,
 )
-from onbmacf._prove.structures import Additive, Trees, read
+from onbmacf._prove.structures import Additive, Trees, read, reader_of
 from onbmacf._prove.table import ColumnTable
 from onbmacf._prove.values import Choices, Domain, NotKnownError
 from onbmacf._rows.form import TableForm
@@ -57,6 +57,7 @@ class Prover:
     def of(cls, model: Any, domain: Domain, form: TableForm, labels: Any, least: float) -> "Prover":
         """Read a model; NotKnownError says why it cannot be. `labels` are what the model in use says of the rows."""
         estimator, to_columns = unwrapped(model)
+        reader_of(estimator)  # before its columns are looked at: why a function cannot be read is not what it takes
         table = ColumnTable.of(domain, form, to_columns)
         structure = read(estimator, table.own)
         prover = cls(structure, domain, table, least)

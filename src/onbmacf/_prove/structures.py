@@ -6,6 +6,7 @@ A score per class; the label is the class with the highest. A kind of model is a
 """
 
 import json
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -88,13 +89,20 @@ class Additive:
 
 def read(model: Any, columns: Matrix) -> Trees | Additive:
     """Return a model's structure; it must give these rows of columns the model's own scores."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "X does not have valid feature names")  # as columns of numbers it has none
+        found = reader_of(model)(model, columns)
+        own = found.own_scores(columns)
+    if not np.isfinite(own).all() or np.abs(found.scores(columns) - own).max() > 16 * found.error:
+        raise NotKnownError("the model's answers are not those of its structure")
+    return found
+
+
+def reader_of(model: Any) -> "Reader":
+    """Return the function that reads this kind of model; NotKnownError where there is none."""
     for is_one, reader in READERS:
         if is_one(model):
-            found = reader(model, columns)
-            own = found.own_scores(columns)
-            if not np.isfinite(own).all() or np.abs(found.scores(columns) - own).max() > 16 * found.error:
-                raise NotKnownError("the model's answers are not those of its structure")
-            return found
+            return reader
     if not hasattr(model, "predict"):
         raise NotKnownError("a function cannot be read: give the model in it, prove=model")
     raise NotKnownError("this kind of model is not known")

@@ -364,7 +364,9 @@ def _in_order(
     extra = [name for name in frame.columns if name not in expected]
     if extra and error is TableError:
         raise TableError(f"the schema does not describe column {listed(extra)}. Drop it or add a Feature.")
-    warnings = (f"ignored {len(extra)} columns not seen in fit: {listed(extra)}.",) if extra else ()
+    warnings = (
+        (f"ignored {len(extra)} column{'s' * (len(extra) > 1)} not seen in fit: {listed(extra)}.",) if extra else ()
+    )
     return (frame if list(frame.columns) == list(names) else frame[list(names)]), warnings
 
 

@@ -1,13 +1,13 @@
 """A range of values around a counterfactual, and how it reads.
 
-Range  ->  words  ->  "at most 3.2", "between 2.1 and 3.2", "one of a, b", "exactly 3.1"
+Range  ->  words  ->  "at most 3.2", "no later than 2024-05-31", "between 2.1 and 3.2", "one of a, b", "exactly 3.1"
 """
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from onbmacf._text.wording import shown
+from onbmacf._text.wording import is_moment, shown
 
 
 @dataclass(frozen=True)
@@ -56,9 +56,9 @@ class Range:
         if self.low == self.high:
             return f"exactly {shown(self.low)}"
         if self.reaches_low and not self.reaches_high:
-            return f"at most {shown(self.high)}"
+            return f"{'no later than' if is_moment(self.high) else 'at most'} {shown(self.high)}"
         if self.reaches_high and not self.reaches_low:
-            return f"at least {shown(self.low)}"
+            return f"{'no earlier than' if is_moment(self.low) else 'at least'} {shown(self.low)}"
         return f"between {shown(self.low)} and {shown(self.high)}"
 
     def __repr__(self) -> str:

@@ -47,11 +47,26 @@ def shown(value: Any) -> str:
     return "0" if text == "-0" else text
 
 
+def is_moment(value: Any) -> bool:
+    """Say whether a value is a point in time: a date, a time or a period, but no duration."""
+    return hasattr(value, "strftime")
+
+
 def rounded(value: Any) -> str:
     """Return a figure, a distance or a mean, as text for people: 4 significant digits."""
     if isinstance(value, Real) and not isinstance(value, Integral | bool):
         return f"{float(value):.4g}" if abs(float(value)) < 1e4 else f"{float(value):,.0f}"
     return str(value)
+
+
+def whole_percent(share: float) -> str:
+    """Return a probability in whole per cent, without the sign; 0 and 100 only where it is exactly that.
+
+    >>> whole_percent(0.29), whole_percent(0.675), whole_percent(0.9996), whole_percent(0.0004), whole_percent(1.0)
+    ('29', '68', '>99', '<1', '100')
+    """
+    whole = round(100 * share)
+    return ">99" if whole == 100 and share < 1 else "<1" if whole == 0 and share > 0 else str(whole)
 
 
 def visible(value: Any) -> str:
@@ -86,7 +101,7 @@ def what_if(found: _Changed, released: tuple[Any, ...] = ()) -> str:
         else f"{marked(name, released)} were {after} instead of {before}"
         for name, before, after in _values(found)
     ]
-    return _joined(parts)
+    return joined(parts)
 
 
 def sentence(label: Any, found: Any) -> str:
@@ -110,19 +125,24 @@ def range_sentences(found: Any) -> str:
     parts = [f"{marked(own.feature, found.released)} {own} ({_asked(own)})" for own in found.ranges.values()]
     if len(parts) == 1:
         return f" The label {quoted(found.label)} holds for {parts[0]}."
-    text = f" With the other changes as they are, the label {quoted(found.label)} holds for {_joined(parts)}."
+    text = f" With the other changes as they are, the label {quoted(found.label)} holds for {joined(parts)}."
     if found.box is None:
         return text
     together = [f"{marked(own.feature, found.released)} {own}" for own in found.box.values()]
-    return f"{text} It holds for {_joined(together)} together ({_asked(next(iter(found.box.values())))})."
+    return f"{text} It holds for {joined(together)} together ({_asked(next(iter(found.box.values())))})."
 
 
 def _asked(own: Any) -> str:
     return "the one point asked" if own.n_asked == 1 else f"of {own.n_asked:,} points asked, all hold"
 
 
-def _joined(parts: list[str]) -> str:
-    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+def joined(parts: Sequence[str], last: str = "and") -> str:
+    """Return words as a sentence lists them.
+
+    >>> joined(["a"]), joined(["a", "b", "c"]), joined(["a", "b"], "or")
+    ('a', 'a, b and c', 'a or b')
+    """
+    return f"{', '.join(parts[:-1])} {last} {parts[-1]}" if len(parts) > 1 else "".join(parts)
 
 
 # What every view of answers shows: the HTML of a notebook, the terminal's table, Markdown.

@@ -14,10 +14,13 @@ import pandas as pd
 from onbmacf._base.checks import listed
 from onbmacf._columns.converters import Converter
 from onbmacf._columns.moments import allowed_in, end_in, value_in, written
+from onbmacf._text.short import few
 from onbmacf._text.wording import shown
 from onbmacf._views.source import Source
 from onbmacf.errors import RowsError
 from onbmacf.schema import Feature
+
+MOST_LEVELS = 8  # of one feature, where they are only named
 
 
 class Field(NamedTuple):
@@ -45,6 +48,11 @@ class Field(NamedTuple):
     def is_number(self) -> bool:
         """Whether it is typed rather than chosen."""
         return self.feature.is_numeric
+
+    @property
+    def some_levels(self) -> str:
+        """The first levels, and how many others there are."""
+        return few(self.levels, MOST_LEVELS)
 
     @property
     def may_lack(self) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from onbmacf._base.enums import Status
-from onbmacf._text.wording import quoted, rounded, shown
+from onbmacf._text.wording import joined, quoted, rounded, shown, whole_percent
 from onbmacf.explanation import Counterfactual, Explanation
 
 STEPS = ((0.1, "A very small step"), (0.3, "A small step"), (0.75, "A medium step"), (1.5, "A large step"))
@@ -48,7 +48,7 @@ def _change(found: Counterfactual, name: Hashable, ids: dict[Hashable, str]) -> 
         "before": shown(before),
         "after": shown(after),
         "arrow": _way(before, after),
-        "range": "" if found.ranges is None or name not in found.ranges else str(found.ranges[name]),
+        "range": "" if found.box is None or name not in found.box else str(found.box[name]),  # which hold together
         "is_released": name in found.released,
     }
 
@@ -64,7 +64,7 @@ def _even_if(answer: Explanation, found: Counterfactual) -> str:
     if found.semifactual is None:
         return ""
     kept = found.semifactual
-    changes = ", ".join(f"{name} {shown(kept.values[name])}" for name in kept.changed)
+    changes = joined([f"{name} {shown(kept.values[name])}" for name in kept.changed])
     return f"Even with {changes}, the model would still say {quoted(answer.label)}."
 
 
@@ -84,4 +84,4 @@ def distance_words(found: Counterfactual) -> str:
 
 def percent(share: float | None) -> str:
     """Return a probability as text; empty where there is none."""
-    return "" if share is None or np.isnan(share) else f"{100 * share:.0f} %"
+    return "" if share is None or np.isnan(share) else f"{whole_percent(share)} %"

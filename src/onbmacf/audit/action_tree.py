@@ -3,13 +3,15 @@
 Actions, answers  ->  best action of each row  ->  decision tree  ->  one line per leaf, in words
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from onbmacf._base.arrays import Mask
 from onbmacf._base.checks import check_count
+from onbmacf._columns.converters import converter_of, holds, measured
 from onbmacf._text.wording import shown
 from onbmacf.audit.actions import Actions
 from onbmacf.audit.arguments import typed
@@ -18,6 +20,7 @@ from onbmacf.explanations import Explanations
 
 LEAVES = ["subgroup", "n_rows", "action", "effectiveness", "mean_cost"]
 LEAST = 20  # rows in a leaf
+MOMENTS = ("date", "time", "period")
 
 
 @typed
@@ -52,13 +55,14 @@ def action_tree(chosen: Actions, answers: Explanations, depth: int = 2) -> pd.Da
 
     if not len(chosen.positions) or not chosen.actions:
         return pd.DataFrame(columns=LEAVES)
-    matrix, names = _readable_columns(answers.rows.iloc[chosen.positions])
+    splits = _splits(answers.rows.iloc[chosen.positions])
+    matrix = np.column_stack([split.numbers for split in splits])
     best = np.where(chosen.flips, chosen.costs, np.inf).argmin(axis=1)
     best = np.where(chosen.flips.any(axis=1), best, chosen.flips.sum(axis=0).argmax())
     least = min(LEAST, max(1, len(best) // 4))
     tree = DecisionTreeClassifier(max_depth=check_count("depth", depth), min_samples_leaf=least, random_state=0)
     leaf = tree.fit(matrix, best).apply(matrix)
-    words = _paths(tree.tree_, names)
+    words = _paths(tree.tree_, tree.decision_path(matrix).toarray() > 0, splits)
     lines = [_leaf(words[int(own)], np.flatnonzero(leaf == own), chosen) for own in np.unique(leaf)]
     return pd.DataFrame(lines, columns=LEAVES)
 
@@ -72,32 +76,54 @@ def _leaf(words: str, rows: NDArray[np.intp], chosen: Actions) -> tuple[Any, ...
     return words, len(rows), chosen.actions[place], float(flips[:, place].mean()), mean
 
 
-def _readable_columns(rows: pd.DataFrame) -> tuple[NDArray[np.float64], list[tuple[str, str]]]:
-    """Return numbers as they are and levels as one column each, with the words of both sides of a split."""
-    parts, names = [], []
+class Split(NamedTuple):
+    """A column that the tree may ask about: its numbers, and how both answers read."""
+
+    numbers: NDArray[np.float64]
+    below: str
+    above: str
+    values: "pd.Series[Any] | None" = None  # as the caller wrote them; None for a level, which a row has or not
+
+    def sides(self, left: Mask, right: Mask) -> tuple[str, str]:
+        """Return how both sides read: a number is split at the largest value on the left, not between two values."""
+        if self.values is None:
+            return self.below, self.above
+        end = shown(self.values.iloc[int(np.nanargmax(np.where(left, self.numbers, np.nan)))])
+        lacks = np.isnan(self.numbers)
+        unknown = ["(or unknown)" if (lacks & rows).any() else "" for rows in (left, right)]
+        return f"{self.below} {end} {unknown[0]}".rstrip(), f"{self.above} {end} {unknown[1]}".rstrip()
+
+
+def _splits(rows: pd.DataFrame) -> list[Split]:
+    """Return the columns that may be asked about: numbers, dates and the like as they are, levels as one each."""
+    found = []
     for name in rows.columns:
-        column = rows[name]
-        if pd.api.types.is_numeric_dtype(column.dtype) and not pd.api.types.is_bool_dtype(column.dtype):
-            parts.append(column.to_numpy(dtype=np.float64))
-            names.append((f"{name} at most {{}}", f"{name} above {{}}"))
+        column, by = rows[name], converter_of(rows[name])
+        is_number = pd.api.types.is_numeric_dtype(column.dtype) and not pd.api.types.is_bool_dtype(column.dtype)
+        if is_number or by is not None:
+            words = ("no later than", "later than") if holds(by) in MOMENTS else ("at most", "above")
+            found.append(Split(measured(column), f"{name} {words[0]}", f"{name} {words[1]}", column))
             continue
         for level in sorted(column.dropna().unique(), key=str):
-            parts.append((column == level).to_numpy(dtype=np.float64))
-            names.append((f"{name} not {shown(level)}".replace("{", "{{"), f"{name} {shown(level)}".replace("{", "{{")))
-    return np.column_stack(parts), names
+            has = np.asarray(column == level, dtype=np.float64)
+            found.append(Split(has, f"{name} not {shown(level)}", f"{name} {shown(level)}"))
+    return found
 
 
-def _paths(tree: Any, names: list[tuple[str, str]]) -> dict[int, str]:
-    """Return, per leaf, the answers that lead to it; of two answers about one feature and side the last, narrower."""
+def _paths(tree: Any, reached: Mask, splits: list[Split]) -> dict[int, str]:
+    """Return, per leaf, the answers that lead to it; of two answers about one feature and side the last, narrower.
+
+    `reached` says of each row and node whether the row comes by there.
+    """
     found: dict[int, str] = {}
     open_nodes: list[tuple[int, dict[str, str]]] = [(0, {})]
     while open_nodes:
         node, path = open_nodes.pop()
-        if tree.children_left[node] < 0:
+        left, right = int(tree.children_left[node]), int(tree.children_right[node])
+        if left < 0:
             found[node] = " and ".join(path.values()) or "all rows"
             continue
-        low, high = names[tree.feature[node]]
-        value = f"{tree.threshold[node]:.4g}"
-        for child, text in ((tree.children_left[node], low), (tree.children_right[node], high)):
-            open_nodes.append((int(child), {**path, text: text.replace("{}", value).replace("{{", "{")}))
+        split = splits[tree.feature[node]]
+        below, above = split.sides(reached[:, left], reached[:, right])
+        open_nodes += [(left, {**path, split.below: below}), (right, {**path, split.above: above})]
     return found

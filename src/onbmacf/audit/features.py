@@ -178,7 +178,8 @@ def _recurring(before: "pd.Series[Any]", after: "pd.Series[Any]") -> list[tuple[
         best = int(counts.to_numpy().argmax())
         return [(shown(counts.index[best]), int(counts.iloc[best]))]
     own, new = before.to_numpy(dtype=np.float64), after.to_numpy(dtype=np.float64)
-    width = WINDOW * (max(own.max(), new.max()) - min(own.min(), new.min()))
+    seen = np.concatenate([own[~np.isnan(own)], new])  # a value that was missing has no place
+    width = WINDOW * np.ptp(seen)
     found = []
     for words, is_way in (("at most", new < own), ("at least", new > own)):
         if is_way.any():

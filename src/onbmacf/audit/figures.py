@@ -117,8 +117,9 @@ def released(answers: Explanations, schema: Schema) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One line per immutable feature: ``feature``, ``n_rows`` that needed it changed, ``n_asked`` rows that were
-        searched, and ``share``, the first over the second.
+        One line per immutable feature, and per feature that only the question kept (``vary``, ``immutable``) and a
+        row needed: ``feature``, ``n_rows`` that needed it changed, ``n_asked`` rows that were searched, and
+        ``share``, the first over the second.
 
     Examples
     --------
@@ -129,14 +130,23 @@ def released(answers: Explanations, schema: Schema) -> pd.DataFrame:
     """
     check_same(answers, schema)
     first, n_asked = first_lines(answers), int(is_asked(answers).sum())
-    changed = np.vstack([answers.batch.changed, np.zeros((1, len(schema.names)), dtype=bool)])[first]  # -1: the last
     names = list(answers.rows.columns)
-    needed = {name: [str(name) in needs for needs in answers.would_need] for name in schema.immutable}
-    counts = [int((changed[:, names.index(name)] | np.array(needed[name], dtype=bool)).sum()) for name in needed]
-    frame = pd.DataFrame({"feature": pd.Series(list(schema.immutable), dtype=object), "n_rows": counts})
+    in_schema = np.array([name in schema.immutable for name in names], dtype=bool)
+    changed = np.where(in_schema, answers.batch.changed, _given_up(answers))
+    changed = np.vstack([changed, np.zeros((1, len(names)), dtype=bool)])[first]  # -1: the last
+    needed = [[str(name) in needs for name in names] for needs in answers.would_need]
+    counts = (changed | np.array(needed, dtype=bool).reshape(changed.shape)).sum(axis=0)
+    kept = np.flatnonzero(in_schema | (counts > 0))
+    frame = pd.DataFrame({"feature": pd.Series([names[at] for at in kept], dtype=object), "n_rows": counts[kept]})
     frame["n_asked"] = n_asked
     frame["share"] = frame["n_rows"] / n_asked if n_asked else np.nan
     return frame[RELEASED].sort_values("n_rows", ascending=False, kind="stable").reset_index(drop=True)
+
+
+def _given_up(answers: Explanations) -> Flags:
+    """Return, per counterfactual and feature, whether the feature was released because it had to be kept."""
+    free = np.array([one == Relaxation.IMMUTABILITY for one in answers.batch.relaxation], dtype=bool)
+    return np.asarray(answers.batch.released & free[:, None], dtype=bool)
 
 
 @typed

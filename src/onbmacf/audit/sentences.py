@@ -8,8 +8,8 @@ from typing import Any
 
 import pandas as pd
 
-from onbmacf._columns.converters import converter_of
-from onbmacf._text.wording import quoted, rounded
+from onbmacf._columns.converters import converter_of, size_unit
+from onbmacf._text.wording import joined, quoted, rounded
 from onbmacf.audit.arguments import typed
 from onbmacf.audit.changes import changes_by_feature, pairs, semifactual_distances, single_changes
 from onbmacf.audit.figures import first_lines, keeps_immutables, overview, released
@@ -18,7 +18,6 @@ from onbmacf.explanations import Explanations
 from onbmacf.schema import Schema
 
 MOST_NAMED = 3
-SIZES = {"period": "periods"}  # what changes of a kind of column are measured in; others in days
 FEW = 20  # with fewer counterfactuals, shares are not reported as findings
 
 
@@ -70,19 +69,21 @@ def _answered(answers: Explanations, target: Any) -> str:
 
 
 def _released(answers: Explanations, schema: Schema) -> list[str]:
-    if not schema.immutable:
-        return []
-    names = _listed([str(name) for name in schema.immutable])
     figures = overview(answers)
     n_asked, n_released = int(figures["asked"]), int(figures["released"])
     if not n_released:
-        kept = f"Every row with a counterfactual has one that keeps the immutable features ({names})."
-        return [kept] if figures["found"] and keeps_immutables(answers, schema) else []
+        return _kept(answers, schema) if figures["found"] and schema.immutable else []
     counts = [f"{line.feature} for {line.n_rows:,}" for line in released(answers, schema).itertuples() if line.n_rows]
     return [
         f"For {n_released:,} of {n_asked:,} rows ({_percent(n_released / n_asked)}), a counterfactual is found only if "
-        f"an immutable feature changes: {_listed(counts)}."
+        f"an immutable feature changes: {joined(counts)}."
     ]
+
+
+def _kept(answers: Explanations, schema: Schema) -> list[str]:
+    names = joined([str(name) for name in schema.immutable])
+    kept = f"Every row with a counterfactual has one that keeps the immutable features ({names})."
+    return [kept] if keeps_immutables(answers, schema) else []
 
 
 def _features(answers: Explanations, schema: Schema) -> list[str]:
@@ -96,7 +97,7 @@ def _features(answers: Explanations, schema: Schema) -> list[str]:
         for line, of in zip(counted.itertuples(), of_what, strict=True)
     ]
     text = (
-        f"The most changed features are {_listed(parts)}."
+        f"The most changed features are {joined(parts)}."
         if len(parts) > 1
         else f"The only feature that changes is {parts[0]}."
     )
@@ -113,9 +114,9 @@ def _way(line: Any, column: "pd.Series[Any]") -> str:
         return f", mostly {line.most_frequent}"
     if pd.isna(line.up):
         return ""
-    way, converter = "up" if line.up >= line.down else "down", converter_of(column)
-    unit = "" if converter is None or converter.kind == "decimal" else f" {SIZES.get(converter.kind, 'days')}"
-    return f", {way} in {_percent(max(line.up, line.down))} of these, median change {rounded(line.median_size)}{unit}"
+    way, unit = "up" if line.up >= line.down else "down", size_unit(converter_of(column))
+    size = f"{rounded(line.median_size)} {unit}".rstrip()
+    return f", {way} in {_percent(max(line.up, line.down))} of these, median change {size}"
 
 
 def _pairs(answers: Explanations) -> list[str]:
@@ -154,11 +155,7 @@ def _after_retraining(answers: Explanations) -> list[str]:
 
 def _labels(target: Any) -> str:
     several = isinstance(target, list | tuple | set)
-    return _listed([quoted(label) for label in target], "or") if several else quoted(target)
-
-
-def _listed(words: list[str], last: str = "and") -> str:
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} {last} {words[-1]}"
+    return joined([quoted(label) for label in target], "or") if several else quoted(target)
 
 
 def _percent(share: float) -> str:

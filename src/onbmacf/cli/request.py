@@ -19,7 +19,7 @@ TABLE_HELP = (
 MODEL_HELP = (
     f"module:name, http://..., or a file: {described(loader for loader in LOADERS if not loader.is_pickle)}; with "
     f"--trust-pickle also {described(loader for loader in LOADERS if loader.is_pickle)}. Without it, a network is "
-    "trained on the target column."
+    "trained on the target column, or boosted trees where values are missing."
 )
 
 

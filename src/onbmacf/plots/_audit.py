@@ -8,6 +8,7 @@ import pandas as pd
 
 from onbmacf import audit
 from onbmacf._base.checks import check_choice, listed
+from onbmacf._text.wording import whole_percent
 from onbmacf.audit.arguments import typed, with_columns
 from onbmacf.audit.given import as_answers
 from onbmacf.audit.grouping import OTHER
@@ -71,8 +72,7 @@ def change_frequencies(changes: Any, most: int = 15, ax: Any = None) -> Any:
     shown = changes[changes["count"] > 0].head(most)
     ax = axes_on(ax, (width_for(shown["feature"]), 1.2 + 0.32 * max(len(shown), 2)))
     places = np.arange(len(shown))
-    up, down = (shown["count"] * shown[way].fillna(0) for way in ("up", "down"))
-    parts = [("up", up, 0, ""), ("down", down, 1, "///"), ("to another level", shown["count"] - up - down, 4, "xx")]
+    parts = _by_direction(shown)
     left = np.zeros(len(shown))
     handles, names = [], []
     for direction, size, colour, hatch in parts:
@@ -82,7 +82,7 @@ def change_frequencies(changes: Any, most: int = 15, ax: Any = None) -> Any:
             names.append(direction)
         left = left + size.to_numpy()
     for place, (count, share) in enumerate(zip(shown["count"], shown["share"], strict=True)):
-        write(ax, count, place, f"{count:,} ({100 * share:.0f} %)", right=3, va="center", fontsize="small")
+        write(ax, count, place, f"{count:,} ({whole_percent(share)} %)", right=3, va="center", fontsize="small")
     set_ticks(ax.yaxis, places, shown["feature"])
     ax.invert_yaxis()
     ax.set_xlim(0, 1.25 * max(shown["count"].max(), 1) if len(shown) else 1)
@@ -97,6 +97,22 @@ def change_frequencies(changes: Any, most: int = 15, ax: Any = None) -> Any:
         add_legend(ax, handles, names, fontsize="small", loc="lower left", bbox_to_anchor=(0, 1), ncols=3)
     bare(ax)
     return ax
+
+
+def _by_direction(shown: pd.DataFrame) -> list[tuple[str, "pd.Series[Any]", int, str]]:
+    """Return the parts of the bars: their name, sizes, colour and hatch.
+
+    What goes neither up nor down is a level, or a number that was missing and is filled in.
+    """
+    up, down = (shown["count"] * shown[way].fillna(0) for way in ("up", "down"))
+    rest, is_number = shown["count"] - up - down, shown["up"].notna()
+    levels, filled = rest.where(~is_number, 0), rest.where(is_number, 0)
+    return [
+        ("up", up, 0, ""),
+        ("down", down, 1, "///"),
+        ("to another level", levels, 4, "xx"),
+        ("filled in", filled, 2, ".."),
+    ]
 
 
 @typed

@@ -34,7 +34,8 @@ def cover(explainer: ONBMACF, x: Hashable, y: Hashable, *, largest: int | None =
     """Draw a fitted explainer's rows and balls on two features.
 
     What is drawn of a ball is its projection: with more than two features, rows of other labels may lie behind it. The
-    more rows and balls there are, the paler each is drawn. A line below says how many balls are left out.
+    more rows and balls there are, the paler each is drawn. A line above says how many balls are drawn where not all
+    are, and how many rows are not, because they lack one of the two values.
 
     Parameters
     ----------
@@ -68,7 +69,7 @@ def cover(explainer: ONBMACF, x: Hashable, y: Hashable, *, largest: int | None =
     _look_at(ax, rows)
     _draw_balls(ax, explainer, drawn, columns)
     set_titles(ax, "", str(x), str(y))
-    note(ax, _left_out(explainer.cover_, drawn))
+    note(ax, _left_out(explainer.cover_, drawn, int(np.isnan(rows).any(axis=1).sum())))
     _name_levels(ax, explainer.schema_, x, y)
     _write_values(ax, explainer.fitted_.space, columns)
     _add_key(ax, handles, names)
@@ -94,12 +95,14 @@ def _draw_rows(ax: Any, explainer: Any, rows: NDArray[np.float64]) -> tuple[list
     return handles, names
 
 
-def _left_out(balls: Any, drawn: NDArray[np.intp]) -> str:
-    """Return how many balls are drawn, and how many rows they cover; empty where all are drawn."""
-    if len(drawn) == len(balls):
-        return ""
-    share, rest = 100 * np.isin(balls.owner, drawn).mean(), len(balls) - len(drawn)
-    return f"{len(drawn):,} largest balls, with {share:.0f} % of the rows; {rest:,} smaller ones are not drawn"
+def _left_out(balls: Any, drawn: NDArray[np.intp], n_lacking: int) -> str:
+    """Return how many balls are drawn, how many rows they cover, and how many rows lack a place; empty if none is."""
+    share = 100 * np.isin(balls.owner, drawn).mean()
+    said = (
+        [f"{len(drawn):,} of {len(balls):,} balls, with {share:.0f} % of the rows"] if len(drawn) < len(balls) else []
+    )
+    said += [f"{n_lacking:,} rows lack a value and are not drawn"] if n_lacking else []
+    return "; ".join(said)
 
 
 def _add_key(ax: Any, handles: list[Any], names: list[str]) -> None:

@@ -8,7 +8,7 @@ import pandas as pd
 
 from onbmacf import plots
 from onbmacf._balls.distance import distances
-from onbmacf._text.wording import marked, quoted, shown
+from onbmacf._text.wording import joined, marked, quoted, shown
 from onbmacf.audit.figures import first_lines
 from onbmacf.explainer import ONBMACF
 from onbmacf.explanation import Counterfactual, Explanation
@@ -81,7 +81,7 @@ def _kind_in_words(answers: Explanations, place: int, sizes: dict[Any, int]) -> 
     kind = _kinds(answers[place : place + 1])[0]
     if kind is None:
         return ""
-    names = ", ".join(str(answers.rows.columns[at]) for at in kind[1]) if kind[0] != "none" else ""
+    names = joined([str(answers.rows.columns[at]) for at in kind[1]]) if kind[0] != "none" else ""
     what = f"whose first counterfactual changes {names}" if names else f"with the status {kind[1]}"
     return f"One of {sizes[kind]:,} rows {what}."
 

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from onbmacf import __version__, audit
+from onbmacf._base.missing import known_ends
 from onbmacf._search.options import written
 from onbmacf._text.wording import quoted, shown
 from onbmacf.audit.arguments import typed
@@ -268,14 +269,14 @@ def _model(explainer: ONBMACF, about: About) -> list[tuple[str, str]]:
 
 
 def _columns(explainer: ONBMACF) -> pd.DataFrame:
-    Z = explainer.Z_
-    ends = explainer.fitted_.space.decode(np.stack([Z.min(axis=0), Z.max(axis=0)]))
+    ends = explainer.fitted_.space.decode(np.stack(known_ends(explainer.Z_)))
     lines = []
     for feature in explainer.schema_.features:
         if feature.is_numeric:
             values = " to ".join(shown(end) for end in ends[feature.name].array)
         else:
             values = _some([shown(level) for level in feature.levels or ()])
+        values += ", or unknown" if feature.missing else ""
         lines.append((feature.name, feature.shown_kind, feature.immutable, values))
     return pd.DataFrame(lines, columns=["feature", "kind", "immutable", "values"])
 

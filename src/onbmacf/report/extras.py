@@ -74,9 +74,10 @@ def _recourse(asked: Asked, chosen: audit.Actions | None, truth: Any) -> Section
             tables.append(table(caption, _wide(pair, groups.iloc[chosen.positions], budget, "macro")))
     tables += _by_truth(asked, group, truth, costs)
     intro = (
-        f"What the favourable decision takes the groups of {group.name}, as FACTS (Kavouras et al. 2023) and others "
-        "define it: the share that is helped, within a budget (the median distance), the cost at which half are "
-        "helped, and the mean cost. The trade-off is the largest gap in the share helped over all budgets."
+        f"What it takes the groups of {group.name} to get the favourable decision, as FACTS (Kavouras et al. 2023) and "
+        "others define it: the share that is helped, at any cost and within a budget (the median distance), the cost "
+        "at which half are helped, and the mean cost. The trade-off is the largest gap in the share helped over all "
+        "budgets."
     )
     return _section("recourse", f"Recourse by {group.name}", intro, tables)
 
@@ -157,10 +158,17 @@ def _single_features(asked: Asked) -> Section | None:
     intro = "Shares of rows, with 95 % intervals."
     if asked.n_actions and is_asked(asked.answers).any():
         responsive = audit.responsiveness(asked.answers, asked.explainer, target=asked.target)
+        intro += _tried(responsive, int(is_asked(asked.answers).sum()))
         tables.append(table("Rows for which one feature alone is enough", responsive[responsive["responsiveness"] > 0]))
         never = audit.never_help(important, responsive)
         intro += f" Features that never help: {', '.join(str(name) for name in never)}." if never else ""
     return _section("single", "How often each feature is enough", intro, tables)
+
+
+def _tried(responsive: pd.DataFrame, n_rows: int) -> str:
+    """Return how many rows one feature alone was tried for, where not for all."""
+    n_tried = int(responsive["n_rows"].max()) if len(responsive) else n_rows
+    return f" One feature alone was tried for {n_tried:,} of {n_rows:,} rows." if n_tried < n_rows else ""
 
 
 def _against(asked: Asked, against: Against) -> Section | None:

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from onbmacf import audit, plots
+from onbmacf._columns.converters import converter_of, days_in, size_unit
 from onbmacf._text.wording import rounded, sentence, shown, visible
 from onbmacf.audit.verdicts import CLEAR, NOT_CLEAR
 from onbmacf.explainer import ONBMACF
@@ -20,8 +21,8 @@ from onbmacf.report.tables import new_figure, picture
 
 MARKS = {CLEAR: "clear", NOT_CLEAR: "none"}
 NO_COLUMN = (
-    "No column was named to compare groups by (by=..., --by), and no feature is immutable: whether the model treats "
-    "groups differently was not looked at."
+    "No column was named to compare groups by (by=..., --by): whether the model treats groups differently was not "
+    "looked at."
 )
 MOST_UNITS = 3  # features in whose units a distance is told
 CLEAR_WORDS = (
@@ -129,7 +130,9 @@ def _words(explainer: ONBMACF, answers: Explanations) -> list[tuple[str, str]]:
     found = case.counterfactuals[0] if case is not None and case.counterfactuals else None
     words = [("Counterfactual", "A changed row to which the model gives another label." + _example(case, found))]
     words.append(("Distance", _distance(explainer, answers, found)))
-    words.append(("Burden", "The mean distance of the refused rows of a group: what the other decision takes them."))
+    words.append(
+        ("Burden", "The mean distance of the refused rows of a group: how far they are from the other decision.")
+    )
     if found is not None:
         share = f" In the example: {100 * found.plausibility:.0f} %."
         words.append(("Plausibility", f"The share of the 5 nearest rows of the table with the same label.{share}"))
@@ -158,14 +161,19 @@ def _units(explainer: ONBMACF, answers: Explanations) -> list[str]:
     schema, ranges = explainer.schema_, explainer.fitted_.ranges
     places = [schema.names.index(name) for name in names]
     numbers = [at for at in places if schema.features[at].is_numeric][:MOST_UNITS]
-    spans = explainer.fitted_.space.span
-    return [
-        f"{float(f'{0.1 * spans[at]:.2g}'):g} of {visible(schema.names[at])}" for at in numbers if np.ptp(ranges[at])
-    ]
+    return [_tenth(explainer, answers, at) for at in numbers if np.ptp(ranges[at])]
+
+
+def _tenth(explainer: ONBMACF, answers: Explanations, at: int) -> str:
+    """Return a tenth of a number's range with its unit: '8100 of income', '690 days of since'."""
+    name = explainer.schema_.names[at]
+    by = converter_of(answers.rows[name])
+    size = f"{float(f'{0.1 * explainer.fitted_.space.span[at] * days_in(by):.2g}'):g} {size_unit(by)}".rstrip()
+    return f"{size} of {visible(name)}"
 
 
 def _semifactual(found: Any) -> str:
-    text = "A changed row to which the model still gives the row's own label: so much can change in vain."
+    text = "A changed row to which the model still gives the row's own label: this much can change without effect."
     kept = None if found is None else found.semifactual
     if kept is None:
         return text

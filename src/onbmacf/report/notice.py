@@ -7,6 +7,7 @@ What a notice has to hold for whom: docs/questions/what-to-tell-a-person.md. Eve
 
 import datetime
 import json
+from collections.abc import Hashable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 from onbmacf import __version__
 from onbmacf._base.checks import listed
 from onbmacf._base.files import write_atomically
+from onbmacf._text.absent import is_absent
 from onbmacf._text.records import cell, plain
 from onbmacf.audit.arguments import typed
 from onbmacf.errors import ParameterError
@@ -132,7 +134,7 @@ def notice(
             "answer": asked[0].to_dict(),
             "reasons": _reasons(asked[0], alone),
             "no_help": [plain(name) for name in alone.loc[alone["share"] == 0, "feature"]],
-            "kept": [plain(name) for name in explainer.schema_.immutable],
+            "kept": [plain(name) for name in _kept(explainer, asked[0])],
             "rules": rules_in_words(explainer),
             "n_questions": asked.n_questions + int(alone["n_asked"].sum()),
             "table_digest": table_digest(explainer),
@@ -148,6 +150,13 @@ def notice(
 def _wanted(target: Any) -> list[Any]:
     several = target if isinstance(target, list | tuple | set) else [] if target is None else [target]
     return [plain(label) for label in several]
+
+
+def _kept(explainer: ONBMACF, answer: Explanation) -> list[Hashable]:
+    """Return the features that no way changes: immutable ones, and those that the row lacks and may not fill in."""
+    features = explainer.schema_.features
+    lacks = {f.name for f in features if not f.fillable and is_absent(answer.factual[f.name])}
+    return [feature.name for feature in features if feature.immutable or feature.name in lacks]
 
 
 def _reasons(answer: Explanation, alone: Any) -> list[dict[str, Any]]:

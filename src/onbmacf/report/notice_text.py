@@ -6,7 +6,8 @@ facts, words  ->  described  ->  what the templates show
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from onbmacf._text.wording import quoted, shown
+from onbmacf._columns.moments import is_date_text
+from onbmacf._text.wording import quoted, shown, whole_percent
 
 Words = Mapping[str, str]
 
@@ -55,18 +56,18 @@ def _no_reasons(answer: Mapping[str, Any], words: Words) -> str:
 
 
 def _plan(number: int, found: Mapping[str, Any], words: Words) -> dict[str, Any]:
-    ranges = {own["feature"]: own for own in found.get("ranges", ())}
+    together = {own["feature"]: own for own in found.get("box") or ()}  # what is read in one table holds together
     rows = [
         (
             change["feature"],
             shown(change["before"]),
             shown(change["after"]),
-            _works(ranges.get(change["feature"]), words),
+            _works(together.get(change["feature"]), words),
         )
         for change in found["changes"]
     ]
     sure, label = found["probability"], quoted(found["label"])
-    note = "" if sure is None else words["plan_sure"].format(label=label, percent=int(100 * sure))
+    note = "" if sure is None else words["plan_sure"].format(label=label, percent=whole_percent(sure))
     heads = [words[key] for key in ("feature", "now", "then", "works")]
     return {"title": words["plan"].format(number=number), "heads": heads, "rows": rows, "note": note}
 
@@ -82,7 +83,8 @@ def _works(own: Mapping[str, Any] | None, words: Words) -> str:
     if own["low"] == own["high"]:
         return words["exactly"]
     if own["reaches_low"] != own["reaches_high"]:
-        return words["at_most"].format(high=high) if own["reaches_low"] else words["at_least"].format(low=low)
+        most, least = ("not_after", "not_before") if is_date_text(own["high"]) else ("at_most", "at_least")
+        return words[most].format(high=high) if own["reaches_low"] else words[least].format(low=low)
     return words["between"].format(low=low, high=high)
 
 

@@ -67,6 +67,12 @@ class Report:
         write_atomically(path, text.encode("utf-8", "backslashreplace"))
         return path
 
+    def __repr__(self) -> str:
+        content = self.content
+        return (
+            f"<Report {content['title']!r}: {len(content['findings'])} findings, {len(content['sections'])} sections>"
+        )
+
     def _repr_html_(self) -> str:
         return framed(self.html(), "Report")
 

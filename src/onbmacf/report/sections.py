@@ -13,6 +13,11 @@ from onbmacf.report.tables import new_figure, picture, table
 from onbmacf.schema import Schema
 
 Section = dict[str, Any]
+MEASURES = {  # of semifactuals
+    "distance": "distance of the counterfactual",
+    "semifactual_distance": "distance of the semifactual",
+    "share_of_way": "share of the way that the semifactual goes",
+}
 
 
 def sections(
@@ -42,6 +47,9 @@ def _tables(section: str, answers: Explanations, schema: Schema) -> list[Any]:
     """Return the audit's tables of a section; lines that count nothing are left out, and empty tables."""
     frames = [(entry.caption, entry.make(answers, schema)) for entry in audit.TABLES if entry.section == section]
     frames = [(caption, frame[frame["count"] > 0] if "count" in frame else frame) for caption, frame in frames]
+    frames = [
+        (caption, frame.replace({"measure": MEASURES}) if "measure" in frame else frame) for caption, frame in frames
+    ]
     return [table(caption, frame) for caption, frame in frames if len(frame)]
 
 
@@ -66,9 +74,10 @@ def _features(answers: Explanations, schema: Schema, places: Iterator[int]) -> S
     counts = ", ".join(f"{line.feature} {line.count_}" for line in _named(counted[counted["count"] > 0]))
     chart = plots.change_frequencies(counted, ax=new_figure())
     drawn = picture(next(places), "How often each feature changes", f"{counts}.", chart)
+    in_days = any(feature.holds in ("date", "time", "duration") for feature in schema.features)
     intro = (
         "Counts and shares are over counterfactuals; up and down are shares of a feature's changes; the median size is "
-        "in the feature's own units."
+        f"in the feature's own units{', of dates, times and durations in days' if in_days else ''}."
     )
     tables = _tables("features", answers, schema)
     return _section("features", "Which features change decisions", intro, tables, [drawn])

@@ -41,6 +41,13 @@ HEADS = {
     "false_negative_rate": "false negative rate",
     "social_burden": "social burden",
     "nawb": "accuracy-weighted burden",
+    "n_refused": "rows refused",
+    "share_proven": "proven to have none",
+    "share_none_found": "none was found",
+    "within_budget": "within the budget",
+    "cost_of_effectiveness": "cost at which half are helped",
+    "mean_recourse": "mean cost",
+    "largest_trade_off": "largest trade-off",
 }
 SHARES = (
     "share",
@@ -64,6 +71,10 @@ SHARES = (
     "rate_before",
     "rate_after",
     "share_higher",
+    "share_proven",
+    "share_none_found",
+    "within_budget",
+    "false_negative_rate",
 )
 
 

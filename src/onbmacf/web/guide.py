@@ -1,11 +1,13 @@
 """The page for programs: how to ask the service, with an example of this very table."""
 
 import json
+from shlex import quote
 from typing import Any
 
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
+from onbmacf._text.records import cell
 from onbmacf.web.service import service_of
 from onbmacf.web.shell import show
 
@@ -16,9 +18,9 @@ router = APIRouter(include_in_schema=False)
 def guide(request: Request) -> Response:
     """Show the addresses, and a request for the first row of the table."""
     service = service_of(request)
-    table = service.source.table.head(1)
-    row = json.loads(table.to_json(orient="records", default_handler=str))[0] if len(table) else {}
-    body = json.dumps({"rows": row, "n": 2}, ensure_ascii=False)
+    table = service.source.table
+    row = {str(name): cell(table[name].iloc[0], True) for name in table.columns} if len(table) else {}
+    body = quote(json.dumps({"rows": row, "n": 2}, ensure_ascii=False))  # for the shell
     base = f"http://{request.headers.get('host', '')}"
     routes = _routes(request.app.openapi())
     return show(request, "service.html", "service", body=body, base=base, routes=routes)

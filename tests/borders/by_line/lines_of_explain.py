@@ -69,7 +69,7 @@ EXPLAIN = {
         lambda: explain({"x": 0.5, "t": "red"}),
         E(RowsError, "lack 2 of the 4 expected columns: 'y', 'b'"),
     ),
-    "extra column": (lambda: explain({**GOOD, "z": 1}), W("ignored 1 columns not seen in fit: 'z'")),
+    "extra column": (lambda: explain({**GOOD, "z": 1}), W("ignored 1 column not seen in fit: 'z'")),
     "other column order": (lambda: same_as(pd.DataFrame([SWAPPED])), Is(True)),
     "wrong width": (lambda: explain(np.zeros((2, 5))), E(RowsError, "width 5; fit saw 4 columns")),
     "infinity": (lambda: between(x=np.inf), R("invalid_row", "'x': inf is not a finite number")),
