@@ -188,7 +188,7 @@ def choose(
 ) -> tuple[Action, ...]:
     """Take some more actions than k, then take out the least missed and improve the others, until k are left.
 
-    What the first actions became depends on where they started; those that are taken out are seldom the last ones
+    An early action was chosen before the others were known: with them, it may be the one that is least missed
     (decision 0113).
     """
     own = one_by_one(some, candidates_of, k + min(k, SPARE), price, most_features)
