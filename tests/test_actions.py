@@ -283,8 +283,7 @@ def test_large_calls_answer_as_small_ones_and_are_fewer(answers, explainer):
 
 
 def test_the_changes_of_rows_that_are_left_join_the_candidates(answers, explainer):
-    from onbmacf.audit.actions import candidates, choose
-    from onbmacf.audit.improve import worths
+    from onbmacf.audit.actions import candidates, one_by_one
 
     lines = np.flatnonzero(answers.statuses != "already")
     rows, masks = Asked.of(explainer.fitted_, answers.rows.iloc[lines], ["fine"]), []
@@ -293,11 +292,10 @@ def test_the_changes_of_rows_that_are_left_join_the_candidates(answers, explaine
         masks.append(own)
         return candidates(answers, explainer.fitted_, 6, lines[own])
 
-    assert len(choose(rows, candidates_of, 2, 6.0, 6)) == 2  # dear: the first helps some rows only
+    first, _ = one_by_one(rows, candidates_of, 2, 6.0, 6)  # dear: the first helps some rows only
     assert masks[0].all()
     assert 0 < masks[1].sum() < len(lines)
-    (first,) = choose(rows, lambda own: candidates(answers, explainer.fitted_, 6, lines[own]), 1, 6.0, 6)
-    assert (masks[1] == (worths(rows, [first], 6.0)[:, 0] <= 0)).all()
+    assert (masks[1] == (first.worth <= 0)).all()
     left = candidates(answers, explainer.fitted_, 6, lines[masks[1]])
     assert 0 < len(left) < len(candidates(answers, explainer.fitted_, 6))
 
@@ -307,6 +305,36 @@ def test_no_candidates_are_no_actions(answers, explainer):
 
     rows = Asked.of(explainer.fitted_, answers.rows[answers.statuses != "already"], ["fine"])
     assert choose(rows, lambda own: [], 3, 1.0, 6) == ()
+
+
+def test_the_action_that_is_least_missed_is_taken_out_and_of_equals_the_last():
+    from onbmacf.audit.improve import Valued, most_missed
+
+    middle, left, right = [0.0, 0.9, 0.9, 0.9, 0.0], [0.8, 0.8, 0.8, 0.0, 0.0], [0.0, 0.0, 0.8, 0.8, 0.8]
+    own = [Valued((Move(place, BY, 1.0),), np.array(worth)) for place, worth in enumerate((middle, left, right))]
+    assert most_missed(own, 3) == own
+    assert most_missed(own, 2) == own[1:]  # the first taken, since each of its rows has another
+    assert most_missed(own, 1) == own[1:2]
+    same = [own[1], own[1]._replace(action=()), own[2]]
+    assert [valued.action for valued in most_missed(same, 2)] == [own[1].action, own[2].action]
+    assert most_missed([], 2) == []
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_actions_taken_beyond_k_and_taken_out_again_leave_better_ones(answers, explainer, k):
+    from onbmacf.audit.actions import candidates, choose, one_by_one
+    from onbmacf.audit.improve import held_by, improved, worths
+
+    lines, price = np.flatnonzero(answers.statuses != "already"), 6.0  # dear: which rows an action helps matters
+    rows = Asked.of(explainer.fitted_, answers.rows.iloc[lines], ["fine"])
+
+    def candidates_of(own):
+        return candidates(answers, explainer.fitted_, 6, lines[own])
+
+    alone = improved(rows, one_by_one(rows, candidates_of, k, price, 6), price, 6)
+    chosen = choose(rows, candidates_of, k, price, 6)
+    assert len(chosen) == k
+    assert worths(rows, chosen, price).max(axis=1).sum() > held_by(alone, len(lines)).sum() + 0.1
 
 
 def test_few_rows_that_are_left_are_all_asked_about_and_all_rows_are_stood_for():

@@ -47,8 +47,8 @@ def action_tree(chosen: Actions, answers: Explanations, depth: int = 2) -> pd.Da
     >>> chosen = audit.actions(answers, explainer, k=2)
     >>> audit.action_tree(chosen, answers, depth=1)[["n_rows", "effectiveness"]]
        n_rows  effectiveness
-    0      10            1.0
-    1      11            1.0
+    0       9            1.0
+    1      12            1.0
 
     """
     from sklearn.tree import DecisionTreeClassifier

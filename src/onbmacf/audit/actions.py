@@ -4,8 +4,9 @@
 
 A row that an action helps is worth 1 less a price times what the action costs it. The choice starts with the action
 that is worth most, varies it while that is worth more (`improve.py`, decision 0086), adds the one that then adds most,
-and so on; at the end all are varied in turn (decision 0095). After each, the changes of rows that are not helped yet
-join the candidates (decision 0102). Nothing is drawn at random.
+and so on (decision 0095). After each, the changes of rows that are not helped yet join the candidates (decision 0102).
+Some more are taken than asked for; the least missed is taken out and the others are varied in turn, until as many as
+asked for are left (decision 0113). Nothing is drawn at random.
 """
 
 from collections.abc import Callable
@@ -22,7 +23,7 @@ from onbmacf.audit.arguments import typed
 from onbmacf.audit.effectiveness import cheapest
 from onbmacf.audit.figures import first_lines, is_asked
 from onbmacf.audit.grouping import checked_column, members_of
-from onbmacf.audit.improve import Valued, by_gain, evenly, held_by, improved, readable, worths
+from onbmacf.audit.improve import Valued, by_gain, evenly, held_by, improved, most_missed, readable, worths
 from onbmacf.audit.moves import AT_LEAST, AT_MOST, BY, TO, Action, Asked, Move, in_words
 from onbmacf.errors import ParameterError
 from onbmacf.explainer import ONBMACF
@@ -32,6 +33,7 @@ Values = NDArray[np.float64]
 STRETCHES = (1.0, 1.5, 2.5)
 SOURCES = 120  # rows whose own changes become candidates
 SAMPLE = 500  # rows of which candidates are asked
+SPARE = 2  # actions, at most, that are taken beyond k and then taken out; never more than k
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,7 +188,21 @@ def candidates(
 def choose(
     some: Asked, candidates_of: Callable[[NDArray[np.bool_]], list[Action]], k: int, price: float, most_features: int
 ) -> tuple[Action, ...]:
-    """Take the candidate that adds most and improve it beside those taken before, k times; then improve all in turn.
+    """Take some more actions than k, then take out the least missed and improve the others, until k are left.
+
+    An early action was chosen before the others were known: with them, it may be the one that is least missed
+    (decision 0113).
+    """
+    own = one_by_one(some, candidates_of, k + min(k, SPARE), price, most_features)
+    for n_kept in range(max(k, len(own) - 1), k - 1, -1):
+        own = improved(some, most_missed(own, n_kept), price, most_features)
+    return by_gain(own)
+
+
+def one_by_one(
+    some: Asked, candidates_of: Callable[[NDArray[np.bool_]], list[Action]], k: int, price: float, most_features: int
+) -> list[Valued]:
+    """Take the candidate that adds most and improve it beside those taken before, k times or until none adds anything.
 
     An action that is improved before the next is taken leaves that one other rows to help (decision 0095), and the
     changes of these rows join the candidates (0102).
@@ -202,7 +218,7 @@ def choose(
         best = int(gains.argmax())  # a tie goes to the first
         taken = Valued(list(pool)[best], found[:, best])
         own = improved(some, [*own, taken], price, most_features, first=place)
-    return by_gain(improved(some, own, price, most_features))
+    return own
 
 
 def _move(fitted: Fitted, at: int, own: float, new: float, stretch: float, by_amount: bool) -> Move:

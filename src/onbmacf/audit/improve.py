@@ -64,6 +64,15 @@ def improved(some: Asked, own: Sequence[Valued], price: float, most_features: in
     return own
 
 
+def most_missed(own: Sequence[Valued], n_kept: int) -> list[Valued]:
+    """Take out the action without which the others are worth most, until so many are left; of equals the last."""
+    left = list(own)
+    while len(left) > n_kept:
+        rests = [[*left[:at], *left[at + 1 :]] for at in reversed(range(len(left)))]
+        left = max(rests, key=lambda rest: held_by(rest, len(own[0].worth)).sum())
+    return left
+
+
 def by_gain(own: Sequence[Valued]) -> tuple[Action, ...]:
     """Return the actions in the order of what each adds."""
     left, ordered, held = list(own), [], np.zeros(len(own[0].worth) if own else 0)
