@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from onbmacf import ONBMACF, audit
+from onbmacf.audit.moves import AT_LEAST, AT_MOST, BY, Move, in_words
 from onbmacf.audit.sentences import findings
 from onbmacf.io import train_network, train_trees
 from test_kinds_of_columns import START, X, Z, made
@@ -54,3 +55,13 @@ def test_a_trained_model_takes_dates_as_numbers(train):
     y = pd.Series(np.where(days > START + pd.Timedelta(300, "D"), "late", "early"), name="y")
     trained = train(table, y)
     assert trained.accuracy > 0.95
+
+
+def test_an_action_says_dates_as_dates_and_how_many_days():
+    days = pd.Series(pd.date_range("2024-01-01", periods=60))
+    table = pd.DataFrame({"since": days, "wait": pd.to_timedelta(np.arange(60) % 20, "D"), "x": np.resize(X, 60)})
+    fitted = ONBMACF().fit(table, lambda rows: rows["since"] > "2024-02-01").fitted_
+    said = {how: in_words(fitted, (Move(0, how, 19_754.0),)) for how in (AT_MOST, AT_LEAST)}
+    assert said == {AT_MOST: "since no later than 2024-02-01", AT_LEAST: "since no earlier than 2024-02-01"}
+    assert in_words(fitted, (Move(0, BY, 30.0), Move(1, BY, -1.0))) == "since later by 30 days and wait lower by 1 day"
+    assert in_words(fitted, (Move(1, AT_MOST, 3.0),)) == "wait at most 3 days"

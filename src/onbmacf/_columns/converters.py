@@ -24,6 +24,7 @@ from onbmacf.errors import TableError
 
 UNITS = {"D": 86_400_000_000, "s": 1_000_000, "us": 1}  # microseconds in a unit
 UNIT_WORDS = {"D": "days", "s": "seconds", "us": "microseconds"}
+MOMENTS = ("date", "time", "period")  # what `holds` calls points in time
 NAT = np.iinfo(np.int64).min  # what numpy makes of a missing time
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from onbmacf._base.arrays import Mask
 from onbmacf._base.checks import check_count
-from onbmacf._columns.converters import converter_of, holds, measured
+from onbmacf._columns.converters import MOMENTS, converter_of, holds, measured
 from onbmacf._text.wording import shown
 from onbmacf.audit.actions import Actions
 from onbmacf.audit.arguments import typed
@@ -20,7 +20,6 @@ from onbmacf.explanations import Explanations
 
 LEAVES = ["subgroup", "n_rows", "action", "effectiveness", "mean_cost"]
 LEAST = 20  # rows in a leaf
-MOMENTS = ("date", "time", "period")
 
 
 @typed

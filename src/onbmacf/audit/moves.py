@@ -19,10 +19,12 @@ from onbmacf._base.arrays import Mask, Matrix, Rows
 from onbmacf._base.missing import differs
 from onbmacf._batch.call import target_labels
 from onbmacf._batch.fitted import Fitted
+from onbmacf._columns.converters import MOMENTS, days_in, holds, size_unit
 from onbmacf._rows.model import BlackBox
 from onbmacf._text.wording import shown
 
 AT_MOST, AT_LEAST, BY, TO = "at most", "at least", "by", "to"
+IN_TIME = {AT_MOST: "no later than", AT_LEAST: "no earlier than"}  # of dates, times and periods
 ROWS_AT_ONCE = 20_000  # that are made ready together
 DOUBLINGS = 4  # of the largest call, where many rows are asked about
 
@@ -146,9 +148,16 @@ def _move_in_words(fitted: Fitted, move: Move) -> str:
         level = shown((feature.levels or ())[int(move.value)])
         how = f"{move.how} " if move.how in (AT_MOST, AT_LEAST) else ""
         return f"{feature.name} {how}{level}"
+    by = dict(fitted.space.form.converters).get(move.feature)
+    is_time = holds(by) in MOMENTS
     if move.how == BY:
-        return f"{feature.name} {'higher' if move.value > 0 else 'lower'} by {shown(_plain(abs(move.value)))}"
-    return f"{feature.name} {move.how} {shown(_plain(move.value))}"
+        way = ("earlier", "later") if is_time else ("lower", "higher")
+        amount = f"{shown(_plain(abs(move.value) * days_in(by)))} {size_unit(by)}".rstrip()
+        return (
+            f"{feature.name} {way[int(move.value > 0)]} by {amount.removesuffix('s') if amount[:2] == '1 ' else amount}"
+        )
+    value = _plain(move.value) if by is None else by.values(np.array([move.value])).iloc[0]
+    return f"{feature.name} {IN_TIME[move.how] if is_time else move.how} {shown(value)}"
 
 
 def _plain(value: float) -> float | int:
