@@ -36,7 +36,7 @@ from onbmacf._search.strategies import STRATEGIES, Effort, checked
 from onbmacf.errors import OnbmacfWarning, ParameterError
 from onbmacf.explanations import Explanations
 
-MANY_ROWS = 128  # that are explained at once: what larger calls save is more than finding out whether they may be used
+MANY_ROWS = 100  # that are explained at once: what larger calls save is more than finding out whether they may be used
 N_SAMPLE = 2  # rows explained to know what the answers to a Dask DataFrame look like
 
 

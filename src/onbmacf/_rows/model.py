@@ -109,7 +109,8 @@ class BlackBox:
         Asked about are the rows by which sizes were learned; a model whose answers depend on the size stays as it is.
         """
         larger = tuple(self.largest << k for k in range(1, DOUBLINGS + 1))
-        if not self.sizes or not _says_the_same(self, (self.largest, *larger), N):
+        small = next((size for size in self.sizes if size >= len(N)), self.largest)
+        if not self.sizes or not _says_the_same(self, (small, *larger), N):
             return self
         other = replace(self, sizes=(*self.sizes, *larger))
         other.__dict__["asked"] = self.asked
