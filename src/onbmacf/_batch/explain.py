@@ -36,7 +36,7 @@ from onbmacf._search.strategies import STRATEGIES, Effort, checked
 from onbmacf.errors import OnbmacfWarning, ParameterError
 from onbmacf.explanations import Explanations
 
-MANY_ROWS = 100  # that are explained at once: what larger calls save is more than finding out whether they may be used
+MANY_ROWS = 100  # that are searched at once: what larger calls save is more than finding out whether they may be used
 N_SAMPLE = 2  # rows explained to know what the answers to a Dask DataFrame look like
 
 
@@ -124,7 +124,7 @@ def _explain_part(call: Call, frame: pd.DataFrame, client: Any) -> tuple[Fitted,
 
 def explain_frame(call: Call, frame: pd.DataFrame) -> tuple[Fitted, Explanations]:
     """Explain rows in the fitted order of columns."""
-    box = _box(call, len(frame))
+    box = _box(call, frame)
     factuals, found, effort, fitted = _searched(call, frame, box)
     call = replace(call, fitted=fitted)
     answers = _answered(Asker(call, box, factuals), found, effort, frame)
@@ -142,15 +142,16 @@ def explain_frame(call: Call, frame: pd.DataFrame) -> tuple[Fitted, Explanations
     return fitted, replace(answers, warnings=noticed, **{name: getattr(box.counts, name) for name in names})
 
 
-def _box(call: Call, n_rows: int) -> BlackBox:
-    """Return the model with counts of its own; where many rows are explained, it may be called with more at once.
+def _box(call: Call, frame: pd.DataFrame) -> BlackBox:
+    """Return the model with counts of its own; where many rows are searched, it may be called with more at once.
 
     Not where the caller has said how many rows a call may have, nor within limits or a time (decision 0114).
     """
     box, options = call.fitted.black_box.counting(), call.options
     is_free = call.query.deadline == NEVER and not options.limits and options.recover != "persist"
     is_default = options.predict_chunk == DEFAULTS["predict_chunk"]
-    return box.in_large_calls(call.fitted.probes) if n_rows >= MANY_ROWS and is_free and is_default else box
+    is_many = len(frame) >= MANY_ROWS and int(is_first(frame).sum()) >= MANY_ROWS  # equal rows are searched once
+    return box.in_large_calls(call.fitted.probes) if is_many and is_free and is_default else box
 
 
 def _searched(call: Call, frame: pd.DataFrame, box: BlackBox) -> tuple[Factuals, Found, Effort, Fitted]:
