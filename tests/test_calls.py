@@ -286,3 +286,20 @@ def test_in_a_large_call_every_row_on_which_the_model_raises_is_found(table, mod
     failed = answers.statuses == "model_error"
     assert (failed == (many["sbp"] > 200).to_numpy()).all()
     assert failed.any()
+
+
+def test_a_large_call_finds_as_many_failing_points_as_the_calls_that_it_stands_for(table, model):
+    form = TableForm.fit(table, None)
+    numbers = np.resize(form.numbers(table), (2048, table.shape[1]))
+    bad = np.arange(0, 2048, 256)
+    numbers[:, 0] = 100.0
+    numbers[bad, 0] = 250.0
+
+    def raises_on_some(rows):
+        if (rows["sbp"] > 200).any():
+            raise ValueError("too high")
+        return np.zeros(len(rows), dtype=int)
+
+    for sizes in ((16, 512), (16, 512, 1024, 2048)):
+        labels = BlackBox(raises_on_some, form, sizes=sizes).ask_labels(numbers)
+        assert [at for at, label in enumerate(labels) if isinstance(label, Exception)] == bad.tolist()
