@@ -125,7 +125,8 @@ def strike(blow, folder, expected):
     finally:
         kill_group(running.pid)
     assert running.returncode == CODES.get(blow.how, 2), (running.returncode, said + err)
-    assert "Traceback" not in err, err
+    if blow.how is not signal.SIGKILL:  # a server of processes may say that whoever asked it was killed
+        assert "Traceback" not in err, err
     for name in ("wait", "waiting"):
         (folder / name).unlink(missing_ok=True)
     return content_of(folder)
