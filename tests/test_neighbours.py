@@ -7,7 +7,17 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from onbmacf._balls.kernels import NearestRows
-from onbmacf._balls.neighbours import SMALL, Neighbours, is_near, near_by_products, nearest_rows, squares
+from onbmacf._balls.neighbours import (
+    BLOCK,
+    SMALL,
+    Neighbours,
+    blocks,
+    is_near,
+    near_by_products,
+    nearest_rows,
+    products,
+    squares,
+)
 
 
 @settings(max_examples=150, deadline=None, derandomize=True)
@@ -76,3 +86,20 @@ def test_shares_are_those_of_exact_distances_whatever_the_size_of_numbers(far):
         found = Neighbours(Z, labels, np.ones(3), 5).share(points, wanted)
         marked = is_near(squares(points, np.asfortranarray(Z)), 5)
     np.testing.assert_array_equal(found, (marked & (labels == 1)).sum(axis=1) / 5)
+
+
+@pytest.mark.parametrize("shape", [(1, 1, 1), (9, 1000, 87), (131, 1000, 9), (33, 700, 300), (64, 5, 400_000)])
+def test_products_are_cut_into_all_pairs_once_and_no_block_is_large(shape):
+    n_points, n_rows, width = shape
+    count = np.zeros((n_points, n_rows), dtype=int)
+    for points, rows in blocks(*shape):
+        count[points, rows] += 1
+        size = count[points, rows].shape
+        assert size[0] * size[1] * width <= max(BLOCK, size[0] * width)
+    assert (count == 1).all()
+
+
+def test_products_in_blocks_are_the_product():
+    rng = np.random.default_rng(0)
+    points, Z = rng.random((70, 87)), np.asfortranarray(rng.random((1000, 87)))
+    np.testing.assert_allclose(products(points, Z), points @ Z.T, rtol=1e-13)

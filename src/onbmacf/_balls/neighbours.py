@@ -6,6 +6,7 @@ Neighbours are Euclidean over columns of 0 to 1 (an active level counts 1), as t
 whatever metric the cover uses. The model is never asked: the rows' labels are known from fit.
 """
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,8 @@ AT_ONCE = 1 << 17  # distances that are worked on together
 SLACK = 1e-11  # of squared lengths: products of up to 10,000 columns are off by less
 MODERATE = 1e100  # missing values are encoded far beyond
 SMALL = 1000  # rows up to which a plain search is quick enough
+BLOCK = 1 << 18  # multiplications up to which libraries of products use one thread
+POINTS = 32  # in one block
 
 
 def nearest_rows(Z: Matrix, points: Matrix, y: int) -> Rows:
@@ -72,7 +75,7 @@ def near_by_products(points: Matrix, Z: Matrix, lengths: Matrix, y: int) -> Mask
 
     The squared distance of a and b is a a + b b - 2 a b, and a a is the same for all rows. `lengths` holds b b.
     """
-    apart = lengths - 2.0 * (points @ Z.T)
+    apart = lengths - 2.0 * products(points, Z)
     error = SLACK * (lengths.max() + np.square(points).sum(axis=1))
     line, row = np.nonzero(apart <= (np.partition(apart, y - 1, axis=1)[:, y - 1] + error)[:, np.newaxis])
     exact = np.zeros(len(line))
@@ -83,6 +86,30 @@ def near_by_products(points: Matrix, Z: Matrix, lengths: Matrix, y: int) -> Mask
     near = np.zeros(apart.shape, dtype=bool)
     near[line[kept], row[kept]] = True
     return near
+
+
+def products(points: Matrix, Z: Matrix) -> Matrix:
+    """Return ``points @ Z.T``, in blocks that are worked on by one thread.
+
+    Several threads gain little here, and where other work keeps the cores busy they wait for each other: 16 ms of
+    processor time for a product of 0.1 ms (docs/decisions/0117-products-on-one-thread.md).
+    """
+    found = np.empty((len(points), len(Z)))
+    for some, rows in blocks(len(points), *Z.shape):
+        np.matmul(points[some], Z[rows].T, out=found[some, rows])
+    return found
+
+
+def blocks(n_points: int, n_rows: int, width: int) -> Iterator[tuple[slice, slice]]:
+    """Yield slices of points and rows that together are all pairs, each of at most BLOCK multiplications.
+
+    >>> list(blocks(9, 40, 1000))
+    [(slice(0, 32, None), slice(0, 29, None)), (slice(0, 32, None), slice(29, 58, None))]
+    """
+    step = max(1, BLOCK // (min(POINTS, n_points) * width))
+    for start in range(0, n_points, POINTS):
+        for first in range(0, n_rows, step):
+            yield slice(start, start + POINTS), slice(first, first + step)
 
 
 class Neighbours:
