@@ -30,11 +30,29 @@ class Compiled(event.Listener):
 
 event.register("numba:compile", Compiled())
 import numpy as np
+"""
+
+REACHING = (
+    COUNTING
+    + """
 from onbmacf._balls.kernels import reach_of_fast
 
 reach = reach_of_fast(np.zeros((1, 2)), np.zeros(1, int), np.eye(2), np.array([0, 1]), "manhattan")
 print(json.dumps({"reach": reach.tolist(), "compiled": Compiled.names.count("_nearest_other")}))
 """
+)
+
+COVERING = (
+    COUNTING
+    + """
+from onbmacf._balls.kernels import greedy_cover_fast, nearest_enemy_fast
+
+Z = np.random.default_rng(0).random((300, 2))
+reach = nearest_enemy_fast(Z, np.arange(300) % 2, threads=1)
+greedy_cover_fast(Z[::2], reach[::2], threads=1)
+print(json.dumps(Compiled.names))
+"""
+)
 
 
 @pytest.fixture(autouse=True)
@@ -44,7 +62,7 @@ def nothing_is_remembered():
     cache_folder.cache_clear()
 
 
-def started(folder, script=COUNTING):
+def started(folder, script=REACHING):
     environment = os.environ | {"NUMBA_CACHE_DIR": str(folder)}
     return subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, env=environment)
 
@@ -59,6 +77,12 @@ def test_several_processes_at_once_compile_a_kernel_once(tmp_path):
     answers = [answer(child) for child in [started(tmp_path) for _ in range(3)]]
     assert [found["reach"] for found in answers] == [[1.0]] * 3
     assert sorted(found["compiled"] for found in answers) == [0, 0, 1]
+
+
+def test_a_cover_compiles_each_function_once(tmp_path):
+    names = [name for name in answer(started(tmp_path, COVERING)) if name != "impl"]  # numba's own: one per type
+    assert "_advance" in names
+    assert len(names) == len(set(names))
 
 
 def test_a_process_that_dies_while_it_compiles_leaves_no_lock_behind(tmp_path):
@@ -137,7 +161,7 @@ def test_other_source_means_another_folder(tmp_path, monkeypatch):
 
 
 def test_the_cache_of_other_functions_stays_where_it_was(tmp_path):
-    script = COUNTING + "import numba; print(numba.config.CACHE_DIR)"
+    script = REACHING + "import numba; print(numba.config.CACHE_DIR)"
     out, _ = started(tmp_path, script).communicate(timeout=300)
     assert out.splitlines()[-1] == str(tmp_path)
 

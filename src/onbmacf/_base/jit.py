@@ -2,7 +2,8 @@
 
 Kernels are compiled on first use, by one process at a time, and cached on disk. They release the interpreter lock and
 never reorder floating-point sums (no `fastmath`). None uses numba's parallel mode: threads come from `map_chunks`, so
-kernels can be called from any thread, any number of times at once.
+kernels can be called from any thread, any number of times at once. None makes an array: the caller keeps all arrays
+alive and gives room to work in, so references need not be counted, and the code that counts them is not compiled.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from functools import update_wrapper
+from functools import partial, update_wrapper
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -23,7 +24,7 @@ from onbmacf._base.cache_digests import discard_damaged, record, times
 from onbmacf._base.cache_folder import cache_folder, one_process_at_a_time
 
 _config: Any = numba.config
-_njit: Any = numba.njit  # its type leaves out the options that say which wrappers are not needed
+_njit: Any = partial(numba.njit, nogil=True, no_cfunc_wrapper=True, _nrt=False)  # _nrt: references are not counted
 Function = TypeVar("Function", bound=Callable[..., Any])
 _switching = threading.Lock()  # held while numba is told where to keep its files
 
@@ -32,7 +33,7 @@ class Kernel:
     """A function that is compiled when it is first called, for the types of arguments it is called with."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
-        self._compiled: Any = _njit(function, nogil=True, no_cfunc_wrapper=True)
+        self._compiled: Any = _njit(function)
         self._folder: Path | None = None
         self._entries: dict[Any, Callable[..., Any]] = {}  # machine code, by what its arguments look like
         update_wrapper(self, function)
@@ -76,7 +77,7 @@ def _compiled_alone(compiled: Any, types: tuple[Any, ...]) -> Any:
     """Return a function compiled again, without a cache; what is damaged in the cache is removed."""
     with suppress(Exception):
         compiled._cache.flush()
-    again = _njit(compiled.py_func, nogil=True, no_cfunc_wrapper=True)
+    again = _njit(compiled.py_func)
     again.compile(types)
     return again
 
@@ -117,7 +118,7 @@ def inlined(function: Function) -> Function:
 
 
 def _inner(function: Function, inline: bool) -> Function:
-    compiled: Any = _njit(function, nogil=True, forceinline=inline, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+    compiled: Any = _njit(function, forceinline=inline, no_cpython_wrapper=True)
     return compiled
 
 

@@ -122,7 +122,8 @@ def _laid_out(structure: Trees, number: Rows, feature: Rows) -> Nodes:
     split[left >= 0] = number
     order, upper, is_right = np.zeros((3, len(left)), dtype=np.intp)
     roots = np.zeros(len(first), dtype=np.intp)
-    n_nodes = _walk_down(left, right, first, order, upper, is_right, roots)
+    room = np.zeros((3, len(left) + 1), dtype=np.intp)
+    n_nodes = _walk_down(left, right, first, order, upper, is_right, roots, room)
     order, upper, is_right = order[:n_nodes], upper[:n_nodes], is_right[:n_nodes]
     place = np.full(len(left), -1, dtype=np.intp)
     place[order] = np.arange(n_nodes)
@@ -136,10 +137,11 @@ def _laid_out(structure: Trees, number: Rows, feature: Rows) -> Nodes:
 
 
 @kernel
-def _walk_down(left: Rows, right: Rows, first: Rows, order: Rows, upper: Rows, is_right: Rows, roots: Rows) -> int:
+def _walk_down(
+    left: Rows, right: Rows, first: Rows, order: Rows, upper: Rows, is_right: Rows, roots: Rows, room: Rows
+) -> int:
     """Number the nodes that can be reached from each root, a node before those below it."""
-    n, stack, above = 0, np.empty(len(left) + 1, np.intp), np.empty(len(left) + 1, np.intp)
-    side = np.zeros(len(left) + 1, np.intp)
+    n, stack, above, side = 0, room[0], room[1], room[2]
     for tree in range(len(first) - 1):
         roots[tree] = n
         depth, stack[0], above[0], side[0] = 1, first[tree], -1, 0

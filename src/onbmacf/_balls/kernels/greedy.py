@@ -31,7 +31,7 @@ from onbmacf._balls.kernels.leaves import (
 from onbmacf._balls.kernels.pairs import HIT, MANY_LEAVES, REACHED, gains_by_pairs, probes_of, share_reached
 from onbmacf._balls.kernels.sums import exact_sum, to_limits
 from onbmacf._base.executor import run_all, shares
-from onbmacf._base.jit import inlined, kernel, map_chunks, part
+from onbmacf._base.jit import kernel, map_chunks, part
 
 CHUNK = 4  # leaves per task
 TURNS = 2000  # steps of the heap per call, so that Ctrl-C is noticed between calls
@@ -157,17 +157,14 @@ def _bound_of_leaf(grid: Grid, limits: Any, leaves: Leaves, own: int, between: A
                 gains[row] += count_within(sums, maybe[at])
 
 
-@inlined
-def _sum(grid: Grid, row: int, other: int) -> Any:
-    return exact_sum(grid.Z[row], grid.Z[other], grid.ruler.metric, grid.heights, grid.costs)
-
-
 @part
 def _listed_gain(grid: Grid, limit: Any, leaves: Leaves, lists: Lists, row: int, owner: Any, ball: int) -> Any:
     """Return what `_gain` returns, from the list of rows that may lie in the ball."""
-    gain = 0
+    gain, Z, metric = 0, grid.Z, grid.ruler.metric
     for other in lists.members[row]:
-        if other >= 0 and owner[other] < 0 and _sum(grid, row, other) <= limit:
+        if other < 0 or owner[other] >= 0:
+            continue
+        if exact_sum(Z[row], Z[other], metric, grid.heights, grid.costs) <= limit:
             gain += 1
             if ball >= 0:
                 leaf, at = lists.places[other] // LEAF, lists.places[other] % LEAF
@@ -184,7 +181,7 @@ def _gain(
 
     `near` and `far` are written when counting, and read again when giving, which is one function: it is compiled once.
     """
-    gain, metric, counts = 0, grid.ruler.metric, ball < 0
+    gain, Z, metric, counts = 0, grid.Z, grid.ruler.metric, ball < 0
     if lists is not None and lists.members[row, 0] >= 0:
         return _listed_gain(grid, limit, leaves, lists, row, owner, ball)
     if counts:
@@ -203,7 +200,9 @@ def _gain(
                 continue
             for at in range(LEAF):
                 other = leaves.rows[leaf, at]
-                if certain < sums[at] <= maybe and _sum(grid, row, other) <= limit:
+                if not certain < sums[at] <= maybe:
+                    continue
+                if exact_sum(Z[row], Z[other], metric, grid.heights, grid.costs) <= limit:
                     gain += 1
                     if not counts:
                         owner[other], leaves.gone[leaf, at] = ball, GONE
@@ -248,12 +247,13 @@ def _advance(
     Line 11 requires strictly more, so a tie goes to the lower row number, which has the lower key.
     """
     near, far, total = boxes[0], boxes[1], len(limits)
+    nobody: Any = np.int64(-1)  # a plain -1 would be a type of its own, and `_gain` compiled twice
     for _ in range(TURNS):
         if left <= goal:  # line 6
             break
         row, gain = heap[0] % total, 0
         if all_compete or owner[row] < 0:  # line 8
-            gain = _gain(grid, limits[row], leaves, lists, row, near, far, sums, owner, -1)  # lines 9-10
+            gain = _gain(grid, limits[row], leaves, lists, row, near, far, sums, owner, nobody)  # lines 9-10
         heap[0] = (total - gain) * total + row
         if gain == 0:  # covered, or nothing left to gain
             size -= 1

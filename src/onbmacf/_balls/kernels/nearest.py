@@ -15,6 +15,7 @@ from onbmacf._balls.kernels.compact import LACKING, NUMBER, TOP
 from onbmacf._balls.kernels.grid import SLACK, Grid, Ruler, bracket, grid_window, to_grid
 from onbmacf._balls.kernels.leaves import LEAF, Leaves, box_sums, build_leaves, leaf_sums
 from onbmacf._balls.kernels.sums import exact_sum
+from onbmacf._balls.metrics import EUCLIDEAN
 from onbmacf._balls.neighbours import nearest_rows
 from onbmacf._base.jit import kernel, map_chunks, part
 from onbmacf._base.missing import has_missing, is_missing
@@ -49,7 +50,8 @@ class NearestRows:
         found = np.full((len(points), k), -1, dtype=np.int64)
 
         def work(start: int, stop: int) -> None:
-            _nearest_rows(self._grid, self._leaves, points, coarse, start, stop, found)
+            boxes, sums = np.empty((2, len(self._leaves.rows)), np.int16), np.empty(LEAF, np.int16)
+            _nearest_rows(self._grid, self._leaves, points, coarse, start, stop, boxes, sums, np.empty(k), found)
 
         map_chunks(work, len(points), CHUNK, threads)
         return found
@@ -62,19 +64,34 @@ class NearestRows:
 
 
 @kernel
-def _nearest_rows(grid: Grid, leaves: Leaves, points: Any, coarse: Any, start: int, stop: int, found: Any) -> None:
-    near, far = np.empty(len(leaves.rows), np.int16), np.empty(len(leaves.rows), np.int16)
-    sums, totals = np.empty(LEAF, np.int16), np.empty(found.shape[1])
+def _nearest_rows(
+    grid: Grid,
+    leaves: Leaves,
+    points: Any,
+    coarse: Any,
+    start: int,
+    stop: int,
+    boxes: Any,
+    sums: Any,
+    totals: Any,
+    found: Any,
+) -> None:
+    """Write the nearest rows of each point; `boxes`, `sums` and `totals` are room to work in.
+
+    The metric is a constant here and below, so that the code of the others is not compiled.
+    """
+    near, far = boxes[0], boxes[1]
     for line in range(start, stop):
-        box_sums(coarse[line], leaves, grid.ruler.metric, near, far)
+        box_sums(coarse[line], leaves, EUCLIDEAN, near, far)
         _nearest_of(grid, leaves, points[line], coarse[line], near, sums, totals, found[line])
 
 
 @part
 def _nearest_of(grid: Grid, leaves: Leaves, z: Any, point: Any, near: Any, sums: Any, totals: Any, rows: Any) -> None:
     """Keep the smallest sums so far in order; skip boxes and rows that cannot be below the last one."""
-    totals[:] = np.inf
     maybe, last = np.int16(TOP), len(totals) - 1
+    for at in range(len(totals)):
+        totals[at] = np.inf
     closest = 0
     for leaf in range(len(near)):
         closest = leaf if near[leaf] < near[closest] else closest
@@ -82,13 +99,13 @@ def _nearest_of(grid: Grid, leaves: Leaves, z: Any, point: Any, near: Any, sums:
         leaf = closest if turn < 0 else turn
         if near[leaf] > maybe or turn == closest:
             continue
-        if leaf_sums(point, leaves, leaf, grid.ruler.metric, sums) > maybe:
+        if leaf_sums(point, leaves, leaf, EUCLIDEAN, sums) > maybe:
             continue
         for at in range(LEAF):
             if sums[at] > maybe:
                 continue
             row = leaves.rows[leaf, at]
-            total = exact_sum(z, grid.Z[row], grid.ruler.metric, grid.heights, grid.costs)
+            total = exact_sum(z, grid.Z[row], EUCLIDEAN, grid.heights, grid.costs)
             if total < totals[last] or (total == totals[last] and row < rows[last]):
                 _insert(totals, rows, total, row)
                 maybe = bracket(totals[last], grid.ruler)[1]

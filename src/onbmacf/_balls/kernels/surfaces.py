@@ -104,8 +104,8 @@ class NearestBalls:
         def work(start: int, stop: int) -> None:
             near = np.empty((stop - start, len(self._leaves.labels)))
             _bound_leaves(self._leaves, query, start, stop, near)
-            order = np.argsort(near, axis=1, kind="stable")
-            _scan_leaves(self._leaves, query, start, stop, near, order, found, bounds)
+            order, totals = np.argsort(near, axis=1, kind="stable"), np.empty(LEAF)
+            _scan_leaves(self._leaves, query, start, stop, near, order, totals, found, bounds)
 
         map_chunks(work, len(query.z), CHUNK, threads)
         return found, bounds
@@ -133,9 +133,10 @@ def _bound(total: Any, radius: Any, base: Any, share: Any, metric: int | None) -
 @kernel
 def _bound_leaves(leaves: BallLeaves, query: Query, start: int, stop: int, near: Any) -> None:
     """Write what no ball of a leaf is below, per point and leaf; infinity where its label is not wanted."""
-    near[:] = 0.0
     for line in range(start, stop):
         here, z = near[line - start], query.z[line]
+        for leaf in range(len(here)):
+            here[leaf] = 0.0
         for column in range(len(z)):
             value, low, high = z[column], leaves.low[column], leaves.high[column]
             for leaf in range(len(here)):
@@ -148,16 +149,19 @@ def _bound_leaves(leaves: BallLeaves, query: Query, start: int, stop: int, near:
 
 @kernel
 def _scan_leaves(
-    leaves: BallLeaves, query: Query, start: int, stop: int, near: Any, order: Any, found: Any, bounds: Any
+    leaves: BallLeaves, query: Query, start: int, stop: int, near: Any, order: Any, totals: Any, found: Any, bounds: Any
 ) -> None:
-    """Keep the smallest bounds so far in a heap, the largest on top; stop at the first leaf that is beyond it."""
-    totals = np.empty(LEAF)
+    """Keep the smallest bounds so far in a heap, the largest on top; stop at the first leaf that is beyond it.
+
+    `totals` is room to work in.
+    """
     for line in range(start, stop):
         z, top, balls = query.z[line], bounds[line], found[line]
         for leaf in order[line - start]:
             if near[line - start, leaf] > top[0] or near[line - start, leaf] == np.inf:
                 break
-            totals[:] = 0.0
+            for at in range(LEAF):
+                totals[at] = 0.0
             for column in range(len(z)):
                 points = leaves.points[leaf, column]
                 for at in range(LEAF):
