@@ -21,6 +21,8 @@ columns = make_column_transformer((OneHotEncoder(), ["sex", "town"]), (StandardS
 linear = make_pipeline(columns, LogisticRegression(C=100)).fit(table.drop(columns="income"), table["income"])
 def rule(rows):
     return linear.predict(rows)
+def by_town(rows):
+    return (rows["town"] == "B").map({True: "high", False: "low"})
 """
 SOURCE = ("people.csv", "--drop", "income", "--target", "high")
 FORMATS = ("table", "csv", "json", "sentences", "markdown")
@@ -97,6 +99,15 @@ def test_csv_says_of_rows_without_an_answer_what_is_proven(asked):
     assert set(none["certificate"]) == {"none_exists"}
     assert (none["bound"] == float("inf")).all()
     assert frame[frame["status"] == "already"]["certificate"].isna().all()
+
+
+@pytest.mark.parametrize("kind", ["sentences", "table", "markdown"])
+def test_rows_without_an_answer_say_why_nothing_is_proven(asked, kind):
+    words = ("--prove", "--vary", "pay,age", "--target", "high")
+    frame = pd.read_csv(io.StringIO(asked(*words, model="by_town", kind="csv")))
+    row = frame.loc[frame["status"] == "none_found", "row"].iloc[0]
+    said = asked(*words, model="by_town", rows=str(row), kind=kind)
+    assert "Not proven (a function cannot be read" in said
 
 
 def test_the_summary_counts_proofs_and_says_why_some_are_missing(run, asked):
