@@ -322,6 +322,12 @@ def test_every_view_shows_the_ranges(ann):
     assert (written["ranges"][0]["text"], written["ranges"][0]["low"]) == ("at least 51", 51)
 
 
+def test_a_range_of_one_value_does_not_say_that_nothing_else_was_asked(people):
+    model = lambda rows: np.where(rows["city"] == "B", "yes", "no")  # noqa: E731
+    answers = ONBMACF().fit(people, model).explain(people[people["city"] != "B"].head(1), "yes", ranges=True)
+    assert answers.sentences()[0].endswith("The label 'yes' holds for city exactly B (the answer itself).")
+
+
 def test_a_report_shows_the_ranges(ann):
     pytest.importorskip("matplotlib", reason="pictures need the extra 'plot'")
     pytest.importorskip("jinja2", reason="reports need the extra 'report'")

@@ -134,7 +134,7 @@ def range_sentences(found: Any) -> str:
 
 
 def _asked(own: Any) -> str:
-    return "the one point asked" if own.n_asked == 1 else f"of {own.n_asked:,} points asked, all hold"
+    return "the answer itself" if own.n_asked == 1 else f"of {own.n_asked:,} points asked, all hold"
 
 
 def joined(parts: Sequence[str], last: str = "and") -> str:
