@@ -110,6 +110,28 @@ def test_the_second_answer_is_not_the_first_one_a_step_farther():
         assert first.changed != second.changed or apart > 0.01
 
 
+def test_what_is_not_there_or_not_nearer_is_said_of_sure_labels_alone():
+    random = np.random.default_rng(0)
+    rows = pd.DataFrame(random.integers(0, 12, (300, 2)), columns=["x", "y"])
+    y = np.where((rows["x"] > 6) & (random.random(300) < 0.2 + 0.05 * rows["y"]), "yes", "no")
+    model = DecisionTreeClassifier(max_depth=3, random_state=0).fit(rows, y)
+    explainer, row = ONBMACF().fit(rows, model), rows[rows["x"] < 3].head(1)
+    sure = model.predict_proba(rows)[:, 1].max()
+    assert 0.5 < sure < 0.9
+    assert explainer.explain(row, "yes")[0].status == "found"
+    none = explainer.explain(row, "yes", min_probability=0.9)[0]
+    assert none.reason.startswith("none exists with a probability of at least 0.9: every combination of allowed")
+    wide = explainer.with_options(max_model_rows=40).explain(row, "yes", min_probability=0.9)[0]
+    assert wide.reason.startswith("none was found with a probability of at least 0.9, with ")
+    proven = explainer.explain(row, "yes", min_probability=0.9, prove=True)[0].certificate
+    told = "proven for this tree, for labels with a probability of at least 0.9."
+    assert proven.sentence() == f"None exists among the allowed changes: {told}"
+    nearest = explainer.explain(row, "yes", min_probability=float(sure), prove=True)[0].certificate
+    assert nearest.sentence().startswith("Proven for this tree, for labels with a probability of at least 0.")
+    plain = explainer.explain(row, "yes", prove=True)[0].certificate
+    assert plain.sentence().startswith("Proven for this tree: no allowed change is nearer than ")
+
+
 def counterfactuals(answers):
     return [answer.counterfactuals for answer in answers]
 

@@ -158,6 +158,7 @@ def certified(asker: Asker, found: Found) -> Certified:
     for place, line in enumerate(watched(lines, "proving")):
         distance = float(apart[found.factual == line].min(initial=np.inf))
         proof, how = proofs.of_row(place, distance)
+        how = f"{how}, for labels {asker.call.sure}" if how and asker.call.sure else how
         if proof.point is not None:
             new.append(proofs.found(int(line), proof.point))
             distance = float(_distances(asker, new[-1])[0])
