@@ -229,6 +229,7 @@ def test_every_view_shows_the_certificate(table, proven):
     sentence = answer.certificate.sentence()
     assert sentence.startswith("Proven for this forest: no allowed change is nearer than ")
     assert answer.sentences()[0].endswith(sentence)
+    assert repr(answer.certificate) == f"<Certificate nearest: {sentence}>"
     assert sentence not in answer.sentences()[1]
     assert "(nearest)" in answer._repr_html_()
     record = json.loads(answers.to_json())["answers"][0]["certificate"]

@@ -43,6 +43,9 @@ class Certificate:
     seconds: float = 0.0
     reason: str = ""
 
+    def __repr__(self) -> str:
+        return f"<Certificate {self.kind}: {self.sentence()}>"
+
     @classmethod
     def of(
         cls, distance: float, bound: float, is_over: bool, how: str, seconds: float, reason: str = ""
