@@ -92,6 +92,16 @@ def test_an_action_tree_gives_each_subgroup_its_action(chosen, answers):
     assert leaves["subgroup"].is_unique
 
 
+def test_of_two_actions_that_help_a_subgroup_alike_the_tree_names_the_cheaper(chosen, answers):
+    helps = np.ones((len(chosen.positions), 2), dtype=bool)
+    costs = np.tile([0.31, 0.17], (len(helps), 1))
+    costs[0], helps[0] = np.nan, False
+    both = replace(chosen, actions=("dear", "cheap"), moves=chosen.moves[:1] * 2, flips=helps, costs=costs)
+    leaves = audit.action_tree(both, answers, depth=1)
+    assert set(leaves["action"]) == {"cheap"}
+    assert leaves["mean_cost"].to_numpy() == pytest.approx(0.17)
+
+
 def test_two_answers_about_one_side_of_a_feature_are_said_as_one():
     from sklearn.tree import DecisionTreeClassifier
 

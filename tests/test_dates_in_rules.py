@@ -107,7 +107,7 @@ WEEKS = {"features": {"c": {"low": "2024-01-03", "step": "7 days"}}}
 def test_bounds_are_shown_as_dates_everywhere():
     table = pd.DataFrame({"c": DAYS, "z": Z})
     schema = Schema.infer(table, rules={"features": {"c": {"low": LATE + pd.Timedelta(1, "D"), "step": "7D"}}})
-    said = "at least 2024-02-11, in steps of 7D"
+    said = "no earlier than 2024-02-11, in steps of 7D"
     assert said in repr(schema)
     assert said in schema._repr_html_()
     assert repr(schema.rules) == f"Rules\n  c: {said}"
@@ -118,6 +118,37 @@ def test_bounds_are_shown_as_dates_everywhere():
     assert answers[0].would_need == (f"the rule for 'c' ({said})",)
     early = explainer.explain(table[DAYS <= LATE].head(1), vary=["c"])
     assert "The row itself breaks the rule for 'c'" in early.reasons[0]
+
+
+@pytest.mark.parametrize(
+    ("rule", "words"),
+    [
+        (Rule(high=pd.Timestamp("2024-02-03 12:30")), "no later than 2024-02-03 12:30:00"),
+        (Rule(low=datetime.date(2024, 2, 3)), "no earlier than 2024-02-03"),
+        (Rule(low=pd.Period("2024Q2")), "no earlier than 2024Q2"),
+        (Rule(low="2024-02-03", high="2024-03-01"), "from 2024-02-03 to 2024-03-01"),
+        (Rule(high="7 days"), "at most 7 days"),
+        (Rule(low=2024), "at least 2024"),
+    ],
+)
+def test_points_in_time_are_early_or_late_and_amounts_are_small_or_large(rule, words):
+    assert Rules({"c": rule}).in_words() == [f"c: {words}"]
+
+
+def test_a_report_and_a_notice_say_which_of_two_dates_is_later():
+    pytest.importorskip("jinja2")
+    from onbmacf.report import notice
+    from onbmacf.report.content import rules_in_words
+
+    table = pd.DataFrame({"c": DAYS, "d": DAYS + pd.Timedelta(9, "D"), "y": Z, "z": Z + 1.0})
+    schema = Schema.infer(table, rules=Rules(at_most=[("c", "d"), ("y", "z")]))
+    explainer = ONBMACF().fit(table, lambda rows: rows["c"] > LATE, schema=schema)
+    assert rules_in_words(explainer) == ["c no later than d", "y at most z"]
+    months = table.assign(c=DAYS.dt.to_period("M"))[["c", "z"]]
+    later = ONBMACF().fit(months, lambda rows: rows["c"] > pd.Period("2024-02"))
+    page = notice(later, months[months["c"] <= pd.Period("2024-02")].head(1), date="2026-05-04").markdown()
+    assert "no earlier than 2024" in page
+    assert "at least 2024" not in page
 
 
 @pytest.mark.parametrize(

@@ -61,6 +61,22 @@ def test_every_example_prints_and_draws_what_the_page_shows(page, ready):
             assert pages.difference(block.drawn, block.picture) < pages.ALIKE, block.picture
 
 
+def test_the_page_of_the_command_line_shows_what_its_commands_print(tmp_path):
+    pytest.importorskip("typer")
+    page = DOCS / "command-line.md"
+    text = page.read_text(encoding="utf-8")
+    lines = [(line, shown) for line, shown in pages.commands(text) if line.startswith("onbmacf ")]
+    assert lines
+    for line, shown in lines:
+        printed = pages.run_command(line, tmp_path)
+        if pages.WRITES:
+            text = text.replace(f"$ {line}\n{shown}", f"$ {line}\n{printed}")
+        else:
+            assert pages.without_numbers(printed) == pages.without_numbers(shown)
+    if pages.WRITES:
+        page.write_text(text, encoding="utf-8")
+
+
 @pytest.mark.long
 def test_the_first_report_is_what_the_commands_print(data_dir, tmp_path):
     pytest.importorskip("typer")

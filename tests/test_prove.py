@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from lightgbm import LGBMClassifier
+from sklearn.datasets import load_breast_cancer
 from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.ensemble import (
@@ -20,7 +21,7 @@ from sklearn.linear_model import LogisticRegression, RidgeClassifier, SGDClassif
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MinMaxScaler
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 from xgboost import XGBClassifier
@@ -94,6 +95,41 @@ def test_the_nearest_comes_first_and_nothing_gets_farther(table, proven):
         assert len(answer.counterfactuals) == 2
         assert not answer.counterfactuals[0].values.equals(answer.counterfactuals[1].values)
     assert sum(a[0].distance < b[0].distance for a, b in zip(*map(counterfactuals, (answers, plain)), strict=True)) > 0
+
+
+def test_the_second_answer_is_not_the_first_one_a_step_farther():
+    table, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    table = table[["mean radius", "mean smoothness", "mean concavity", "worst radius", "worst concave points"]]
+    model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=5000)).fit(table, y)
+    explainer, rows = ONBMACF(n_counterfactuals=2).fit(table, model), table[model.predict(table) == 0].head(30)
+    spans = np.ptp(table.to_numpy(), axis=0)
+    for answer, before in zip(explainer.explain(rows, 1, prove=True), explainer.explain(rows, 1), strict=True):
+        first, second = answer.counterfactuals
+        assert len({one.changed for one in before.counterfactuals}) == 2
+        apart = (np.abs(first.values - second.values) / spans).sum()
+        assert first.changed != second.changed or apart > 0.01
+
+
+def test_what_is_not_there_or_not_nearer_is_said_of_sure_labels_alone():
+    random = np.random.default_rng(0)
+    rows = pd.DataFrame(random.integers(0, 12, (300, 2)), columns=["x", "y"])
+    y = np.where((rows["x"] > 6) & (random.random(300) < 0.2 + 0.05 * rows["y"]), "yes", "no")
+    model = DecisionTreeClassifier(max_depth=3, random_state=0).fit(rows, y)
+    explainer, row = ONBMACF().fit(rows, model), rows[rows["x"] < 3].head(1)
+    sure = model.predict_proba(rows)[:, 1].max()
+    assert 0.5 < sure < 0.9
+    assert explainer.explain(row, "yes")[0].status == "found"
+    none = explainer.explain(row, "yes", min_probability=0.9)[0]
+    assert none.reason.startswith("none exists with a probability of at least 0.9: every combination of allowed")
+    wide = explainer.with_options(max_model_rows=40).explain(row, "yes", min_probability=0.9)[0]
+    assert wide.reason.startswith("none was found with a probability of at least 0.9, with ")
+    proven = explainer.explain(row, "yes", min_probability=0.9, prove=True)[0].certificate
+    told = "proven for this tree, for labels with a probability of at least 0.9."
+    assert proven.sentence() == f"None exists among the allowed changes: {told}"
+    nearest = explainer.explain(row, "yes", min_probability=float(sure), prove=True)[0].certificate
+    assert nearest.sentence().startswith("Proven for this tree, for labels with a probability of at least 0.")
+    plain = explainer.explain(row, "yes", prove=True)[0].certificate
+    assert plain.sentence().startswith("Proven for this tree: no allowed change is nearer than ")
 
 
 def counterfactuals(answers):
@@ -193,11 +229,13 @@ def test_every_view_shows_the_certificate(table, proven):
     sentence = answer.certificate.sentence()
     assert sentence.startswith("Proven for this forest: no allowed change is nearer than ")
     assert answer.sentences()[0].endswith(sentence)
+    assert repr(answer.certificate) == f"<Certificate nearest: {sentence}>"
     assert sentence not in answer.sentences()[1]
     assert "(nearest)" in answer._repr_html_()
     record = json.loads(answers.to_json())["answers"][0]["certificate"]
     assert record == {"kind": "nearest", "bound": answer.certificate.bound, "gap": 0.0, "sentence": sentence}
     assert list(answers.to_frame()["certificate"][:2]) == ["nearest", ""]
+    assert answers.to_frame()["bound"][:2].isna().tolist() == [False, True]
     assert list(answers.status_frame()["certificate"]) == ["nearest"] * 6
     assert [one.certificate.bound for one in answers[2:4]] == [one.bound for one in answers.certificates[2:4]]
     joined = Explanations.concat([answers[:2], answers[2:]])

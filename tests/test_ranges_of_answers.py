@@ -1,6 +1,7 @@
 """Ranges as `explain` returns them: true, within the rules and the limits, the same alone and in a batch."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -321,6 +322,12 @@ def test_every_view_shows_the_ranges(ann):
     assert (written["ranges"][0]["text"], written["ranges"][0]["low"]) == ("at least 51", 51)
 
 
+def test_a_range_of_one_value_does_not_say_that_nothing_else_was_asked(people):
+    model = lambda rows: np.where(rows["city"] == "B", "yes", "no")  # noqa: E731
+    answers = ONBMACF().fit(people, model).explain(people[people["city"] != "B"].head(1), "yes", ranges=True)
+    assert answers.sentences()[0].endswith("The label 'yes' holds for city exactly B (the answer itself).")
+
+
 def test_a_report_shows_the_ranges(ann):
     pytest.importorskip("matplotlib", reason="pictures need the extra 'plot'")
     pytest.importorskip("jinja2", reason="reports need the extra 'report'")
@@ -332,6 +339,22 @@ def test_a_report_shows_the_ranges(ann):
     assert "holds for income at least 51 (of " in case
     assert "label holds for" in str(ranged.content["cases"][0]["tables"])
     assert "label holds for" not in str(plain.content["cases"][0])
+
+
+def test_ranges_beside_changes_are_those_that_hold_together(people):
+    table = people[["income", "debt"]]
+    model = lambda rows: np.where(rows["income"] - 2 * rows["debt"] > 60, "yes", "no")  # noqa: E731
+    row = pd.DataFrame({"income": [30], "debt": [20.0]})
+    rules = Rules({"income": Rule(high=72)})
+    answers = ONBMACF().fit(table, model, schema=Schema.infer(table, rules=rules)).explain(row, ranges=True)
+    found = answers[0].counterfactuals[0]
+    assert found.n_changes == 2
+    assert [str(own) for own in found.ranges.values()] != [str(own) for own in found.box.values()]
+    together = [str(own) for own in found.box.values()]
+    assert answers.changes()["range"].tolist() == found.changes()["range"].tolist() == together
+    assert all(f"({text})" in answers._repr_html_() for text in together)
+    alone = replace(found, box=None)
+    assert alone.changes()["range"].tolist() == [f"{own}, alone" for own in found.ranges.values()]
 
 
 def test_two_changes_are_told_alone_and_together(people):

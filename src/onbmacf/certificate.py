@@ -43,6 +43,9 @@ class Certificate:
     seconds: float = 0.0
     reason: str = ""
 
+    def __repr__(self) -> str:
+        return f"<Certificate {self.kind}: {self.sentence()}>"
+
     @classmethod
     def of(
         cls, distance: float, bound: float, is_over: bool, how: str, seconds: float, reason: str = ""
@@ -63,8 +66,8 @@ class Certificate:
         return self.kind in (CertificateKind.NEAREST, CertificateKind.NONE_EXISTS)
 
     def mark(self) -> str:
-        """Return what follows the distance in a table: that it is the nearest, or how near to it."""
-        words = {CertificateKind.NEAREST: " (nearest)"}
+        """Return what follows the distance in a table: that it is the nearest, how near, or not proven."""
+        words = {CertificateKind.NEAREST: " (nearest)", CertificateKind.UNPROVEN: " (not proven)"}
         if self.kind == CertificateKind.WITHIN:
             return f" (within {_percent(self.gap)} of the nearest)"
         return words.get(self.kind, "")

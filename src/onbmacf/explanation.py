@@ -178,7 +178,7 @@ class Explanation:
             said = [f"{wording.name_of(self)}: {self.reason}"]
         else:
             said = [wording.sentence(self.label, found) for found in self.counterfactuals]
-        proven = "" if self.certificate is None or self.status == Status.INFEASIBLE else self.certificate.sentence()
+        proven = wording.proven_of(self)
         return [f"{said[0]} {proven}", *said[1:]] if proven else said
 
     def plot(self, ax: Any = None, *, place: int = 0) -> Any:

@@ -22,7 +22,7 @@ from onbmacf._base.arrays import Mask, Matrix
 from onbmacf._base.checks import check_choice, check_count, did_you_mean, listed, shortened
 from onbmacf._base.typed import Check, checked, count, level, number, optional, sequence, table, word
 from onbmacf._columns.converters import Converter
-from onbmacf._columns.moments import bound, end_in, step_in
+from onbmacf._columns.moments import bound, end_in, is_moment_text, step_in
 from onbmacf._text import short
 from onbmacf._text.wording import shown, visible
 from onbmacf.errors import ParameterError
@@ -188,8 +188,10 @@ class _Range(RuleKind):
 
     def words(self, rule: Rule) -> str:
         if rule.high == inf:
-            return f"at least {shown(rule.low)}"
-        return f"at most {shown(rule.high)}" if rule.low == -inf else f"from {shown(rule.low)} to {shown(rule.high)}"
+            return f"{'no earlier than' if is_moment_text(rule.low) else 'at least'} {shown(rule.low)}"
+        if rule.low == -inf:
+            return f"{'no later than' if is_moment_text(rule.high) else 'at most'} {shown(rule.high)}"
+        return f"from {shown(rule.low)} to {shown(rule.high)}"
 
 
 class _Allowed(RuleKind):

@@ -114,6 +114,67 @@ def test_parts_come_back_as_they_were(people, tmp_path):
     assert read_answers(path, half, form) is None
 
 
+def test_ranges_proofs_and_a_committee_come_back_as_they_were(people, tmp_path):
+    from sklearn.tree import DecisionTreeClassifier
+
+    from onbmacf._disk.answer_file import read_answers, write_answers
+
+    table = pd.read_csv(people).drop(columns=["income", "sex"])
+    table["since"] = pd.Timestamp("2020-01-01") + pd.to_timedelta(table["age"] * 7 % 300, unit="D")
+    coded = lambda rows: rows.assign(since=rows["since"].astype("int64") / 1e15, town=rows["town"] == "B")  # noqa: E731
+    tree = DecisionTreeClassifier(max_depth=5, random_state=0).fit(coded(table), table["pay"] > 40 + table["age"] % 20)
+    model = lambda rows: np.where(tree.predict(coded(rows)), "high", "low")  # noqa: E731
+    explainer = ONBMACF(2, committee=[model, lambda rows: np.full(len(rows), "high")]).fit(table, model)
+    form, path = explainer.fitted_.space.form, tmp_path / "part.onb"
+    for asked in ({"vary": ["town", "age"], "prove": True}, {"ranges": True}, {"ranges": True, "prove": True}):
+        answers = explainer.explain(table.head(20), "high", **asked)
+        write_answers(path, answers, form)
+        back = read_answers(path, table.head(20), form)
+        assert back.to_json() == answers.to_json()
+        assert back.sentences() == answers.sentences()
+        pd.testing.assert_frame_equal(back.to_frame(), answers.to_frame())
+        pd.testing.assert_frame_equal(back.ranges(), answers.ranges())
+        pd.testing.assert_frame_equal(back.status_frame(), answers.status_frame())
+        assert (back.n_members, back.n_member_questions) == (2, answers.n_member_questions)
+    assert any(" of 2 retrained models agree" in said for said in back.sentences())
+    assert {str(one.kind) for one in back.certificates if one is not None} == {"unproven"}
+
+
+def test_a_part_that_the_time_cuts_short_is_not_kept(people, tmp_path, monkeypatch):
+    from onbmacf.cli import parts
+
+    table = pd.concat([pd.read_csv(people).drop(columns="income")] * 2, ignore_index=True)
+    explainer, calls = ONBMACF().fit(table, lambda rows: np.where(rows["pay"] > 50, "high", "low")), []
+
+    def explain(rows, target=None, max_seconds=None):
+        calls.append(max_seconds)
+        answers = ONBMACF.explain(explainer, rows, target=target)
+        monkeypatch.setattr(parts, "is_over", lambda deadline: len(calls) >= 2)
+        monkeypatch.setattr(parts, "seconds_left", lambda deadline, most: 50.0 if len(calls) < 2 else 0.0)
+        return answers
+
+    monkeypatch.setattr(explainer, "explain", explain)
+    asked = {"max_seconds": 100.0}
+    place = parts.parts_beside(tmp_path / "x", explainer, None, asked)
+    parts.explain_in_parts(explainer, table, None, place, asked)
+    assert [part.is_there for part in place.of(table)] == [True, False, False, False]
+    assert calls[0] > 99
+    assert calls[1:] == [50.0, parts.LEAST_SECONDS, parts.LEAST_SECONDS]
+
+
+def test_what_is_asked_is_in_the_names_of_parts(people):
+    from onbmacf.cli import parts
+
+    table = pd.read_csv(people).drop(columns="income")
+    explainer = ONBMACF().fit(table, lambda rows: (rows["pay"] > 50).astype(int))
+    every = ({}, {"ranges": True}, {"prove": True}, {"prove": True, "prove_seconds": 3.0}, {"front": True})
+    every += ({"min_probability": 0.6}, {"min_probability": "lasting"})
+    names = {parts.parts_beside(Path("x"), explainer, 1, asked).path(table, 0) for asked in every}
+    assert len(names) == len(every)
+    timed = [parts.parts_beside(Path("x"), explainer, 1, {"max_seconds": n}).path(table, 0) for n in (1.0, 2.0)]
+    assert timed[0] == timed[1]  # a part is kept only where its time was not over
+
+
 def test_parts_of_another_question_are_not_taken(people):
     from onbmacf.cli import parts
 

@@ -109,7 +109,7 @@ def test_the_service_takes_rules_and_rows_with_dates(dated):
         said = client.post("/v1/explain", json={"rows": row, "rules": {"features": {"since": {"low": 5}}}})
         assert "rule for 'since': low must be a date or a time" in said.json()["detail"]
         since, seen = client.get("/v1/schema").json()["features"][:2]
-        assert (since["kind"], since["holds"], since["rule"]) == ("integer", "date", "at least 2024-01-04")
+        assert (since["kind"], since["holds"], since["rule"]) == ("integer", "date", "no earlier than 2024-01-04")
         assert (since["low"], since["high"], seen["holds"]) == ("2024-01-01", "2024-06-26", "time")
 
 

@@ -7,6 +7,7 @@ reason says so.
 """
 
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -14,6 +15,7 @@ import pandas as pd
 from onbmacf._balls.distance import paired
 from onbmacf._base.arrays import Mask, Matrix, Rows, objects, take
 from onbmacf._base.enums import Relaxation, Status
+from onbmacf._batch.call import Call
 from onbmacf._batch.factuals import NOT_REACHED, Asker
 from onbmacf._batch.front import on_the_front
 from onbmacf._rows.isolate import ENDLESS
@@ -51,7 +53,7 @@ def answered(asker: Asker, found: Found, effort: Effort, frame: pd.DataFrame) ->
             int(row) in raised,
             own,
             call.limits,
-            str(call.committee) if call.needs_agreement else "",
+            _terms(call),
         )
         statuses[row], reasons[row] = _verdict(*outcome)
         if unknown[row]:
@@ -59,6 +61,17 @@ def answered(asker: Asker, found: Found, effort: Effort, frame: pd.DataFrame) ->
     of_rows = (frame, factuals.labels, statuses, reasons, objects([()] * len(frame)))
     form = call.fitted.space.form
     return Explanations(*of_rows, batch, n_members=call.n_members, polars=form.polars, days=form.days)
+
+
+class Terms(NamedTuple):
+    """What an answer must keep beside its label, in words; empty where there is nothing."""
+
+    sure: str  # " with a probability of at least 0.6"
+    members: str  # those of a committee that must agree
+
+
+def _terms(call: Call) -> Terms:
+    return Terms(f" {sure}" if (sure := call.sure) else "", str(call.committee) if call.needs_agreement else "")
 
 
 def _without_exposed(asker: Asker, found: Found) -> Found:
@@ -88,11 +101,11 @@ def repeats(factual: Rows, N: Matrix) -> Mask:
 
 
 def _verdict(
-    n_found: int, n_held: int, n: int, is_raised: bool, effort: Effort, limits: str, members: str
+    n_found: int, n_held: int, n: int, is_raised: bool, effort: Effort, limits: str, terms: Terms
 ) -> tuple[Status, str]:
     """Return status and reason of a row that was searched; `effort` is that of the row.
 
-    `limits` are the names of the budget, `members` those that must agree, in words.
+    `limits` are the names of the budget, in words.
     """
     if n_held == 0 and is_raised:
         return Status.MODEL_ERROR, effort.raised
@@ -102,7 +115,7 @@ def _verdict(
             "it is not deterministic, has changed since fit, or separates rows that are equal once scaled."
         )
     if n_held == 0:
-        return _nothing(effort, limits, members)
+        return _nothing(effort, limits, terms)
     if effort.ran_out:
         return Status.FOUND, _told(f"{limits} limited the search: others may be nearer.", effort)
     if n_held < n:
@@ -117,18 +130,19 @@ def _told(reason: str, effort: Effort) -> str:
     return " ".join(part for part in (reason, raised, unseen) if part)
 
 
-def _nothing(effort: Effort, limits: str, members: str) -> tuple[Status, str]:
+def _nothing(effort: Effort, limits: str, terms: Terms) -> tuple[Status, str]:
     """Return status and reason of a row for which nothing was found."""
     asked = f"{effort.asked:,} questions"
-    none = f"none was found on which {members} agree," if members else "none was found"
+    agreed = f" on which {terms.members} agree" if terms.members else ""
+    none = f"none was found{terms.sure}{agreed}{',' if any(terms) else ''}"
     if effort.failed:
         return Status.MODEL_ERROR, f"{effort.raised} (on {effort.failed:,} of {asked})."
     if effort.ran_out and not effort.asked and limits == "max_seconds":
         return Status.NONE_FOUND, NOT_REACHED
     if effort.ran_out:
         return Status.NONE_FOUND, _told(f"{none} with {asked} within {limits}: raise it.", effort)
-    if effort.is_proven and not members and not effort.raised:
-        proven = "none exists: every combination of allowed values in the fitted ranges was asked."
+    if effort.is_proven and not terms.members and not effort.raised:
+        proven = f"none exists{terms.sure}: every combination of allowed values in the fitted ranges was asked."
         return Status.INFEASIBLE, _told(proven, effort)
     return Status.NONE_FOUND, _told(f"{none} with {asked} to the model.", effort)
 

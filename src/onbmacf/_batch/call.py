@@ -93,6 +93,12 @@ class Call:
         return self.query.min_probability > 0 or self.needs_agreement or self.fitted.guard is not None
 
     @property
+    def sure(self) -> str:
+        """How sure the model must be of the label, in words; empty where that is not asked for."""
+        least = self.query.min_probability
+        return f"with a probability of at least {least:g}" if least > 0 else ""
+
+    @property
     def limits(self) -> str:
         """The names of the limits that are set, of time where it is up; nothing where there are none."""
         return " or ".join(name for name in (self.options.limits, "max_seconds" if self.is_over else "") if name)

@@ -31,6 +31,7 @@ from onbmacf.explanations import Explanations
 
 MOST_ASKED = 1 << 14  # changes that are asked about where the model cannot be read
 LACKS = "the row has missing values"  # why a model is not read for it
+ALIKE = 0.01  # of a feature's range: an answer that changes the same features and is so near to the first is no other
 KEPT = [place for place, what in enumerate(Relaxation) if what in (Relaxation.NONE, Relaxation.PROJECTION)]
 
 
@@ -157,6 +158,7 @@ def certified(asker: Asker, found: Found) -> Certified:
     for place, line in enumerate(watched(lines, "proving")):
         distance = float(apart[found.factual == line].min(initial=np.inf))
         proof, how = proofs.of_row(place, distance)
+        how = f"{how}, for labels {asker.call.sure}" if how and asker.call.sure else how
         if proof.point is not None:
             new.append(proofs.found(int(line), proof.point))
             distance = float(_distances(asker, new[-1])[0])
@@ -171,16 +173,30 @@ def _distances(asker: Asker, found: Found) -> Matrix:
 
 
 def _nearest_first(asker: Asker, found: Found) -> Found:
-    """Put each row's nearest line first and keep the order of the others, and as many as were asked for."""
+    """Put each row's nearest line first, keep the order of the others, and as many as were asked for.
+
+    Lines that are almost the first one come last: a proof often moves an answer of the search by a step or two.
+    """
     apart, order = _distances(asker, found), np.arange(len(found.factual))
     rank = order.astype(np.float64)
     for line in np.unique(found.factual):
         own = np.flatnonzero(found.factual == line)
-        rank[own[apart[own].argmin()]] = -1.0
+        first = own[apart[own].argmin()]
+        rank[own] += np.where(_is_like(asker, found, own, int(first)), len(order), 0)
+        rank[first] = -1.0
     found = take(found, np.lexsort((rank, found.factual)))
     if asker.call.query.front:
         return found
     return take(found, places(found.factual, np.arange(len(order), dtype=float)) < asker.call.options.n_counterfactuals)
+
+
+def _is_like(asker: Asker, found: Found, own: Rows, first: int) -> Mask:
+    """Say which lines of a row change the same features as the first and are hardly anywhere else."""
+    points, space = found.counterfactual[own], asker.call.fitted.space
+    changed = space.changed(points, asker.factuals.z[found.factual[own]])
+    is_same = (changed == changed[own == first]).all(axis=1)
+    apart = paired(points, np.repeat(found.counterfactual[[first]], len(own), axis=0), asker.call.options.metric)
+    return np.asarray(is_same & (apart <= ALIKE))
 
 
 def with_proofs(answers: Explanations, certificates: NDArray[Any]) -> Explanations:

@@ -105,6 +105,16 @@ def is_date_text(value: Any) -> bool:
     return isinstance(value, str) and bool(re.match(r"\d{4}-\d\d-\d\d", value)) and _reads(read_time, value)
 
 
+def is_moment_text(value: Any) -> bool:
+    """Say whether the end of a range is a point in time, as text: a date, a time or a period, but no duration.
+
+    >>> [is_moment_text(value) for value in ("2024-05-31 12:30", "2024Q2", "7 days", 65)]
+    [True, True, False, False]
+    """
+    text = value.text if isinstance(value, Amount) else value
+    return isinstance(text, str) and any(_reads(read, text) for read in (read_time, _read_period))
+
+
 def read_duration(text: str) -> pd.Timedelta:
     """Return the duration that a text says; a number alone has no unit."""
     if re.fullmatch(r"[-+.\d]*", text) or pd.isna(found := pd.Timedelta(text)):

@@ -15,22 +15,31 @@ import pandas as pd
 
 from onbmacf._base.arrays import objects
 from onbmacf._disk import store
+from onbmacf._disk.answer_words import ENDS, certificate_words, certificates_of, joined_ranges, split_ranges
 from onbmacf._rows.form import TableForm
 from onbmacf.errors import StoreError
 from onbmacf.explanations import Batch, Explanations
 
 FRAMES = ("values", "semifactual_values")  # columns of a batch that are frames
+RANGES = ("ranges", "box")  # columns of a batch that hold ranges
 OF_ROWS = ("labels", "statuses", "reasons", "would_need")
-COUNTS = ("n_calls", "n_questions", "n_model_rows")
-LAYOUT = (*Batch._fields, *OF_ROWS, *COUNTS)  # of a file: whoever names files puts it into the name
+COUNTS = ("n_calls", "n_questions", "n_model_rows", "n_member_questions")
+LAYOUT = (
+    *Batch._fields,
+    *OF_ROWS,
+    *COUNTS,
+    "n_members",
+    "certificates",
+)  # of a file: whoever names files puts it into the name
 
 
 def write_answers(path: Path, answers: Explanations, form: TableForm) -> None:
     """Write answers: numbers as arrays, words in the manifest."""
     arrays, words = _split(answers.batch, form)
     of_rows = {name: [_plain(value) for value in getattr(answers, name)] for name in OF_ROWS}
-    counts = {name: getattr(answers, name) for name in COUNTS}
-    store.write(path, arrays, {"words": words, "warnings": list(answers.warnings), **of_rows, **counts})
+    counts = {name: getattr(answers, name) for name in (*COUNTS, "n_members")}
+    told = {"warnings": list(answers.warnings), "certificates": certificate_words(answers.certificates)}
+    store.write(path, arrays, {"words": words, **told, **of_rows, **counts})
 
 
 def read_answers(path: Path, rows: pd.DataFrame, form: TableForm) -> Explanations | None:
@@ -49,10 +58,11 @@ def _answers(arrays: Any, manifest: Any, rows: pd.DataFrame, form: TableForm) ->
     of_rows: dict[str, Any] = {name: objects(manifest[name]) for name in OF_ROWS}
     if any(len(column) != len(rows) for column in of_rows.values()):
         return None
-    counts: dict[str, Any] = {name: int(manifest[name]) for name in COUNTS}
+    counts: dict[str, Any] = {name: int(manifest[name]) for name in (*COUNTS, "n_members")}
     batch, warnings = _joined(arrays, manifest["words"], form), tuple(manifest["warnings"])
     whole = {"rows": form.arrange(rows)[0], "warnings": warnings, "polars": form.polars, "days": form.days}
-    return Explanations(batch=batch, **whole, **of_rows, **counts)
+    certificates = certificates_of(manifest["certificates"])
+    return Explanations(batch=batch, certificates=certificates, **whole, **of_rows, **counts)
 
 
 def _split(batch: Batch, form: TableForm) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -61,7 +71,10 @@ def _split(batch: Batch, form: TableForm) -> tuple[dict[str, Any], dict[str, Any
     arrays: dict[str, Any] = {}
     words: dict[str, Any] = {}
     for name, column in columns.items():
-        if column is None or column.dtype == object:
+        if name in RANGES and column is not None:
+            ends, words[name] = split_ranges(column, batch.values, form)
+            arrays |= {f"{name}_{end}": numbers for end, numbers in ends.items()}
+        elif column is None or column.dtype == object:
             words[name] = None if column is None else [_plain(value) for value in column]
         else:
             arrays[name] = column
@@ -73,6 +86,8 @@ def _joined(arrays: Mapping[str, Any], words: Mapping[str, Any], form: TableForm
     numbers = {name: np.array(column) for name, column in arrays.items()}
     frames = {name: form.frame(numbers[name]) for name in FRAMES}
     texts = {name: None if column is None else objects(column) for name, column in words.items()}
+    for name in [name for name in RANGES if words[name] is not None]:
+        texts[name] = joined_ranges({end: numbers.pop(f"{name}_{end}") for end in ENDS}, words[name], form)
     return Batch(**numbers | frames | texts)
 
 

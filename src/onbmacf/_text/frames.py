@@ -1,13 +1,21 @@
 """A batch of answers as tidy frames, and single rows of a frame with the types of their own columns."""
 
 from collections.abc import Hashable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from onbmacf._base.arrays import Rows, objects
+from onbmacf._text.wording import works_in
+
+
+class Around(NamedTuple):
+    """The ranges around one counterfactual."""
+
+    ranges: Any
+    box: Any
 
 
 def counterfactual_frame(answers: Any) -> pd.DataFrame:
@@ -29,7 +37,9 @@ def counterfactual_frame(answers: Any) -> pd.DataFrame:
     if batch.stability is not None:
         found["stability"] = batch.stability
     if answers.certificates is not None:
-        found["certificate"] = _first_only(batch.factual, answers.certificates)
+        is_first = ranks(batch.factual) == 1
+        kinds, bounds = proven_columns(answers.certificates[batch.factual])
+        found |= {"certificate": np.where(is_first, kinds, ""), "bound": np.where(is_first, bounds, np.nan)}
     found["released"] = _listed(batch.released, answers.rows.columns)
     if batch.ranges is not None:
         found |= {"ranges": _in_words(batch.ranges), "box": _in_words(batch.box)}
@@ -57,6 +67,7 @@ def line_frame(answers: Any) -> pd.DataFrame:
     place = np.concatenate([factual, without])
     order = np.argsort(place, kind="stable")
     frame = found.reset_index(drop=True).reindex(range(len(place)))
+    say_proven(frame, answers, without)
     frame[_free("from", answers.rows.columns)] = objects(answers.labels[place].tolist())
     for name, values in (("reason", answers.reasons), ("status", answers.statuses)):
         frame.insert(0, _free(name, frame.columns), objects([str(value) for value in values[place]]))
@@ -90,8 +101,7 @@ def status_frame(answers: Any) -> pd.DataFrame:
     counts = np.bincount(answers.batch.factual, minlength=n_rows) if n_rows else np.empty(0, dtype=int)
     columns = {"label": answers.labels, "status": answers.statuses, "reason": answers.reasons, "n_found": counts}
     if answers.certificates is not None:
-        columns["certificate"] = objects(["" if one is None else str(one.kind) for one in answers.certificates])
-        columns["bound"] = np.array([np.nan if one is None else one.bound for one in answers.certificates])
+        columns["certificate"], columns["bound"] = proven_columns(answers.certificates)
     return pd.DataFrame(columns, index=answers.rows.index)
 
 
@@ -107,8 +117,8 @@ def change_frame(answers: Any) -> pd.DataFrame:
         "after": _cells(answers.batch.values, lines, features),
     }
     if answers.batch.ranges is not None:
-        ranges = answers.batch.ranges[lines]
-        columns_of["range"] = [_range_of(own, columns[at]) for own, at in zip(ranges, features, strict=True)]
+        both = zip(answers.batch.ranges[lines], answers.batch.box[lines], features, strict=True)
+        columns_of["range"] = [works_in(Around(ranges, box), columns[at]) for ranges, box, at in both]
     return pd.DataFrame(columns_of, index=answers.rows.index[place])
 
 
@@ -116,9 +126,8 @@ def changes_of(found: Any) -> pd.DataFrame:
     """Return one line per changed feature of a single counterfactual or semifactual: feature, before, after."""
     names: list[Hashable] = list(found.changed)
     columns = {"before": [found.factual[name] for name in names], "after": [found.values[name] for name in names]}
-    ranges = getattr(found, "ranges", None)
-    if ranges is not None:
-        columns["range"] = [_range_of(ranges, name) for name in names]
+    if getattr(found, "ranges", None) is not None:
+        columns["range"] = [works_in(found, name) for name in names]
     return pd.DataFrame({"feature": names, **columns})
 
 
@@ -167,15 +176,18 @@ def _in_words(ranges: NDArray[Any]) -> NDArray[Any]:
     return objects(["; ".join(f"{name} {own}" for name, own in (one or {}).items()) for one in ranges])
 
 
-def _range_of(ranges: Any, name: Hashable) -> str:
-    """Return one feature's range in words; empty where there is none."""
-    return "" if ranges is None else str(ranges[name])
+def proven_columns(certificates: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return the kind and the bound of each certificate; empty text and NaN where there is none."""
+    kinds = objects(["" if one is None else str(one.kind) for one in certificates])
+    return kinds, np.array([np.nan if one is None else one.bound for one in certificates], dtype=np.float64)
 
 
-def _first_only(factual: Rows, certificates: NDArray[Any]) -> NDArray[Any]:
-    """Return the kind of each row's certificate at its first counterfactual, and nothing at the others."""
-    is_first = ranks(factual) == 1
-    return objects([str(certificates[row].kind) if first else "" for row, first in zip(factual, is_first, strict=True)])
+def say_proven(frame: pd.DataFrame, answers: Any, without: Rows) -> None:
+    """Write what is proven of rows without a counterfactual into the last lines of a frame, which are theirs."""
+    if answers.certificates is None or not len(without):
+        return
+    for name, column in zip(("certificate", "bound"), proven_columns(answers.certificates[without]), strict=True):
+        frame.iloc[-len(without) :, frame.columns.get_loc(_free(name, answers.rows.columns))] = column
 
 
 def _free(name: str, taken: Any) -> str:

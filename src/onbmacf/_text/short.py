@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import MISSING, Field, fields
 from typing import Any
 
-from onbmacf._text.wording import marked, quoted, rounded, shown, visible
+from onbmacf._text.wording import marked, proven_of, quoted, rounded, shown, visible
 
 MOST_CHANGES = 8  # of one answer
 MOST_LINES = 40  # of a table
@@ -56,7 +56,7 @@ def explanation(answer: Any) -> str:
     head = f"<Explanation of row {row}: the model says {label}; {answer.status}"
     found = answer.counterfactuals
     if not found:
-        return f"{head}: {visible(answer.reason)}>"
+        return f"{head}: {visible(' '.join(filter(None, [answer.reason, proven_of(answer)])))}>"
     mark = "" if answer.certificate is None else answer.certificate.mark()
     lines = [_line(one, mark if place == 0 else "") for place, one in enumerate(found[:MOST_ANSWERS])]
     more = [f"  and {len(found) - MOST_ANSWERS:,} more"] if len(found) > MOST_ANSWERS else []

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any, Protocol
 
+from onbmacf._base.enums import Status
 from onbmacf._text.absent import is_absent
 
 MIDNIGHT = re.compile(r" 00:00:00([-+]\d\d:\d\d)?$")
@@ -133,7 +134,7 @@ def range_sentences(found: Any) -> str:
 
 
 def _asked(own: Any) -> str:
-    return "the one point asked" if own.n_asked == 1 else f"of {own.n_asked:,} points asked, all hold"
+    return "the answer itself" if own.n_asked == 1 else f"of {own.n_asked:,} points asked, all hold"
 
 
 def joined(parts: Sequence[str], last: str = "and") -> str:
@@ -153,11 +154,26 @@ def lines(explanation: Any) -> list[list[str]]:
     """Return the cells of COLUMNS as text, one line per counterfactual; a row without one says why on one line."""
     name, label = name_of(explanation), quoted(explanation.label)
     if not explanation.counterfactuals:
-        return [[name, label, "", f"{explanation.status}: {explanation.reason}", "", ""]]
+        return [[name, label, "", why_none(explanation), "", ""]]
     cells = [[name, label, *_cells(found)] for found in explanation.counterfactuals]
     if explanation.certificate is not None:
         cells[0][COLUMNS.index("distance")] += explanation.certificate.mark()
     return cells
+
+
+def why_none(explanation: Any) -> str:
+    """Return the status of a row without a counterfactual, the reason, and what is proven beside it."""
+    said = f"{explanation.status}: {explanation.reason}"
+    return said if not (proven := proven_of(explanation)) else f"{said} {proven}"
+
+
+def proven_of(explanation: Any) -> str:
+    """Return what is proven as a sentence; empty where no proof was asked for or the reason says it already."""
+    return (
+        ""
+        if explanation.certificate is None or explanation.status == Status.INFEASIBLE
+        else str(explanation.certificate.sentence())
+    )
 
 
 def name_of(explanation: Any) -> str:
@@ -173,9 +189,17 @@ def _cells(found: Any) -> list[str]:
 
 def arrows(found: _Changed, released: tuple[Any, ...] = ()) -> str:
     """Return the changes as text: 'tobacco: 7.5 \u2192 1.2 (at most 1.4); age: 54 \u2192 31', with ranges if asked."""
-    ranges: Any = getattr(found, "ranges", None) or {}
     parts = [(name, f"{marked(name, released)}: {before} \u2192 {after}") for name, before, after in _values(found)]
-    return "; ".join(f"{text} ({ranges[name]})" if name in ranges else text for name, text in parts)
+    return "; ".join(f"{text} ({works})" if (works := works_in(found, name)) else text for name, text in parts)
+
+
+def works_in(found: Any, name: Any) -> str:
+    """Return the range shown beside a change: that of the box, since people read those of all changes together.
+
+    Without a box, which a limit may leave out, the range of this feature alone, and that it is. Empty without ranges.
+    """
+    box, ranges = getattr(found, "box", None) or {}, getattr(found, "ranges", None) or {}
+    return str(box[name]) if name in box else f"{ranges[name]}, alone" if name in ranges else ""
 
 
 def marked(name: Any, released: tuple[Any, ...]) -> str:

@@ -24,7 +24,7 @@ LEAST = 20  # rows in a leaf
 
 @typed
 def action_tree(chosen: Actions, answers: Explanations, depth: int = 2) -> pd.DataFrame:
-    """Return subgroups of rows, and the action that helps most rows of each.
+    """Return subgroups of rows, and the action that helps most rows of each; of several, the cheapest.
 
     Parameters
     ----------
@@ -68,7 +68,8 @@ def action_tree(chosen: Actions, answers: Explanations, depth: int = 2) -> pd.Da
 
 def _leaf(words: str, rows: NDArray[np.intp], chosen: Actions) -> tuple[Any, ...]:
     flips, costs = chosen.flips[rows], chosen.costs[rows]
-    place = int(flips.sum(axis=0).argmax())
+    spent = np.where(flips, costs, 0.0).sum(axis=0)
+    place = int(np.lexsort((spent, -flips.sum(axis=0)))[0])  # of those that help as many, the cheapest
     own = cheapest(flips[:, [place]], costs[:, [place]])
     known = own[np.isfinite(own)]
     mean = float(known.mean()) if len(known) else float("nan")

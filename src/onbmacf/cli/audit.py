@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from onbmacf.cli.options import ASKING, READING, SEARCH, SOURCE, offers
+from onbmacf.cli.options import ASKING, READING, SEARCH, SHOWN, SOURCE, offers
 from onbmacf.cli.request import Request, command_line
 from onbmacf.cli.terminal import say, show
 
@@ -62,6 +62,7 @@ REPORT = ("most", "seed", "n", "cases", "actions", "against", "full", "title", "
     "fillable",
     "rules",
     *ROWS,
+    *SHOWN,
     *REPORT,
     *READING,
     *SEARCH,

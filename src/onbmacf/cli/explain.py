@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from onbmacf.cli.options import ASKING, LIMITS, READING, SEARCH, SOURCE, offers
+from onbmacf.cli.options import ASKING, LIMITS, READING, SEARCH, SHOWN, SOURCE, offers
 from onbmacf.cli.request import Request, command_line
 from onbmacf.cli.terminal import say, show
 
@@ -18,10 +18,10 @@ FormatOption = Annotated[
 ]
 OutOption = Annotated[Path | None, typer.Option(help="File to write; a stopped command continues from there.")]
 ROWS = ("rows", "ids", "rows_file", "predicted")
-WANTED = ("target", "n", "min_probability", "immutable", "fillable", "rules")
+WANTED = ("target", "n", "front", "min_probability", "immutable", "vary", "fillable", "rules")
 
 
-@offers(*SOURCE, *ROWS, *WANTED, "format", "out", *READING, *SEARCH, *LIMITS, "map", *ASKING, "jobs")
+@offers(*SOURCE, *ROWS, *WANTED, *SHOWN, "format", "out", *READING, *SEARCH, *LIMITS, "map", *ASKING, "jobs")
 def explain(request: Request, format: FormatOption = "", out: OutOption = None) -> None:
     """Show which changes to a row would make the model decide otherwise.
 
@@ -30,6 +30,7 @@ def explain(request: Request, format: FormatOption = "", out: OutOption = None) 
     onbmacf explain people.csv --target-column income --rows 3,17
     onbmacf explain people.csv --model income.skops --target-column income --immutable age,sex --out answers.csv
     onbmacf explain people.csv --model mymodule:predict --predicted refused --n 3 --format sentences
+    onbmacf explain people.csv --model income.skops --target-column income --vary pay --prove --ranges
 
     Rows are numbered from 0. Without --rows, --ids or --rows-file, the first 10 rows that the model does not give the
     target label are explained. Ctrl-C prints the answers so far; with --out it keeps them, and the same command

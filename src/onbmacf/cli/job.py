@@ -3,17 +3,21 @@
 Request  ->  prepare  ->  Job  ->  rows.chosen_rows, parts.explain_in_parts
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
+from onbmacf._batch.question import Question
 from onbmacf._columns.moments import with_dates
 from onbmacf._rows.form import TableForm
 from onbmacf._rows.readings import Between
+from onbmacf.cli.asked import asked_of, check_asked
 from onbmacf.cli.demo import labelled_heart
 from onbmacf.cli.models import chosen_model, own_model
+from onbmacf.cli.options import flag
 from onbmacf.cli.request import Request
 from onbmacf.cli.terminal import say
 from onbmacf.cli.words import columns_of, ends_of, kinds_of, labels_of, split
@@ -44,6 +48,7 @@ class Job:
 
 def prepare(request: Request) -> Job:
     """Read the table, load or train the model, and fit; tell on stderr what the reader should know."""
+    check_asked(request)
     if request.table is None:
         return _heart(request)
     if not request.model and not request.target_column:
@@ -53,7 +58,7 @@ def prepare(request: Request) -> Job:
     TableForm.fit(table, Schema.infer(table) if request.map else _schema(table, request))  # before a model is trained
     chosen = chosen_model(table, y, request)
     explainer, target = _fitted(table, chosen.model, request)
-    told = (chosen.name, _digests(request), chosen.notes, y, numbers, _asked(request, table))
+    told = (chosen.name, _digests(request), chosen.notes, y, numbers, asked_of(request))
     return Job(table, explainer, target, str(request.table), *told)
 
 
@@ -68,21 +73,9 @@ def _with_dates(path: Path, request: Request) -> pd.DataFrame:
     return with_dates(table, columns_of(request.dates, list(table.columns), "--dates"))
 
 
-def _asked(request: Request, table: pd.DataFrame) -> dict[str, Any]:
-    """Return what explain is asked beside the target; a map is asked with the immutable features and rules given."""
-    asked: dict[str, Any] = {}
-    if request.min_probability is not None:
-        asked["min_probability"] = request.min_probability
-    if request.map is not None and request.immutable:
-        asked["immutable"] = columns_of(request.immutable, list(table.columns), "--immutable")
-    if request.map is not None and request.rules is not None:
-        asked["rules"] = Rules.from_toml(request.rules)
-    return asked
-
-
 def _heart(request: Request) -> Job:
     table, labels = labelled_heart()
-    age_stays = not request.immutable and request.map is None
+    age_stays = not request.immutable and not request.vary and request.map is None
     request = replace(
         request, immutable=("age",) if age_stays else request.immutable, target=request.target or ("healthy",)
     )
@@ -91,8 +84,8 @@ def _heart(request: Request) -> Job:
     age = " Age must stay as it is." if age_stays else ""
     say(f"Using the embedded heart data: {len(table)} men; {name} predicts who is at risk.{age}")
     explainer, target = _fitted(table, model, request)
-    asked = _asked(request, table)
-    return Job(table, explainer, target, "the embedded heart data", name, _digests(request), notes, labels, asked=asked)
+    told = (name, _digests(request), notes, labels)
+    return Job(table, explainer, target, "the embedded heart data", *told, asked=asked_of(request))
 
 
 def fitted_again(job: Job, request: Request, spec: str) -> ONBMACF:
@@ -114,7 +107,10 @@ def _loaded(path: Path, model: Any, request: Request) -> ONBMACF:
     if any(fixed) or request.threshold is not None:
         names = "--kinds, --fillable, --threshold, --classes and --between"
         say(f"note: {names} are ignored: a map keeps those it was built with.")
-    return ONBMACF.load(path, model).set_params(**_options(request))
+    explainer = ONBMACF.load(path, model).set_params(**_options(request))
+    schema = _question(request, explainer.schema_.names).schema(explainer.schema_)
+    explainer.fitted_ = explainer.fitted_.under(schema)
+    return explainer
 
 
 def _fresh(table: pd.DataFrame, model: Any, request: Request) -> ONBMACF:
@@ -139,12 +135,20 @@ def _options(request: Request) -> dict[str, Any]:
     return {"n_counterfactuals": request.n, "n_jobs": request.jobs, **given}
 
 
+def _question(request: Request, columns: Sequence[Any]) -> Question:
+    """Return what the request says of the features of a map: what it leaves out stays as the map was built."""
+    immutable, vary = (columns_of(getattr(request, name), columns, flag(name)) for name in ("immutable", "vary"))
+    rules = None if request.rules is None else Rules.from_toml(request.rules)
+    return Question(immutable=immutable or None, vary=vary or None, rules=rules)
+
+
 def _schema(table: pd.DataFrame, request: Request) -> Schema:
     columns = list(table.columns)
     immutable = columns_of(request.immutable, columns, "--immutable")
     fillable = columns_of(request.fillable, columns, "--fillable")
     kinds, ordinal = kinds_of(request.kinds, columns)
     schema = Schema.infer(table, immutable=immutable, kinds=kinds, ordinal=ordinal, fillable=fillable)
+    schema = Question(vary=columns_of(request.vary, columns, "--vary") or None).schema(schema)
     return schema if request.rules is None else schema.with_rules(Rules.from_toml(request.rules))
 
 

@@ -17,7 +17,10 @@ DateOption = Annotated[str, typer.Option(help="Date of the notice; today by defa
 NOTICE = ("out", "language", "contact", "review", "date")
 
 
-@offers(*SOURCE, "rows", "ids", "rows_file", "target", "immutable", "rules", *NOTICE, *READING, *SEARCH, "map", *ASKING)
+WANTED = ("rows", "ids", "rows_file", "target", "immutable", "vary", "rules")
+
+
+@offers(*SOURCE, *WANTED, *NOTICE, *READING, *SEARCH, "map", *ASKING)
 def notice(
     request: Request,
     out: OutOption = None,

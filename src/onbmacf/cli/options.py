@@ -20,7 +20,8 @@ from onbmacf.cli.request import Request
 SOURCE = ("table", "model", "target_column")
 READING = ("id_column", "drop", "drop_missing", "header", "encoding", "sheet", "dates", "kinds")
 SEARCH = ("strategy", "plausibility", "release", "private")
-LIMITS = ("max_model_rows", "max_model_calls")
+LIMITS = ("max_model_rows", "max_model_calls", "max_seconds")
+SHOWN = ("ranges", "prove", "prove_seconds")
 ASKING = ("output", "threshold", "classes", "between", "trust_pickle")
 
 # Options whose value is handed to an argument of the library that has the same name.
@@ -29,22 +30,29 @@ ARGUMENTS = (
     "encoding",
     "header",
     "fillable",
+    "front",
     "immutable",
     "max_model_calls",
     "max_model_rows",
+    "max_seconds",
     "min_probability",
     "output",
     "plausibility",
     "private",
+    "prove",
+    "prove_seconds",
+    "ranges",
     "release",
     "sheet",
     "strategy",
     "target",
     "threshold",
     "trust_pickle",
+    "vary",
 )
 _PASSED = re.compile(rf"\b({'|'.join(ARGUMENTS)})=(True|False|'[^']*'|\"[^\"]*\")")
-_MUST_BE = re.compile(rf"^({'|'.join(ARGUMENTS)})(?= must be )")
+_LEADING = re.compile(rf"^({'|'.join(ARGUMENTS)})(?= (?:must be|needs|names|is empty|asks|does|looks) )")
+_NAMED = re.compile(rf"(?<![\w'\"-])({'|'.join(name for name in ARGUMENTS if '_' in name)})(?![\w'\"=])")
 
 
 def offers(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -85,8 +93,11 @@ def in_options(message: str) -> str:
     'Pass its encoding, e.g. --encoding latin-1.'
     >>> in_options("plausibility must be in [0, 1], got 3.0.")
     '--plausibility must be in [0, 1], got 3.0.'
+    >>> in_options("prove asks the model beyond max_model_rows: leave one of them out.")
+    '--prove asks the model beyond --max-model-rows: leave one of them out.'
     """
-    return _MUST_BE.sub(lambda found: flag(found[1]), _PASSED.sub(lambda found: _typed(found[1], found[2]), message))
+    message = _PASSED.sub(lambda found: _typed(found[1], found[2]), message)
+    return _NAMED.sub(lambda found: flag(found[1]), _LEADING.sub(lambda found: flag(found[1]), message))
 
 
 def _typed(name: str, value: str) -> str:

@@ -9,10 +9,12 @@ import pandas as pd
 
 from onbmacf._base.checks import listed
 from onbmacf._text.formats import as_csv, as_markdown
-from onbmacf._text.wording import COLUMNS, lines, shown, visible
+from onbmacf._text.frames import say_proven
+from onbmacf._text.wording import COLUMNS, joined, lines, shown, visible, why_none
 from onbmacf.errors import ParameterError
 from onbmacf.explanations import Explanations
 
+PROVEN = {"nearest": "nearest", "within": "near to the nearest", "none_exists": "none exists"}
 FROM = 1  # column of to_frame: the label of the row
 SUFFIXES = {".csv": "csv", ".json": "json", ".txt": "sentences", ".md": "markdown"}
 
@@ -32,14 +34,25 @@ def written(answers: Explanations, kind: str, width: int | None = None) -> str:
 
 
 def summary(answers: Explanations) -> str:
-    """Return one line: how many rows, their statuses, and how much was asked of the model."""
+    """Return one line: how many rows, their statuses, how much was asked of the model, and what was proven."""
     counts = pd.Series(answers.statuses, dtype=object).value_counts()
     statuses = ", ".join(f"{count:,} {status}" for status, count in counts.items())
     return (
         f"{_many(len(answers), 'row')}: {statuses or 'none'}; {_many(len(answers.batch.factual), 'counterfactual')}; "
         f"{_many(answers.n_questions, 'question')} to the model in {_many(answers.n_calls, 'call')} "
-        f"({_many(answers.n_model_rows, 'row')} with padding)."
+        f"({_many(answers.n_model_rows, 'row')} with padding).{_proofs(answers)}"
     )
+
+
+def _proofs(answers: Explanations) -> str:
+    """Return how much of the answers is proven, and why the rest is not; nothing where no proof was asked for."""
+    known = [one for one in ([] if answers.certificates is None else answers.certificates) if one is not None]
+    if not known:
+        return ""
+    words = [PROVEN.get(one.kind, "not proven") for one in known]
+    counts = [f"{words.count(word):,} {word}" for word in (*PROVEN.values(), "not proven") if word in words]
+    why = joined(list(dict.fromkeys(one.reason for one in known if one.reason)))
+    return f" Proofs: {', '.join(counts)}{f' ({why})' if why else ''}."
 
 
 def _many(count: int, word: str) -> str:
@@ -53,6 +66,7 @@ def tidy(answers: Explanations) -> pd.DataFrame:
     place = np.concatenate([answers.batch.factual, without])
     found = answers.to_frame().astype(object).reset_index(drop=True).reindex(range(len(place)))
     found.iloc[n_found:, FROM] = answers.labels[without]
+    say_proven(found, answers, without)
     index = answers.rows.index
     for name, values in (("reason", answers.reasons), ("status", answers.statuses), (index.name or "row", index)):
         found.insert(0, _free(name, found.columns), list(values[place]))
@@ -72,7 +86,7 @@ def _csv(answers: Explanations) -> str:
 def _sentences(answers: Explanations) -> str:
     lines = []
     for answer in answers:
-        said = answer.sentences() if answer.counterfactuals else [f"{answer.status}: {answer.reason}"]
+        said = answer.sentences() if answer.counterfactuals else [why_none(answer)]
         lines += [visible(f"Row {shown(answer.factual.name)}: {sentence}") for sentence in said]
     return "".join(f"{line}\n" for line in lines)
 

@@ -3,7 +3,8 @@
     rows  ->  chunks  ->  explain  ->  one file per chunk (whole or not there)  ->  joined answers
 
 A part's name holds a digest of all that decides it, so a part of another question is never used. Parts are of the
-same rows for any number of processes. They are deleted when the result is written, and not before.
+same rows for any number of processes. They are deleted when the result is written, and not before. A part that the
+time for the whole command has cut short is not kept, so what is kept does not depend on that time.
 """
 
 from collections.abc import Iterator, Mapping
@@ -16,6 +17,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from onbmacf import __version__
+from onbmacf._base.deadline import NEVER, deadline_after, is_over, seconds_left
 from onbmacf._base.stopped import CTRL_C, exit_code
 from onbmacf._disk.answer_file import COUNTS, LAYOUT, read_answers, write_answers
 from onbmacf._rows.form import TableForm
@@ -24,9 +26,9 @@ from onbmacf.errors import StoreError
 from onbmacf.explainer import ONBMACF
 from onbmacf.explanations import Explanations
 from onbmacf.report.fingerprint import model_digest, table_digest
-from onbmacf.rules import Rules
 
 CHUNK = 100  # rows per part
+LEAST_SECONDS = 1e-6  # for rows that are not reached in time: they must say so
 NOTHING: Mapping[str, Any] = {}  # further arguments of explain, where there are none
 
 
@@ -89,7 +91,7 @@ def parts_beside(out: Path | None, explainer: ONBMACF, target: Any, asked: Mappi
     schema = repr(asdict(explainer.schema_))
     digests = (table_digest(explainer), model_digest(explainer))
     reading = explainer.fitted_.black_box.reading
-    more = {name: asdict(value) if isinstance(value, Rules) else value for name, value in asked.items()}
+    more = sorted((name, value) for name, value in asked.items() if name != "max_seconds")
     question = repr([__version__, LAYOUT, options, schema, reading, target, more, *digests])
     return Parts(out.with_name(out.name + ".parts"), question)
 
@@ -101,7 +103,7 @@ def explain_in_parts(
 
     As many parts as there are processes are explained together, and kept one by one.
     """
-    every = parts.of(rows)
+    every, deadline = parts.of(rows), deadline_after(more.get("max_seconds"))
     progress = Progress(len(rows), sum(len(part.rows) for part in every if part.is_there))
     answers: list[Explanations | None] = [None] * len(every)
     try:
@@ -110,8 +112,9 @@ def explain_in_parts(
         still_open = [place for place, found in enumerate(answers) if found is None]
         for start in range(0, len(still_open), explainer.n_jobs):
             places = still_open[start : start + explainer.n_jobs]
-            asked = {"target": target, **more}
-            for place, found in zip(places, _explained(explainer, [every[p] for p in places], asked), strict=True):
+            asked = {"target": target, **_in_time(more, deadline)}
+            told = _explained(explainer, [every[p] for p in places], asked, deadline)
+            for place, found in zip(places, told, strict=True):
                 answers[place] = found
                 progress.advance(len(found))
     except KeyboardInterrupt as error:
@@ -120,15 +123,24 @@ def explain_in_parts(
     return Explanations.concat([found for found in answers if found is not None])
 
 
-def _explained(explainer: ONBMACF, some: list[Part], asked: Mapping[str, Any]) -> Iterator[Explanations]:
+def _in_time(more: Mapping[str, Any], deadline: float) -> dict[str, Any]:
+    """Return the further arguments of explain with the seconds that are left for the rows not explained yet."""
+    if deadline == NEVER:
+        return dict(more)
+    return {**more, "max_seconds": max(LEAST_SECONDS, seconds_left(deadline, more["max_seconds"]))}
+
+
+def _explained(
+    explainer: ONBMACF, some: list[Part], asked: Mapping[str, Any], deadline: float
+) -> Iterator[Explanations]:
     """Explain parts together; yield the answers to each when they are kept. All that was asked counts for the first."""
     together = explainer.explain(pd.concat([part.rows for part in some]), **asked)
-    start = 0
+    start, is_whole = 0, not is_over(deadline)
     for part in some:
         found = together[start : start + len(part.rows)]
         counts: dict[str, Any] = {name: getattr(together, name) if start == 0 else 0 for name in COUNTS}
         found = replace(found, **counts)
-        if part.path is not None:
+        if part.path is not None and is_whole:
             _make(part.path.parent)
             write_answers(part.path, found, _form(explainer))
         start += len(part.rows)

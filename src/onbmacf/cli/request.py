@@ -50,10 +50,17 @@ class Request:
     )
     target: Annotated[tuple[str, ...], typer.Option(help="Label to reach; any other label by default.")] = ()
     min_probability: Annotated[
-        float | None, typer.Option(help="The least probability that the model must give the label.")
-    ] = None
+        str,
+        typer.Option(
+            help="The least probability that the model must give the label, from 0 to 1; or 'lasting', which is 0.6: "
+            "such answers hold after retraining more often."
+        ),
+    ] = ""
     immutable: Annotated[
         tuple[str, ...], typer.Option(help="Columns that must keep their value: a,b or the option given twice.")
+    ] = ()
+    vary: Annotated[
+        tuple[str, ...], typer.Option(help="The only columns that may change: a,b. Instead of --immutable.")
     ] = ()
     fillable: Annotated[
         tuple[str, ...], typer.Option(help="Columns that may be filled in where a row lacks a value: a,b.")
@@ -85,6 +92,29 @@ class Request:
     ids: Annotated[tuple[str, ...], typer.Option(help="Rows by their value in --id-column.")] = ()
     predicted: Annotated[str, typer.Option(help="Only rows that the model gives this label.")] = ""
     n: Annotated[int, typer.Option(min=1, help="Counterfactuals per row.")] = 1
+    front: Annotated[
+        bool,
+        typer.Option(
+            "--front",
+            help="Instead of the n best, every counterfactual found that no other beats in distance, number of changes "
+            "and plausibility at once.",
+        ),
+    ] = False
+    ranges: Annotated[
+        bool,
+        typer.Option("--ranges", help="Also ask how far the changed values may move before the label is lost."),
+    ] = False
+    prove: Annotated[
+        bool,
+        typer.Option(
+            "--prove",
+            help="Prove that the first counterfactual is the nearest, or that none exists: for linear models, trees, "
+            "forests and boosted trees.",
+        ),
+    ] = False
+    prove_seconds: Annotated[
+        float | None, typer.Option(help="The most seconds for the proof of one row; 1 by default.")
+    ] = None
     map: Annotated[Path | None, typer.Option(help="Map written by `onbmacf map build`, used instead of a new fit.")] = (
         None
     )
@@ -97,6 +127,13 @@ class Request:
         int | None, typer.Option(help="The most points that the model may be asked about for one row.")
     ] = None
     max_model_calls: Annotated[int | None, typer.Option(help="The most calls of the model for one row.")] = None
+    max_seconds: Annotated[
+        float | None,
+        typer.Option(
+            help="The most seconds to explain all rows, without reading, training and fitting: then the best found so "
+            "far is written, and rows that were not reached say so."
+        ),
+    ] = None
     plausibility: Annotated[
         float | None, typer.Option(help="From 0 (nearest) to 1 (well inside the wanted class).")
     ] = None

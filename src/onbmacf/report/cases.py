@@ -8,7 +8,7 @@ import pandas as pd
 
 from onbmacf import plots
 from onbmacf._balls.distance import distances
-from onbmacf._text.wording import joined, marked, quoted, shown
+from onbmacf._text.wording import joined, marked, quoted, shown, why_none, works_in
 from onbmacf.audit.figures import first_lines
 from onbmacf.explainer import ONBMACF
 from onbmacf.explanation import Counterfactual, Explanation
@@ -89,7 +89,7 @@ def _kind_in_words(answers: Explanations, place: int, sizes: dict[Any, int]) -> 
 def _case(answer: Explanation, place: int) -> dict[str, Any]:
     title = f"Row {shown(answer.factual.name)}: {quoted(answer.label)}"
     if not answer.counterfactuals:
-        return {"title": title, "sentences": [f"{answer.status}: {answer.reason}"], "tables": [], "pictures": []}
+        return {"title": title, "sentences": [why_none(answer)], "tables": [], "pictures": []}
     found = answer.counterfactuals[0]
     bars = plots.before_after(found, new_figure())
     drawn = picture(place, f"Row {shown(answer.factual.name)} before and after", _in_words(found), bars)
@@ -108,7 +108,7 @@ def _changes(found: Counterfactual) -> pd.DataFrame:
 
 
 def _range(found: Counterfactual, name: Hashable) -> tuple[str, ...]:
-    return () if found.ranges is None else (str(found.ranges[name]),)
+    return () if found.ranges is None else (works_in(found, name),)
 
 
 def _in_words(found: Counterfactual) -> str:

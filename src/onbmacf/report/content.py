@@ -239,7 +239,8 @@ def rules_in_words(explainer: ONBMACF) -> list[str]:
     """Return each rule of the schema as text."""
     rules = explainer.schema_.rules
     parts = [f"{name}: {describe(rule)}" for name, rule in rules.features.items() if describe(rule)]
-    parts += [f"{low} at most {high}" for low, high in rules.at_most]
+    moments = [one.name for one in explainer.schema_.features if one.holds in ("date", "time", "period")]
+    parts += [f"{low} {'no later than' if low in moments else 'at most'} {high}" for low, high in rules.at_most]
     return parts if rules.max_changes is None else [*parts, rules.most()]
 
 

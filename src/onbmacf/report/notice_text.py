@@ -6,7 +6,7 @@ facts, words  ->  described  ->  what the templates show
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from onbmacf._columns.moments import is_date_text
+from onbmacf._columns.moments import is_moment_text
 from onbmacf._text.wording import quoted, shown, whole_percent
 
 Words = Mapping[str, str]
@@ -83,7 +83,7 @@ def _works(own: Mapping[str, Any] | None, words: Words) -> str:
     if own["low"] == own["high"]:
         return words["exactly"]
     if own["reaches_low"] != own["reaches_high"]:
-        most, least = ("not_after", "not_before") if is_date_text(own["high"]) else ("at_most", "at_least")
+        most, least = ("not_after", "not_before") if is_moment_text(own["high"]) else ("at_most", "at_least")
         return words[most].format(high=high) if own["reaches_low"] else words[least].format(low=low)
     return words["between"].format(low=low, high=high)
 

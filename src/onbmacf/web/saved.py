@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from onbmacf._text.formats import as_csv
 from onbmacf._text.records import FORMAT, VERSION
-from onbmacf._text.wording import shown
+from onbmacf._text.wording import shown, works_in
 from onbmacf._views.plans import distance_words, percent, plausibility_words
 from onbmacf.web.cases import Saved
 from onbmacf.web.person import download
@@ -81,5 +81,5 @@ def _lines(plans: list[Saved]) -> list[tuple[str, list[str]]]:
 def _cell(found: Any, name: Hashable) -> str:
     if name not in found.changed:
         return ""
-    works = "" if found.ranges is None or name not in found.ranges else f" ({found.ranges[name]})"
-    return f"{shown(found.factual[name])} \u2192 {shown(found.values[name])}{works}"
+    works = works_in(found, name)
+    return f"{shown(found.factual[name])} \u2192 {shown(found.values[name])}{f' ({works})' if works else ''}"
