@@ -257,3 +257,16 @@ def test_lines_whose_neighbours_are_not_looked_at_would_not_be_chosen(n, monkeyp
     monkeypatch.setattr(ranking, "_priced", every)
     np.testing.assert_array_equal(chosen.ball, ranking.choose(problem, lines, np.zeros(30, dtype=bool)).ball)
     assert n_looked < 900 or n > 1
+
+
+@pytest.mark.parametrize("vary", [["ldl"], ["ldl", "tobacco"]])
+def test_no_two_answers_change_the_same_features_by_almost_the_same(table, model, at_risk, vary):
+    explainer = ONBMACF(4).fit(table, model)
+    answers = explainer.explain(at_risk, target=0, vary=vary)
+    points, factual = explainer.fitted_.space.encode(answers.batch.values), answers.batch.factual
+    first, second = np.triu_indices(len(factual), 1)
+    same = (factual[first] == factual[second]) & (answers.batch.changed[first] == answers.batch.changed[second]).all(
+        axis=1
+    )
+    assert same.any()
+    assert (np.abs(points[first[same]] - points[second[same]]).sum(axis=1) > ranking.ALIKE).all()

@@ -25,13 +25,13 @@ from onbmacf._prove.prove import Proof, Prover
 from onbmacf._prove.values import Domain, NotKnownError
 from onbmacf._search.pairs import places
 from onbmacf._search.problem import Found, LabelOf, Snap
+from onbmacf._search.ranking import ALIKE
 from onbmacf._search.walk import look_back
 from onbmacf.certificate import Certificate
 from onbmacf.explanations import Explanations
 
 MOST_ASKED = 1 << 14  # changes that are asked about where the model cannot be read
 LACKS = "the row has missing values"  # why a model is not read for it
-ALIKE = 0.01  # of a feature's range: an answer that changes the same features and is so near to the first is no other
 KEPT = [place for place, what in enumerate(Relaxation) if what in (Relaxation.NONE, Relaxation.PROJECTION)]
 
 

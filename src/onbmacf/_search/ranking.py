@@ -23,6 +23,7 @@ PER_DISTANCE = 0.2  # and so much more for each unit of distance to the nearest 
 POWER = 1.5  # of the share of neighbours that are missing: the first ones count more than the last
 CENTERS = 30  # opposing balls, by their bound, among which the nearest projected centre is looked for
 OVERLAP = 1.0  # what it costs to change the same features as a counterfactual chosen before
+ALIKE = 0.01  # of a feature's range: points that change the same features and are so near each other are one answer
 SAME = 12  # decimals in which two points agree that no returned value can distinguish
 
 
@@ -56,7 +57,8 @@ def choose(problem: Problem, points: Points, by_distance: Mask) -> Points:
     """Pick n per factual: the lowest score first, each later one penalised for changing what earlier ones change.
 
     For factuals marked `by_distance` the number of changes only breaks ties. The k-th choice does not depend on n: the
-    first k of n + 1 are the first k of n.
+    first k of n + 1 are the first k of n. A point that changes the same features as one before by almost the same is no
+    other answer.
     """
     z, features = problem.z, problem.features
     points = take(points, np.flatnonzero(few_enough(z[points.factual], points.point, features)))
@@ -71,7 +73,7 @@ def choose(problem: Problem, points: Points, by_distance: Mask) -> Points:
         if not len(best):
             break
         picked.append(best)
-        free[best] = False
+        free &= ~_is_like(points, changed, best, problem)
         penalty = np.maximum(penalty, OVERLAP * _overlaps(points.factual, changed, best, len(z)))
     rows = np.concatenate(picked) if picked else np.empty(0, dtype=np.intp)
     return take(points, rows[np.argsort(points.factual[rows], kind="stable")])
@@ -124,6 +126,18 @@ def _priced(problem: Problem, points: Points, score: Matrix) -> Matrix:
         limit[points.factual[nth]] = total[nth] + slack
         tried, size = tried + size, 2 * size
     return total
+
+
+def _is_like(points: Points, changed: Mask, best: Rows, problem: Problem) -> Mask:
+    """Say which lines are those of `best`, or change the same features and lie beside them."""
+    taken = np.full(len(problem.z), -1)
+    taken[points.factual[best]] = best
+    is_like = taken[points.factual] >= 0
+    own = taken[points.factual[is_like]]
+    is_same = (changed[is_like] == changed[own]).all(axis=1)
+    apart = paired(points.point[is_like], points.point[own], problem.options.metric)
+    is_like[is_like] = is_same & (apart <= ALIKE)
+    return is_like
 
 
 def _overlaps(factual: Rows, changed: Mask, best: Rows, n_factuals: int) -> Matrix:
