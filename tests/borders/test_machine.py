@@ -19,14 +19,14 @@ from commands import PATIENCE, one_line
 from onbmacf import ONBMACF
 from onbmacf._base.watch import Watch
 from onbmacf.errors import ModelError
-from test_first_use import COUNTING
+from test_first_use import REACHING
 
 
 def ask_kernel(folder, limit=None):
     """Use a kernel in a new process, with this cache; with a limit, no file may grow beyond so many bytes."""
     prepare = None if limit is None else lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
     done = subprocess.run(
-        [sys.executable, "-c", COUNTING], capture_output=True, text=True, timeout=PATIENCE, preexec_fn=prepare,
+        [sys.executable, "-c", REACHING], capture_output=True, text=True, timeout=PATIENCE, preexec_fn=prepare,
         env=os.environ | {"NUMBA_CACHE_DIR": str(folder)},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
