@@ -29,9 +29,9 @@ def frame(**columns):
 
 
 BAD_TABLES = {
-    "empty": (frame().head(0), TableError, "0 rows"),
+    "empty": (frame().head(0), TableError, "the table has no rows:"),
     "no columns": (pd.DataFrame(index=[0, 1]), TableError, "no columns"),
-    "one row": (frame().head(1), TableError, "1 rows"),
+    "one row": (frame().head(1), TableError, "the table has 1 row:"),
     "one dimension": (np.arange(4.0), TableError, r"shape \(4,\)"),
     "no number at all": (frame(x=[np.nan] * 4), TableError, "every value of column 'x' is missing. Leave it out"),
     "no text at all": (frame(t=[None] * 4), TableError, "every value of column 't' is missing"),

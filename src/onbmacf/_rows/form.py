@@ -319,7 +319,8 @@ def _check_size(frame: pd.DataFrame) -> None:
     if frame.shape[1] == 0:
         raise TableError("the table has no columns.")
     if len(frame) < 2:
-        raise TableError(f"the table has {len(frame)} rows: a cover needs at least 2, of different labels.")
+        size = "1 row" if len(frame) else "no rows"
+        raise TableError(f"the table has {size}: a cover needs at least 2, of different labels.")
 
 
 def _check_some_present(frame: pd.DataFrame) -> None:
