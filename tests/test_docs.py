@@ -61,39 +61,32 @@ def test_every_example_prints_and_draws_what_the_page_shows(page, ready):
             assert pages.difference(block.drawn, block.picture) < pages.ALIKE, block.picture
 
 
-def test_the_page_of_the_command_line_shows_what_its_commands_print(tmp_path):
-    pytest.importorskip("typer")
-    page = DOCS / "command-line.md"
+def check_commands(page, folder):
+    """Run the commands of a page in a folder, compare or write what they print, and return how many there are."""
     text = page.read_text(encoding="utf-8")
     lines = [(line, shown) for line, shown in pages.commands(text) if line.startswith("onbmacf ")]
-    assert lines
     for line, shown in lines:
-        printed = pages.run_command(line, tmp_path)
+        printed = pages.run_command(line, folder)
         if pages.WRITES:
             text = text.replace(f"$ {line}\n{shown}", f"$ {line}\n{printed}")
         else:
             assert pages.without_numbers(printed) == pages.without_numbers(shown)
     if pages.WRITES:
         page.write_text(text, encoding="utf-8")
+    return len(lines)
+
+
+def test_the_page_of_the_command_line_shows_what_its_commands_print(tmp_path):
+    pytest.importorskip("typer")
+    assert check_commands(DOCS / "command-line.md", tmp_path)
 
 
 @pytest.mark.long
 def test_the_first_report_is_what_the_commands_print(data_dir, tmp_path):
     pytest.importorskip("typer")
     pytest.importorskip("jinja2")
-    page = DOCS / "first-report.md"
-    text = page.read_text(encoding="utf-8")
     shutil.copy(data_dir / "titanic.csv", tmp_path)
-    lines = [(line, shown) for line, shown in pages.commands(text) if line.startswith("onbmacf ")]
-    assert len(lines) == 2
-    for line, shown in lines:
-        printed = pages.run_command(line, tmp_path)
-        if pages.WRITES:
-            text = text.replace(f"$ {line}\n{shown}", f"$ {line}\n{printed}")
-        else:
-            assert pages.without_numbers(printed) == pages.without_numbers(shown)
-    if pages.WRITES:
-        page.write_text(text, encoding="utf-8")
+    assert check_commands(DOCS / "first-report.md", tmp_path) == 2
 
 
 def test_every_python_block_has_its_output_and_every_worked_example_a_picture():
