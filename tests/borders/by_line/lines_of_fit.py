@@ -80,7 +80,7 @@ DTYPES = {
 }
 
 FIT = {
-    "empty": (lambda: unasked(frame().head(0)), E(TableError, "0 rows")),
+    "empty": (lambda: unasked(frame().head(0)), E(TableError, "no rows")),
     "zero columns": (lambda: unasked(pd.DataFrame(index=[0, 1])), E(TableError, "no columns")),
     "one row": (lambda: unasked(frame().head(1)), E(TableError, "1 row")),
     "all predictions one class": (
