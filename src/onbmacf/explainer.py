@@ -65,9 +65,9 @@ class ONBMACF(SettableOptions):
         The most rows in one call of the model. Calls are padded to this size, so that answers do not depend on
         batching; a model whose labels and probabilities ``fit`` sees to be the same in calls of any size gets calls of
         16, 32, 64, ... rows (decision 0047). A row explained alone asks up to so many points at once: fewer mean more
-        calls, so make it small only for a model that is slow per row. With the default, 100 different rows or more
-        that are explained at once are asked about in calls of up to 2,048 rows, where the model says the same in these
-        (decision 0114). Fixed by ``fit``.
+        calls, so make it small only for a model that is slow per row. With the default, and where the model says the
+        same in them, calls are larger for tables of more than 16 features (up to 1,536 rows, decision 0118) and for
+        100 different rows or more at once (up to 2,048, decision 0114). Fixed by ``fit``.
     n_jobs : int, default 1
         Processes that explain; the answers are the same for any number.
     committee : list or tuple of models, optional

@@ -30,7 +30,7 @@ from onbmacf._batch.searches import is_one_search, search_all
 from onbmacf._columns.polars_frames import pandas_frame
 from onbmacf._rows.gate import admit
 from onbmacf._rows.model import BlackBox
-from onbmacf._search.options import DEFAULTS, Options
+from onbmacf._search.options import Options
 from onbmacf._search.problem import Found
 from onbmacf._search.strategies import STRATEGIES, Effort, checked
 from onbmacf.errors import OnbmacfWarning, ParameterError
@@ -145,13 +145,15 @@ def explain_frame(call: Call, frame: pd.DataFrame) -> tuple[Fitted, Explanations
 def _box(call: Call, frame: pd.DataFrame) -> BlackBox:
     """Return the model with counts of its own; where many rows are searched, it may be called with more at once.
 
-    Not where the caller has said how many rows a call may have, nor within limits or a time (decision 0114).
+    Not where the caller has said how many rows a call may have (decision 0114); within limits or a time a call has at
+    most as many rows as the option says.
     """
     box, options = call.fitted.black_box.counting(), call.options
-    is_free = call.query.deadline == NEVER and not options.limits and options.recover != "persist"
-    is_default = options.predict_chunk == DEFAULTS["predict_chunk"]
+    if call.query.deadline != NEVER or options.limits:
+        return box.in_calls_of_a_chunk()
+    is_free = options.has_default("predict_chunk") and options.recover != "persist"
     is_many = len(frame) >= MANY_ROWS and int(is_first(frame).sum()) >= MANY_ROWS  # equal rows are searched once
-    return box.in_large_calls(call.fitted.probes) if is_many and is_free and is_default else box
+    return box.in_large_calls(call.fitted.probes) if is_many and is_free else box
 
 
 def _searched(call: Call, frame: pd.DataFrame, box: BlackBox) -> tuple[Factuals, Found, Effort, Fitted]:

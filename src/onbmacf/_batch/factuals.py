@@ -97,6 +97,7 @@ class Asker:
             cost=2 if least > 0 else 1,
             deadline=self.call.query.deadline,
             n_taken=0 if self.opening is None else len(self.opening.N),
+            room=self.box.largest,
         )
 
     def label_of(self, points: Matrix, factual: Rows) -> Rows:

@@ -39,6 +39,7 @@ from onbmacf.schema import Schema
 
 NOTHING_SAID: Mapping[str, Any] = {}  # about the model's answers: arguments of `Reading.of`
 N_NEIGHBOURS = 5  # y of the field's yNN
+WIDE = 16  # features beyond which a table is wide
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,11 +175,21 @@ def fit_table(
         warn(message, OnbmacfWarning, stacklevel=3)
     box, labels = BlackBox(model, form, options.predict_chunk, output, reading=read).learn_classes(N)
     probes = probe_rows(len(N))
-    box = box.learn_sizes(N[probes]).learn_probability(N[probes], probes)
+    box = learned(box, N[probes], probes, options)
     Z = space.encode_numbers(N)
     cover = build_cover(Z, labels, options.metric, options.competitors, client=client, groups=groups_of(space))
     warnings = fit_warnings(form, N, cover, box, labels)
     return Fitted(space, box, Z, labels, cover, N[probes], options_of_fit(options), warnings, guard)
+
+
+def learned(box: BlackBox, N: Matrix, rows: Rows, options: Options) -> BlackBox:
+    """Return the black box that knows, from some fitted rows, which calls it may be asked in and its probabilities.
+
+    A search in a wide table has more to ask ahead than a chunk holds (decision 0118); not where the caller has said how
+    many rows a call may have.
+    """
+    is_wide = N.shape[1] > WIDE and options.has_default("predict_chunk")
+    return box.learn_sizes(N, is_wide).learn_probability(N, rows)
 
 
 def _numbers(table: Any, schema: Schema | None) -> tuple[TableForm, Matrix]:

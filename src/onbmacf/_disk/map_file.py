@@ -16,7 +16,7 @@ from onbmacf._balls.cover import BallCover
 from onbmacf._base.arrays import Matrix, Rows, objects
 from onbmacf._base.checks import check_within
 from onbmacf._batch.fit_checks import probe_rows
-from onbmacf._batch.fitted import Fitted, options_of_fit
+from onbmacf._batch.fitted import Fitted, learned, options_of_fit
 from onbmacf._columns.converters import Converter
 from onbmacf._columns.polars_frames import ARGUMENTS, PolarsTypes
 from onbmacf._disk.map_check import check_arrays, check_cover, check_manifest, check_names, check_sizes, check_space
@@ -147,7 +147,7 @@ def load_map(path: Any, model: Any) -> tuple[Fitted, dict[str, Any]]:
         raise ModelError(
             f"{Path(path)} was made for another model: {differ} of {len(saved.probes)} probe rows differ. Fit again."
         )
-    box = box.learn_sizes(saved.probes).learn_probability(saved.probes, probe_rows(len(saved.Z)))
+    box = learned(box, saved.probes, probe_rows(len(saved.Z)), options)
     parts = (saved.Z, saved.labels, saved.cover, saved.probes, options_of_fit(options), tuple(saved.warnings))
     return Fitted(saved.space, box, *parts, n_fitted=saved.n_fitted), saved.options
 

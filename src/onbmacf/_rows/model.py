@@ -39,7 +39,8 @@ from onbmacf.errors import ModelError
 FAILED = -1  # the code of a row on which the model raised an error
 OUTPUTS = ("auto", "label", "probability")
 Noted = Callable[[Codes, Exception], None]  # rows, the error that they raised
-DOUBLINGS = 2  # of the chunk, for many rows
+LARGER = (2, 3)  # chunks in one call, for what a wide table has to ask ahead
+FOR_MANY = (2, 4)  # the same for many rows
 SMALLEST = 16  # rows of the smallest call of a model whose answers do not depend on the size of the call
 
 
@@ -93,26 +94,37 @@ class BlackBox:
         known = replace(self, classes=classes)
         return known, known.codes(labels)
 
-    def learn_sizes(self, N: Matrix) -> "BlackBox":
+    def learn_sizes(self, N: Matrix, is_wide: bool = False) -> "BlackBox":
         """Ask about the same rows in calls of several sizes; return the black box with the sizes that may be used.
 
         All powers of two from 16 up to the chunk where labels and probabilities are the same to the bit, whatever the
-        size and the place of a row in it; the chunk alone otherwise.
+        size and the place of a row in it; the chunk alone otherwise. For a wide table two and three chunks, too.
         """
         sizes = (*(SMALLEST << k for k in range(20) if SMALLEST << k < self.chunk), self.chunk)
         apart = replace(self, counts=Counts())
-        return replace(self, sizes=sizes if len(sizes) > 1 and _says_the_same(apart, sizes, N) else ())
+        if len(sizes) == 1 or not _says_the_same(apart, sizes, N):
+            return replace(self, sizes=())
+        return self._with_sizes(apart._with_sizes(sizes)._learned(LARGER, N) if is_wide else sizes)
 
     def in_large_calls(self, N: Matrix) -> "BlackBox":
         """Return the black box for many rows: with calls of up to four times the chunk, where that changes no answer.
 
         Asked about are the rows by which sizes were learned; a model whose answers depend on the size stays as it is.
         """
-        larger = tuple(self.largest << k for k in range(1, DOUBLINGS + 1))
-        small = next((size for size in self.sizes if size >= len(N)), self.largest)
-        if not self.sizes or not _says_the_same(self, (small, *larger), N):
-            return self
-        other = replace(self, sizes=(*self.sizes, *larger))
+        return self._with_sizes(self._learned(FOR_MANY, N)) if self.sizes else self
+
+    def in_calls_of_a_chunk(self) -> "BlackBox":
+        """Return the black box without the calls that have more rows than a chunk."""
+        return self._with_sizes(tuple(size for size in self.sizes if size <= self.chunk))
+
+    def _learned(self, times: tuple[int, ...], N: Matrix) -> tuple[int, ...]:
+        """Return the sizes with so many chunks among them, if rows get the same answers in these as in a small call."""
+        larger = tuple(self.chunk * own for own in times if self.chunk * own not in self.sizes)
+        small = next((size for size in self.sizes if size >= len(N)), self.chunk)
+        return tuple(sorted({*self.sizes, *larger})) if _says_the_same(self, (small, *larger), N) else self.sizes
+
+    def _with_sizes(self, sizes: tuple[int, ...]) -> "BlackBox":
+        other = replace(self, sizes=sizes)
         other.__dict__["asked"] = self.asked
         return other
 

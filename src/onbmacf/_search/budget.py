@@ -14,7 +14,7 @@ from onbmacf._base.arrays import Mask, Matrix, Rows
 from onbmacf._base.deadline import NEVER, is_over
 from onbmacf._search.options import Options
 from onbmacf._search.pairs import places
-from onbmacf._search.problem import RAISED, UNASKED, LabelOf
+from onbmacf._search.problem import RAISED, UNASKED, Asked, LabelOf
 
 ENDLESS = 1 << 62  # rows where there is no limit
 
@@ -27,11 +27,13 @@ class Budget(NamedTuple):
     chunk: int  # rows in one call
     cost: int  # rows, and calls, that one question takes: two where the probability is asked, too
     deadline: float = NEVER  # the time of day after which nothing more is asked
+    room: int = 0  # rows in the largest call, where it may have more than a chunk
 
     @classmethod
-    def of(cls, options: Options, cost: int, deadline: float = NEVER) -> "Budget":
-        """Read the limits off the options."""
-        return cls(options.max_model_rows, options.max_model_calls, options.predict_chunk, cost, deadline)
+    def of(cls, options: Options, asked: Asked) -> "Budget":
+        """Read the limits off the options, and what questions cost off how they are asked."""
+        limits = options.max_model_rows, options.max_model_calls, options.predict_chunk
+        return cls(*limits, asked.cost, asked.deadline, asked.room)
 
     @property
     def is_limited(self) -> bool:
@@ -42,7 +44,7 @@ class Budget(NamedTuple):
     def places(self) -> int:
         """Points that may be asked about together at the price of one: none where every row counts and no call does."""
         if self.rows is None:
-            return self.chunk
+            return max(self.chunk, self.room)
         return 0 if self.calls is None else min(self.chunk, 2 * self.rows // self.calls)
 
 

@@ -46,6 +46,10 @@ class Options:
         """The names of the limits that are set; nothing where there are none."""
         return " or ".join(name for name in LIMITS if getattr(self, name) is not None)
 
+    def has_default(self, name: str) -> bool:
+        """Say whether an option has its default value."""
+        return bool(getattr(self, name) == DEFAULTS[name])
+
 
 NAMES = tuple(option.name for option in fields(Options))
 SAVED = tuple(name for name in NAMES if name != "committee")  # models are not written into a map

@@ -123,6 +123,7 @@ class Asked(NamedTuple):
     cost: int  # rows, and calls, that one question takes
     deadline: float = NEVER  # the time of day after which nothing more is asked
     n_taken: int = 0  # places in a call that the factuals themselves take, whose labels are asked with the first points
+    room: int = 0  # rows in the largest call, where it may have more than the option says
 
 
 @dataclass(frozen=True, eq=False)

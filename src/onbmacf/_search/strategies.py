@@ -13,7 +13,7 @@ from onbmacf._base.arrays import Mask, Matrix, Rows
 from onbmacf._base.checks import check_choice
 from onbmacf._search.budget import Budget, Meter
 from onbmacf._search.memo import Memo
-from onbmacf._search.options import DEFAULTS, Options, check_options
+from onbmacf._search.options import Options, check_options
 from onbmacf._search.pairs import nearest_members, opposing_pairs, rounds_of
 from onbmacf._search.paper import PAPER
 from onbmacf._search.plausible import nearest_plausible
@@ -40,7 +40,7 @@ def checked(options: Options) -> Options:
     """Return the options if all of them are allowed and none is without effect."""
     check_choice("strategy", options.strategy, STRATEGIES)
     for name in STRATEGIES[options.strategy].ignores:
-        if getattr(options, name) != DEFAULTS[name]:
+        if not options.has_default(name):
             raise ParameterError(f"{name} does nothing with strategy={options.strategy!r}: leave it out.")
     return check_options(options)
 
@@ -50,7 +50,7 @@ def search(fitted: Map, features: Features, options: Options, asked: Asked, n: i
 
     Nothing here sees pandas, the schema or the model. The answers do not depend on which factuals are asked together.
     """
-    budget = Budget.of(options, asked.cost, asked.deadline)
+    budget = Budget.of(options, asked)
     meter = Meter(len(asked.z), budget)
     problem = _with_free(_problem(fitted, features, options, asked, n, budget, meter), asked, budget, meter)
     found, is_proven = STRATEGIES[options.strategy].find(problem)

@@ -26,7 +26,7 @@ from onbmacf._text.wording import shown
 AT_MOST, AT_LEAST, BY, TO = "at most", "at least", "by", "to"
 IN_TIME = {AT_MOST: "no later than", AT_LEAST: "no earlier than"}  # of dates, times and periods
 ROWS_AT_ONCE = 20_000  # that are made ready together
-DOUBLINGS = 4  # of the largest call, where many rows are asked about
+DOUBLINGS = 4  # of a chunk, where many rows are asked about
 
 
 class Move(NamedTuple):
@@ -79,8 +79,8 @@ class Asked:
         That was seen of smaller calls only, so these are for choosing: what is told of an action is asked as usual.
         """
         sizes = self.box.sizes
-        larger = tuple(sizes[-1] << k for k in range(1, DOUBLINGS + 1)) if sizes else ()
-        return replace(self, box=replace(self.box, sizes=(*sizes, *larger)))
+        larger = {self.box.chunk << k for k in range(1, DOUBLINGS + 1)} if sizes else set()
+        return replace(self, box=replace(self.box, sizes=tuple(sorted(larger.union(sizes)))))
 
     def asked(self, actions: Sequence[Action], matters: Callable[[Matrix], Mask] | None = None) -> tuple[Mask, Matrix]:
         """Return, per row and action, whether it leads to a favourable label, and its cost; NaN where it is forbidden.
