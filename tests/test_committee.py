@@ -9,6 +9,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
 from onbmacf import ONBMACF, Rule, Rules, Schema, audit
+from onbmacf._rows import committee as committee_module
 from onbmacf._rows.committee import Committee
 from onbmacf._rows.form import TableForm
 from onbmacf._rows.model import BlackBox, Counts
@@ -134,6 +135,20 @@ def test_asking_only_what_is_undecided_agrees_with_asking_everything(agreement, 
     assert committee.agree(said.astype(float), codes, counts).tolist() == expected
     assert k == 1 or counts.n_member_questions < 200 * k
     assert (committee.share(said.astype(float), codes, counts) >= agreement).tolist() == expected
+
+
+@pytest.mark.parametrize("most", [0, 50, 10_000])
+def test_nothing_is_asked_twice_as_long_as_it_is_remembered(monkeypatch, most):
+    monkeypatch.setattr(committee_module, "MOST_DECIDED", most)
+    said = np.random.default_rng(1).integers(0, 2, (300, 4)).astype(float)
+    form = TableForm.fit(pd.DataFrame(said), None)
+    boxes = tuple(BlackBox(Said(at), form, 16, classes=np.array([0, 1], dtype=object)) for at in range(4))
+    committee, counts, codes = Committee(boxes, 1.0), Counts(), np.tile([0, 1], 150)
+    expected = [(line == code).all() for line, code in zip(said, codes, strict=True)]
+    for start in (0, 0, 100, 0):  # 16 rows and 2 labels are all there is
+        assert committee.agree(said[start:], codes[start:], counts).tolist() == expected[start:]
+    assert counts.n_member_questions <= (32 * 4 if most > 300 else 4 * 32 * 4)
+    assert committee.agree(-said[:20] * 0.0, codes[:20] * 0, counts).all()  # -0.0 is 0.0
 
 
 def test_where_too_few_agree_the_row_says_so_and_is_not_called_infeasible():

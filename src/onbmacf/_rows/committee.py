@@ -6,7 +6,7 @@
 Labels are compared by name. A member that raises on a row does not agree on it.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from onbmacf._rows.counts import Counts
 from onbmacf._rows.model import FAILED, BlackBox
 from onbmacf.errors import ModelError
 
+MOST_DECIDED = 1 << 17  # rows that are remembered: some hundred bytes each
 LARGER = 8  # calls of a member may be so many times as large as the model's, where their size does not matter to it
 
 
@@ -26,6 +27,7 @@ class Committee:
 
     boxes: tuple[BlackBox, ...]
     agreement: float
+    decided: dict[bytes, bool] = field(default_factory=dict)  # rows with their codes: whether enough members agree
 
     @property
     def n_needed(self) -> int:
@@ -34,7 +36,18 @@ class Committee:
         return int(np.argmax(shares >= self.agreement))
 
     def agree(self, N: Matrix, codes: Rows, counts: Counts) -> Mask:
-        """Say for which rows enough members say these labels; a member is asked only about what is still undecided."""
+        """Say for which rows enough members say these labels; nothing is asked twice while a search lasts."""
+        keys = _keys(N, codes)
+        new = {key: line for line, key in enumerate(keys) if key not in self.decided}
+        if len(self.decided) + len(new) > MOST_DECIDED:
+            self.decided.clear()
+            new = {key: line for line, key in enumerate(keys)}
+        lines = np.fromiter(new.values(), dtype=np.intp, count=len(new))
+        self.decided.update(zip(new, self._agree(N[lines], codes[lines], counts).tolist(), strict=True))
+        return np.array([*map(self.decided.__getitem__, keys)], dtype=bool)
+
+    def _agree(self, N: Matrix, codes: Rows, counts: Counts) -> Mask:
+        """Ask the members in turn, each only about what is still undecided."""
         n_agree, n_left, needed = np.zeros(len(N), dtype=np.intp), len(self.boxes), self.n_needed
         for box in self.boxes:
             is_open = np.flatnonzero((n_agree < needed) & (n_agree + n_left >= needed))
@@ -76,6 +89,13 @@ def _check_labels(member: BlackBox, name: str, probes: Matrix) -> None:
     if not ((codes >= 0) & (codes < len(member.classes))).any():
         said = f"{listed(member.unseen)}, the model {listed(member.classes)}"
         raise ModelError(f"{name} says {said}: no label in common.")
+
+
+def _keys(N: Matrix, codes: Rows) -> list[bytes]:
+    """Return what tells rows and labels from others: their bits, side by side."""
+    bits = np.column_stack([codes, N + 0.0])  # no -0.0: bytes are compared
+    keys: list[bytes] = bits.view(f"V{bits.shape[1] * bits.itemsize}").ravel().tolist()
+    return keys
 
 
 def _says(box: BlackBox, N: Matrix, codes: Rows, counts: Counts) -> Mask:
