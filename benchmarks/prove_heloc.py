@@ -1,4 +1,4 @@
-"""What `prove=True` proves and costs on heloc: a forest and boosted trees, most features fixed and none fixed.
+"""What `prove=True` proves and costs on heloc: a forest, boosted trees and networks, most features fixed and none.
 
     python benchmarks/prove_heloc.py
 
@@ -16,6 +16,9 @@ from unittest import mock
 
 import numpy as np
 from sklearn.ensemble import RandomForestClassifier
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from xgboost import XGBClassifier
 
 import onbmacf._batch.certified
@@ -29,10 +32,17 @@ N_RANDOM = 20_000
 MODELS = {
     "forest, 100 trees of depth 6": lambda: RandomForestClassifier(100, max_depth=6, random_state=SEED),
     "xgboost, 100 trees of depth 4": lambda: XGBClassifier(n_estimators=100, max_depth=4, random_state=SEED),
+    "network, 32 and 16 units": lambda: network(32, 16),
+    "network, 8 and 4 units": lambda: network(8, 4),
 }
 CERTIFIED = onbmacf._batch.certified.certified
 HEAD = ("model", "fixed", "rows", "nearest", "within 5 %", "none exists", "open", "found by the proof alone", "nearer")
 TAIL = ("false", "ms per row: median", "95th percentile", "mean with all that rows share")
+
+
+def network(*units):
+    """Return a network that is not trained yet."""
+    return make_pipeline(StandardScaler(), MLPClassifier(units, early_stopping=True, random_state=SEED))
 
 
 class Watched:

@@ -289,7 +289,7 @@ def test_a_model_is_read_as_it_answers(table, name, n_classes):
     y = np.digitize(scores, np.quantile(scores, np.arange(1, n_classes) / n_classes))
     columns = np.round(table.to_numpy())  # whole numbers lie on the thresholds of some
     model = KNOWN[name].fit(columns, y)
-    structure = read(model, columns[:200])
+    structure = read(model, columns[:200], np.abs(columns).max(axis=0))
     assert structure.error < 1e-4
     assert np.abs(structure.scores(columns) - structure.own_scores(columns)).max() <= structure.error
     assert (np.asarray(structure.classes)[structure.scores(columns).argmax(axis=1)] == model.predict(columns)).all()

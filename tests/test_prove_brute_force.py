@@ -9,6 +9,7 @@ import pytest
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
+from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
@@ -27,6 +28,7 @@ MODELS = {
     "tree": lambda seed: DecisionTreeClassifier(max_depth=5, random_state=seed),
     "linear": lambda seed: LogisticRegression(C=10.0),
     "forest": lambda seed: RandomForestClassifier(5, max_depth=4, random_state=seed),
+    "network": lambda seed: MLPClassifier((6, 4), solver="lbfgs", max_iter=60, random_state=seed),
     "boosted": lambda seed: GradientBoostingClassifier(n_estimators=6, max_depth=2, random_state=seed),
 }
 

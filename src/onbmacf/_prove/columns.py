@@ -36,6 +36,8 @@ COLUMNWISE = {
 
 def unwrapped(model: Any) -> tuple[Any, ToColumns]:
     """Return the estimator at the end of a model, and how rows become its columns."""
+    if _is(model, "onbmacf", "OneThread"):
+        model = model.model
     if _is(model, "sklearn", "GridSearchCV", "RandomizedSearchCV"):
         model = model.best_estimator_
     if _is(model, "sklearn", "Pipeline"):

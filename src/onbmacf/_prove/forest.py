@@ -14,7 +14,7 @@ from onbmacf._base.jit import kernel
 from onbmacf._prove.boxes import Cells, Nodes
 from onbmacf._prove.structures import Trees
 from onbmacf._prove.table import ColumnTable
-from onbmacf._prove.values import Choices, Domain
+from onbmacf._prove.values import Choices, Domain, only_own
 
 
 class Splits(NamedTuple):
@@ -77,7 +77,7 @@ class Forest:
         """Return one choice per cell of a feature, and which of them go left at each of its splits."""
         choices = self.domain.choices(row, at)
         if not len(mine):
-            return (choices if at in self.domain.pairs else _only_own(choices)), None
+            return (choices if at in self.domain.pairs else only_own(choices)), None
         columns = self.structure.rounded(self.table.of_choices(row, at, choices))
         place, threshold = (
             np.searchsorted(self.table.columns[at], self.splits.column[mine]),
@@ -96,11 +96,6 @@ def _sides(columns: Matrix, place: Rows, threshold: Matrix) -> NDArray[Any]:
     if columns.shape[1] == 1:
         return np.searchsorted(threshold, columns)
     return columns[:, place] <= threshold
-
-
-def _only_own(choices: Choices) -> Choices:
-    here = slice(choices.own, choices.own + 1)
-    return Choices(choices.line[here], choices.value[here], choices.cost[here], 0)
 
 
 def _cheapest_of_runs(lefts: NDArray[Any], own: int) -> Rows:

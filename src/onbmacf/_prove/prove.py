@@ -16,18 +16,21 @@ import numpy as np
 from onbmacf._base.arrays import Matrix
 from onbmacf._prove.columns import unwrapped
 from onbmacf._prove.forest import Forest
+from onbmacf._prove.layers import Layers
+from onbmacf._prove.network import Network
 from onbmacf._prove.solve import (
     AdditiveSearch,
     Ask,
     Conditions,
+    NetworkSearch,
     Search,
     TreeSearch,
     demand_of,
     solve,
 )
-from onbmacf._prove.structures import Additive, Trees, read, reader_of
+from onbmacf._prove.structures import Additive, Structure, Trees, read, reader_of
 from onbmacf._prove.table import ColumnTable
-from onbmacf._prove.values import Choices, Domain, NotKnownError
+from onbmacf._prove.values import Choices, Domain, NotKnownError, below, near_enough, only_own
 from onbmacf._rows.form import TableForm
 
 SAME = 1e-9  # what is nearer by less than this share is not nearer
@@ -48,7 +51,7 @@ class Proof(NamedTuple):
 class Prover:
     """A model that has been read, and the values that some rows may change to."""
 
-    structure: Trees | Additive
+    structure: Structure
     domain: Domain
     table: ColumnTable
     least: float  # probability that an answer must have
@@ -59,7 +62,7 @@ class Prover:
         estimator, to_columns = unwrapped(model)
         reader_of(estimator)  # before its columns are looked at: why a function cannot be read is not what it takes
         table = ColumnTable.of(domain, form, to_columns)
-        structure = read(estimator, table.own)
+        structure = read(estimator, table.own, table.size())
         prover = cls(structure, domain, table, least)
         prover._check_labels(labels)
         prover._search(0, 0, np.inf).run(0)  # compiled here, on nobody's time
@@ -88,6 +91,9 @@ class Prover:
             cells, kept = forest.cells(row)
             nodes = forest.nodes._replace(values=self._by_target(target, weights))
             return TreeSearch(nodes, cells, kept, demand_of(conditions, limit, self.domain, kept), self.domain.is_sum)
+        if isinstance(self.structure, Network):
+            kept, layers = self._layers(row, weights, limit)
+            return NetworkSearch(layers, kept, demand_of(conditions, limit, self.domain, kept), self.domain.is_sum)
         kept, gains = self._terms(row, weights, limit)
         fixed = weights.T @ self._fixed_scores(row)
         conditions = conditions._replace(need=conditions.need - fixed)
@@ -129,11 +135,31 @@ class Prover:
         for at, mine in enumerate(self.table.columns):
             choices = self.domain.choices(row, at)
             gain = self.table.of_choices(row, at, choices) @ self.structure.weights[mine] @ weights
-            near = np.flatnonzero((choices.cost < limit) | (choices.cost == 0))
+            near = near_enough(choices, limit)
             order = near[np.lexsort((near != choices.own, choices.cost[near]))]
             kept.append(Choices(choices.line[order], choices.value[order], choices.cost[order], 0))
             gains.append(gain[order])
         return kept, np.ascontiguousarray(np.concatenate(gains).T)
+
+    def _layers(self, row: int, weights: Matrix, limit: float) -> tuple[list[Choices], Layers]:
+        """Return the choices of each feature below the limit, and the network as this row sees it."""
+        assert isinstance(self.structure, Network)
+        first, kept, given, is_line, line, along = self.structure.weights[0], [], [], [], [], []
+        for at, mine in enumerate(self.table.columns):
+            choices = below(self.domain.choices(row, at), limit)
+            if not len(mine) and at not in self.domain.pairs:
+                choices = only_own(choices)
+            columns = self.table.of_choices(row, at, choices)
+            steps = np.diff(columns, axis=0)
+            kept.append(choices)
+            given.append(columns @ first[mine])
+            is_line.append(len(mine) == 1 and bool((steps >= 0).all() or (steps <= 0).all()))
+            line.append(first[mine].sum(axis=0))
+            along.append(columns[:, 0] if len(mine) else np.zeros(len(columns)))
+        is_fixed = self.table.owner() < 0
+        fixed = self.table.own[row, is_fixed] @ first[is_fixed] + self.structure.bias[0]
+        lines = np.array(is_line, dtype=np.intp), np.array(line), np.concatenate(along)
+        return kept, self.structure.layers(np.concatenate(given), fixed, lines, weights)
 
     def _fixed_scores(self, row: int) -> Matrix:
         """Return what the columns that change with no feature add to the scores."""

@@ -10,8 +10,9 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from onbmacf._base.arrays import Matrix, Rows
-from onbmacf._prove import additive, trees
+from onbmacf._prove import additive, networks, trees
 from onbmacf._prove.boxes import Cells, Nodes, Paths, RowTrees, find_paths, scratch_of
+from onbmacf._prove.layers import Layers
 from onbmacf._prove.queue import ASK, DONE, FIRM, FULL, OPEN, Choosable, Demand, Queue, first_queue, larger, refuse
 from onbmacf._prove.values import Choices, Domain, NotKnownError
 
@@ -73,6 +74,20 @@ class AdditiveSearch:
     def run(self, n_steps: int) -> int:
         """Cut boxes; return why it stopped."""
         return int(additive.expand(*self._before, self.queue, self._room, n_steps))
+
+
+class NetworkSearch:
+    """A search over the choices of a network."""
+
+    def __init__(self, layers: Layers, kept: list[Choices], demand: Demand, is_sum: bool) -> None:
+        choosable = _choosable(kept, is_sum)
+        self.kept, self.demand, self.queue = kept, demand, first_queue(choosable)
+        self._before = (layers, choosable, demand)
+        self._room = networks.room_of(layers, len(kept))
+
+    def run(self, n_steps: int) -> int:
+        """Cut boxes; return why it stopped."""
+        return int(networks.expand(*self._before, self.queue, self._room, n_steps))
 
 
 def demand_of(conditions: Conditions, limit: float, domain: Domain, kept: list[Choices]) -> Demand:

@@ -1,6 +1,6 @@
-"""Known kinds of models as arithmetic: sums of trees, or sums of one term per column.
+"""Known kinds of models as arithmetic: sums of trees, sums of one term per column, or networks.
 
-    estimator  ->  read  ->  Trees or Additive, the same scores as the estimator's own
+    estimator  ->  read  ->  Trees, Additive or Network, the same scores as the estimator's own
 
 A score per class; the label is the class with the highest. A kind of model is a function in READERS.
 """
@@ -15,6 +15,7 @@ import numpy as np
 
 from onbmacf._base.arrays import Matrix, Rows
 from onbmacf._prove.columns import is_of
+from onbmacf._prove.network import Network, read_network
 from onbmacf._prove.values import NotKnownError
 
 DOUBLE, SINGLE = 2.0**-52, 2.0**-23  # rounding error of one operation
@@ -73,7 +74,7 @@ class Additive:
     offset: Matrix
     link: str
     own_scores: Callable[[Matrix], Matrix]
-    size: float  # the largest column seen
+    size: float  # the largest number of any column
     unit: float = DOUBLE
 
     @property
@@ -87,11 +88,17 @@ class Additive:
         return columns @ self.weights + self.offset
 
 
-def read(model: Any, columns: Matrix) -> Trees | Additive:
-    """Return a model's structure; it must give these rows of columns the model's own scores."""
+Structure = Trees | Additive | Network
+
+
+def read(model: Any, columns: Matrix, size: Matrix) -> Structure:
+    """Return a model's structure; it must give these rows of columns the model's own scores.
+
+    `size` is the largest number that any choice makes of each column.
+    """
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "X does not have valid feature names")  # as columns of numbers it has none
-        found = reader_of(model)(model, columns)
+        found = reader_of(model)(model, columns, size)
         own = found.own_scores(columns)
     if not np.isfinite(own).all() or np.abs(found.scores(columns) - own).max() > 16 * found.error:
         raise NotKnownError("the model's answers are not those of its structure")
@@ -127,13 +134,13 @@ def _two(margins: Any) -> Matrix:
     return np.column_stack([np.zeros(len(margins)), margins]) if margins.shape[1] == 1 else margins
 
 
-def _linear(model: Any, columns: Matrix) -> Additive:
+def _linear(model: Any, columns: Matrix, size: Matrix) -> Additive:
     weights = _two(np.asarray(model.coef_, dtype=np.float64).T)
     offset = _two(np.atleast_2d(np.asarray(model.intercept_, dtype=np.float64)))[0]
     offset = np.broadcast_to(offset, weights.shape[1]) if len(offset) != weights.shape[1] else offset
     is_logit = len(offset) == 2 and is_of(model, "sklearn", "LogisticRegression", "LinearDiscriminantAnalysis")
-    own, size = (lambda C: _two(model.decision_function(C))), float(np.abs(columns).max())
-    return Additive("linear model", model.classes_, weights, offset, "softmax" if is_logit else "", own, size)
+    own, largest = (lambda C: _two(model.decision_function(C))), float(size.max(initial=0.0))
+    return Additive("linear model", model.classes_, weights, offset, "softmax" if is_logit else "", own, largest)
 
 
 def _of_sklearn(tree: Any, values: Matrix) -> Tree:
@@ -145,11 +152,11 @@ def _shares(tree: Any, n_classes: int) -> Matrix:
     return values / values.sum(axis=1, keepdims=True)
 
 
-def _single_tree(model: Any, columns: Matrix) -> Trees:
+def _single_tree(model: Any, columns: Matrix, size: Matrix) -> Trees:
     return _forest_of(model, [model], "tree")
 
 
-def _forest(model: Any, columns: Matrix) -> Trees:
+def _forest(model: Any, columns: Matrix, size: Matrix) -> Trees:
     return _forest_of(model, model.estimators_, "forest")
 
 
@@ -185,7 +192,7 @@ def _at_class(values: Matrix, place: int, n_classes: int) -> Matrix:
     return scores
 
 
-def _gradient_boosting(model: Any, columns: Matrix) -> Trees:
+def _gradient_boosting(model: Any, columns: Matrix, size: Matrix) -> Trees:
     if model.loss not in ("log_loss", "deviance"):
         raise NotKnownError(f"boosting with the loss {model.loss!r} is not known")
     n, rate = len(model.classes_), model.learning_rate
@@ -198,7 +205,7 @@ def _gradient_boosting(model: Any, columns: Matrix) -> Trees:
     return _boosted("boosted model", model, trees, own, columns, is_single=True)
 
 
-def _hist_boosting(model: Any, columns: Matrix) -> Trees:
+def _hist_boosting(model: Any, columns: Matrix, size: Matrix) -> Trees:
     if model.is_categorical_ is not None and np.any(model.is_categorical_):
         raise NotKnownError("boosting with categories of its own is not known")
     n = len(model.classes_)
@@ -214,7 +221,7 @@ def _of_hist(nodes: Any, place: int, n_classes: int) -> Tree:
     return Tree(left, right, nodes["feature_idx"].astype(np.intp), nodes["num_threshold"].astype(np.float64), values)
 
 
-def _xgboost(model: Any, columns: Matrix) -> Trees:
+def _xgboost(model: Any, columns: Matrix, size: Matrix) -> Trees:
     learner = json.loads(model.get_booster().save_raw("json"))["learner"]
     booster = learner["gradient_booster"]
     if booster["name"] != "gbtree" or not str(learner["objective"]["name"]).startswith(("binary:log", "multi:soft")):
@@ -243,7 +250,7 @@ def _of_xgboost(tree: dict[str, Any], place: int, n_classes: int) -> Tree:
     return Tree(left, right, np.array(tree["split_indices"], dtype=np.intp), at_most, values)
 
 
-def _lightgbm(model: Any, columns: Matrix) -> Trees:
+def _lightgbm(model: Any, columns: Matrix, size: Matrix) -> Trees:
     content, n = model.booster_.dump_model(), len(model.classes_)
     if not str(content["objective"]).startswith(("binary", "multiclass ")):
         raise NotKnownError("this kind of lightgbm model is not known")
@@ -274,7 +281,7 @@ def _write_down(node: dict[str, Any], lines: list[list[Any]]) -> int:
     return here
 
 
-Reader = Callable[[Any, Matrix], Trees | Additive]
+Reader = Callable[[Any, Matrix, Matrix], "Structure"]
 
 
 def _named(package: str, *names: str) -> Callable[[Any], bool]:
@@ -289,4 +296,5 @@ READERS: list[tuple[Callable[[Any], bool], Reader]] = [
     (_named("sklearn", "HistGradientBoostingClassifier"), _hist_boosting),
     (_named("xgboost", "XGBClassifier"), _xgboost),
     (_named("lightgbm", "LGBMClassifier"), _lightgbm),
+    (_named("sklearn", "MLPClassifier"), read_network),
 ]

@@ -46,6 +46,13 @@ class ColumnTable(NamedTuple):
         seen[choices.own] = self.own[row, self.columns[at]]
         return seen
 
+    def size(self) -> Matrix:
+        """Return the largest number, without its sign, that any row or value makes of each column."""
+        size: Matrix = np.abs(self.own).max(axis=0)
+        for mine, values in zip(self.columns, self.values, strict=True):
+            size[mine] = np.maximum(size[mine], np.abs(values).max(axis=0, initial=0.0))
+        return size
+
     def owner(self) -> Rows:
         """Return per column the feature that it changes with; -1 for none."""
         owner = np.full(self.own.shape[1], -1, dtype=np.intp)

@@ -38,6 +38,24 @@ class Choices(NamedTuple):
     own: int  # the place of the row's own value
 
 
+def near_enough(choices: Choices, limit: float) -> Rows:
+    """Return the places of the choices that cost less than a limit, the row's own among them."""
+    return np.flatnonzero((choices.cost < limit) | (choices.cost == 0))
+
+
+def below(choices: Choices, limit: float) -> Choices:
+    """Return the choices that cost less than a limit, in their order."""
+    near = near_enough(choices, limit)
+    own = int(np.searchsorted(near, choices.own))
+    return Choices(choices.line[near], choices.value[near], choices.cost[near], own)
+
+
+def only_own(choices: Choices) -> Choices:
+    """Return the row's own value alone."""
+    here = slice(choices.own, choices.own + 1)
+    return Choices(choices.line[here], choices.value[here], choices.cost[here], 0)
+
+
 @dataclass(frozen=True, eq=False)
 class Domain:
     """The values that rows may change to under some rules."""
