@@ -219,8 +219,8 @@ class ONBMACF(SettableOptions):
         prove : bool or model, default False
             Prove that the first counterfactual is the nearest, or that none exists: ``explanation.certificate`` says
             what is proven. The nearest answer known comes first, whatever its plausibility. For linear models, trees,
-            forests and boosted trees, also at the end of a pipeline; instead of True, give the model itself where
-            ``fit`` was given a function around it.
+            forests, boosted trees and small networks, also at the end of a pipeline; instead of True, give the model
+            itself where ``fit`` was given a function around it.
         prove_seconds : float, default 1
             The most seconds to spend on the proof of one row; the certificate says how far it got.
         max_seconds : float, optional

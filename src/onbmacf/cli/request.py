@@ -109,7 +109,7 @@ class Request:
         typer.Option(
             "--prove",
             help="Prove that the first counterfactual is the nearest, or that none exists: for linear models, trees, "
-            "forests and boosted trees.",
+            "forests, boosted trees and small networks.",
         ),
     ] = False
     prove_seconds: Annotated[
