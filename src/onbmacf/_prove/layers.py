@@ -116,8 +116,8 @@ def _measure_line(layers: Layers, choosable: Choosable, feature: int, box: Box) 
 
 @part
 def _worth(layers: Layers, choice: int, unit: int, span: Span) -> float:
-    """Return what a choice adds to a unit of the first layer or, for unit -1, to the line that was left."""
-    if unit >= 0:
+    """Return what a choice adds to a unit of the first layer or, one past the last unit, to the line that was left."""
+    if unit < layers.sizes[0]:
         return layers.given[choice, unit]
     total = 0.0
     for one in range(layers.sizes[0]):
@@ -127,8 +127,8 @@ def _worth(layers: Layers, choice: int, unit: int, span: Span) -> float:
 
 @part
 def _slope(layers: Layers, feature: int, unit: int, span: Span) -> float:
-    """Return what a step along a feature's line adds to a unit or, for unit -1, to the line that was left."""
-    if unit >= 0:
+    """Return what a step along a feature's line adds to a unit or, one past the last, to the line that was left."""
+    if unit < layers.sizes[0]:
         return layers.line[feature, unit]
     total = 0.0
     for one in range(layers.sizes[0]):
@@ -170,7 +170,7 @@ def _look_at(layers: Layers, choosable: Choosable, feature: int, unit: int, sign
 def _look(layers: Layers, choosable: Choosable, unit: int, sign: float, box: Box, span: Span) -> float:
     """Find what all features offer to a sum; return what it is at the cost of the cheapest point."""
     total = 0.0
-    if unit >= 0:
+    if unit < layers.sizes[0]:
         total = sign * span.fixed[unit]
     else:
         for one in range(layers.sizes[0]):
@@ -229,7 +229,7 @@ def bound_units(layers: Layers, choosable: Choosable, budget: float, box: Box, s
             for way in range(2):
                 sign = 1.0 if way == 0 else -1.0
                 most = _from_above(layers, layer, unit, sign, span)
-                most += _look(layers, choosable, -1, 1.0, box, span)
+                most += _look(layers, choosable, layers.sizes[0], 1.0, box, span)
                 most += _within(budget, choosable.is_sum, box)
                 most = min(most, _range_end(layers, layer, unit, sign, span))
                 if way == 0:
@@ -253,7 +253,7 @@ def _range_end(layers: Layers, layer: int, unit: int, sign: float, span: Span) -
 def line_above(layers: Layers, choosable: Choosable, condition: int, box: Box, span: Span) -> float:
     """Find what features offer to a line above a condition; return what it is at the cost of the cheapest point."""
     constant = _from_above(layers, len(layers.sizes) - 1, condition, 1.0, span)
-    return constant + _look(layers, choosable, -1, 1.0, box, span)
+    return constant + _look(layers, choosable, layers.sizes[0], 1.0, box, span)
 
 
 @part

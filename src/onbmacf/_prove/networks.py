@@ -116,24 +116,27 @@ def _spend(choosable: Choosable, limit: float, need: float, base: float, sum_: f
 
 
 @part
-def _bound(
-    layers: Layers, choosable: Choosable, demand: Demand, base: float, room: Room, only: int
-) -> tuple[float, int]:
-    """Return the bound of a box and the condition that sets it; of one condition alone unless `only` is -1."""
-    highest, tightest = base, 0
+def _bound_of(layers: Layers, choosable: Choosable, demand: Demand, base: float, k: int, room: Room) -> float:
+    """Return the bound that a condition sets to a box."""
+    sum_ = line_above(layers, choosable, k, room.box, room.span)
+    if choosable.is_sum:
+        return _buy(demand.need[k], base, sum_, room.box)
+    return _spend(choosable, demand.limit[0], demand.need[k], base, sum_, room.box)
+
+
+@part
+def _bound(layers: Layers, choosable: Choosable, demand: Demand, base: float, room: Room) -> float:
+    """Return the bound of a box, and leave what features offer to the condition that sets it."""
+    highest, tightest, last = base, 0, len(demand.need) - 1
     for k in range(len(demand.need)):
-        if only >= 0 and k != only:
-            continue
-        sum_ = line_above(layers, choosable, k, room.box, room.span)
-        if choosable.is_sum:
-            bound = _buy(demand.need[k], base, sum_, room.box)
-        else:
-            bound = _spend(choosable, demand.limit[0], demand.need[k], base, sum_, room.box)
+        bound = _bound_of(layers, choosable, demand, base, k, room)
         if not bound < demand.limit[0]:
-            return NEVER, k
+            return NEVER
         if bound > highest:
             highest, tightest = bound, k
-    return highest, tightest
+    if tightest != last:
+        _bound_of(layers, choosable, demand, base, tightest, room)  # again, for where to cut
+    return highest
 
 
 @part
@@ -221,17 +224,15 @@ def _offer(layers: Layers, choosable: Choosable, demand: Demand, queue: Queue, r
 @part
 def _enter(layers: Layers, choosable: Choosable, demand: Demand, queue: Queue, room: Room, box: int) -> None:
     """Bound a box, and queue it unless it is known to hold nothing."""
-    lo, hi, bound, tightest = queue.lo[box], queue.hi[box], NEVER, 0
+    lo, hi, bound = queue.lo[box], queue.hi[box], NEVER
     base = cheapest(choosable, lo, hi, room.first)
     if base < demand.limit[0] and not is_hopeless(choosable, demand, lo, hi):
         measure(layers, choosable, lo, hi, room.first, room.box, room.span)
         bound_units(layers, choosable, demand.limit[0] - base, room.box, room.span)
-        bound, tightest = _bound(layers, choosable, demand, base, room, -1)
+        bound = _bound(layers, choosable, demand, base, room)
     if not bound < demand.limit[0]:
         give_back(queue, box)
         return
-    if len(demand.need) > 1:
-        _bound(layers, choosable, demand, base, room, tightest)  # again, for where to cut
     _choose_cut(layers, choosable, demand, queue, box, room)
     sums_at(layers, choosable, room.first, room.span, room.sums)
     if _keeps(choosable, demand, room.first) and _reach(room.sums, demand.need):
