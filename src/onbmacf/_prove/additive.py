@@ -15,22 +15,21 @@ from onbmacf._base.arrays import Matrix, Rows
 from onbmacf._base.jit import kernel, part
 from onbmacf._prove.boxes import NEVER, SLACK
 from onbmacf._prove.queue import (
-    CANDIDATE,
-    FIRM,
     FULL,
     GOING,
     OPEN,
     Choosable,
     Demand,
     Queue,
-    broken_pair,
     cheapest,
     cut_first,
     cut_in_half,
     give_back,
     is_hopeless,
-    lower_limit,
+    keeps,
     push,
+    push_candidate,
+    push_point,
     state,
 )
 
@@ -201,16 +200,13 @@ def _bound(
 @part
 def _meets(choosable: Choosable, gains: Matrix, demand: Demand, point: Rows, least: Matrix) -> bool:
     """Say whether a point meets all conditions and keeps the pairs and the number of changes."""
-    n_changed = 0
-    for feature in range(len(point)):
-        n_changed += point[feature] != choosable.own[feature]
     for k in range(len(gains)):
         total = 0.0
         for feature in range(len(point)):
             total += gains[k, choosable.start[feature] + point[feature]]
         if total < least[k]:
             return False
-    return n_changed <= demand.most and broken_pair(choosable, demand, point) < 0
+    return keeps(choosable, demand, point)
 
 
 @part
@@ -218,13 +214,7 @@ def _offer(choosable: Choosable, gains: Matrix, demand: Demand, queue: Queue, ro
     """Queue the point that was bought, if it meets everything and is nearer than what is known."""
     cost = cheapest(choosable, room.point, room.point, room.point)
     if cost < demand.limit[0] and _meets(choosable, gains, demand, room.point, demand.firm):
-        queue.n[1] -= 1
-        box = queue.free[queue.n[1]]
-        for feature in range(len(room.point)):
-            queue.lo[box, feature], queue.hi[box, feature] = room.point[feature], room.point[feature]
-        queue.feature[box] = -1
-        lower_limit(demand, cost)
-        push(queue, box, cost, FIRM)
+        push_point(queue, demand, room.point, cost)
 
 
 @part
@@ -243,10 +233,7 @@ def _enter(choosable: Choosable, gains: Matrix, demand: Demand, queue: Queue, ro
     if room.cut[0] < 0:
         cut_in_half(choosable, demand, queue, box, point)
     if _meets(choosable, gains, demand, point, demand.need):
-        is_firm = _meets(choosable, gains, demand, point, demand.firm)
-        if is_firm:
-            lower_limit(demand, base)
-        push(queue, box, base, FIRM if is_firm else CANDIDATE)
+        push_candidate(queue, demand, box, base, _meets(choosable, gains, demand, point, demand.firm))
     else:
         push(queue, box, max(bound, queue.bound[box]), OPEN)
         _offer(choosable, gains, demand, queue, room)

@@ -30,22 +30,22 @@ from onbmacf._prove.layers import (
     sums_at,
 )
 from onbmacf._prove.queue import (
-    CANDIDATE,
-    FIRM,
     FULL,
     GOING,
     OPEN,
     Choosable,
     Demand,
     Queue,
-    broken_pair,
     cheapest,
     cut_first,
     cut_in_half,
     give_back,
     is_hopeless,
-    lower_limit,
+    keeps,
     push,
+    push_candidate,
+    push_point,
+    reach,
     state,
 )
 
@@ -162,19 +162,10 @@ def _choose_cut(layers: Layers, choosable: Choosable, demand: Demand, queue: Que
 
 
 @part
-def _reach(sums: Matrix, least: Matrix) -> bool:
-    """Say whether every sum is large enough."""
-    is_enough = True
-    for k in range(len(sums)):
-        is_enough &= sums[k] >= least[k]
-    return is_enough
-
-
-@part
 def _holds(layers: Layers, choosable: Choosable, demand: Demand, room: Room) -> bool:
     """Say whether the network, beyond all rounding error, gives the point that is bought its label."""
     sums_at(layers, choosable, room.point, room.span, room.sums)
-    return _reach(room.sums, demand.firm)
+    return reach(room.sums, demand.firm)
 
 
 @part
@@ -191,15 +182,6 @@ def _take_back(layers: Layers, choosable: Choosable, demand: Demand, feature: in
 
 
 @part
-def _keeps(choosable: Choosable, demand: Demand, point: Rows) -> bool:
-    """Say whether a point changes no more features than it may and keeps the pairs."""
-    n_changed = 0
-    for feature in range(len(point)):
-        n_changed += point[feature] != choosable.own[feature]
-    return n_changed <= demand.most and broken_pair(choosable, demand, point) < 0
-
-
-@part
 def _offer(layers: Layers, choosable: Choosable, demand: Demand, queue: Queue, room: Room) -> None:
     """Queue the point that was bought, if it meets everything and is nearer than what is known."""
     for feature in range(len(room.point)):
@@ -211,14 +193,8 @@ def _offer(layers: Layers, choosable: Choosable, demand: Demand, queue: Queue, r
         if room.box.is_bought[feature]:
             _take_back(layers, choosable, demand, feature, room)
     cost = cheapest(choosable, room.point, room.point, room.point)
-    if cost < demand.limit[0] and _keeps(choosable, demand, room.point):
-        queue.n[1] -= 1
-        box = queue.free[queue.n[1]]
-        for feature in range(len(room.point)):
-            queue.lo[box, feature], queue.hi[box, feature] = room.point[feature], room.point[feature]
-        queue.feature[box] = -1
-        lower_limit(demand, cost)
-        push(queue, box, cost, FIRM)
+    if cost < demand.limit[0] and keeps(choosable, demand, room.point):
+        push_point(queue, demand, room.point, cost)
 
 
 @part
@@ -235,11 +211,8 @@ def _enter(layers: Layers, choosable: Choosable, demand: Demand, queue: Queue, r
         return
     _choose_cut(layers, choosable, demand, queue, box, room)
     sums_at(layers, choosable, room.first, room.span, room.sums)
-    if _keeps(choosable, demand, room.first) and _reach(room.sums, demand.need):
-        is_firm = _reach(room.sums, demand.firm)
-        if is_firm:
-            lower_limit(demand, base)
-        push(queue, box, base, FIRM if is_firm else CANDIDATE)
+    if keeps(choosable, demand, room.first) and reach(room.sums, demand.need):
+        push_candidate(queue, demand, box, base, reach(room.sums, demand.firm))
     else:
         push(queue, box, max(bound, queue.bound[box]), OPEN)
         _offer(layers, choosable, demand, queue, room)

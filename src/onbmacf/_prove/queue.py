@@ -136,9 +136,31 @@ def refuse(queue: Queue) -> None:
 
 
 @part
-def lower_limit(demand: Demand, cost: float) -> None:
-    """Look from now on only for what costs no more than a firm candidate."""
-    demand.limit[0] = min(demand.limit[0], cost * (1.0 + ULP) + TINY)
+def push_candidate(queue: Queue, demand: Demand, box: int, cost: float, is_firm: bool) -> None:
+    """Queue a box whose cheapest point seems to be an answer; where it is one, only what is no dearer is looked for."""
+    if is_firm:
+        demand.limit[0] = min(demand.limit[0], cost * (1.0 + ULP) + TINY)
+    push(queue, box, cost, FIRM if is_firm else CANDIDATE)
+
+
+@part
+def push_point(queue: Queue, demand: Demand, point: Rows, cost: float) -> None:
+    """Queue a point that is an answer, as a box of its own."""
+    queue.n[1] -= 1
+    box = queue.free[queue.n[1]]
+    for feature in range(len(point)):
+        queue.lo[box, feature] = queue.hi[box, feature] = point[feature]
+    queue.feature[box] = -1
+    push_candidate(queue, demand, box, cost, True)
+
+
+@part
+def reach(sums: Matrix, least: Matrix) -> bool:
+    """Say whether every sum is large enough."""
+    is_enough = True
+    for k in range(len(sums)):
+        is_enough &= sums[k] >= least[k]
+    return is_enough
 
 
 @part
@@ -162,6 +184,15 @@ def broken_pair(choosable: Choosable, demand: Demand, point: Rows) -> int:
         if is_changed and least > demand.amount[choosable.start[high] + point[high]]:
             return pair
     return -1
+
+
+@part
+def keeps(choosable: Choosable, demand: Demand, point: Rows) -> bool:
+    """Say whether a point changes no more features than it may and keeps the pairs."""
+    n_changed = 0
+    for feature in range(len(point)):
+        n_changed += point[feature] != choosable.own[feature]
+    return n_changed <= demand.most and broken_pair(choosable, demand, point) < 0
 
 
 @part

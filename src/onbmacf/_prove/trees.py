@@ -9,8 +9,6 @@ from onbmacf._base.arrays import Matrix, Rows
 from onbmacf._base.jit import kernel, part
 from onbmacf._prove.boxes import NEVER, Cells, Nodes, RowTrees, Scratch, bound_box
 from onbmacf._prove.queue import (
-    CANDIDATE,
-    FIRM,
     GOING,
     OPEN,
     Choosable,
@@ -22,8 +20,9 @@ from onbmacf._prove.queue import (
     cut_in_half,
     give_back,
     is_hopeless,
-    lower_limit,
     push,
+    push_candidate,
+    reach,
     state,
 )
 
@@ -46,15 +45,6 @@ def _sums(nodes: Nodes, cells: Cells, point: Rows, sums: Matrix) -> None:
             node = nodes.left[node] if goes_left else nodes.right[node]
         for k in range(len(sums)):
             sums[k] += nodes.values[node, k]
-
-
-@part
-def _reach(sums: Matrix, least: Matrix) -> bool:
-    """Say whether every sum is large enough."""
-    is_enough = True
-    for k in range(len(sums)):
-        is_enough &= sums[k] >= least[k]
-    return is_enough
 
 
 @part
@@ -90,11 +80,8 @@ def _enter(trees: RowTrees, demand: Demand, queue: Queue, room: Scratch, box: in
         return
     _sums(trees.nodes, cells, point, sums)
     _choose_cut(choosable, cells, demand, queue, room, box, point)
-    if _reach(sums, demand.need) and broken_pair(choosable, demand, point) < 0:
-        is_firm = _reach(sums, demand.firm)
-        if is_firm:
-            lower_limit(demand, cost)
-        push(queue, box, cost, FIRM if is_firm else CANDIDATE)
+    if reach(sums, demand.need) and broken_pair(choosable, demand, point) < 0:
+        push_candidate(queue, demand, box, cost, reach(sums, demand.firm))
     else:
         push(queue, box, bound, OPEN)
 
