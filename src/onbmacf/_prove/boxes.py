@@ -17,7 +17,7 @@ from onbmacf._prove.queue import Choosable
 
 N_BUCKETS = 64  # distances at which the trees are added up, from 0 to the limit
 NEVER = np.inf
-SLACK = 1e-12  # rounding error forgiven to the edge of a bucket
+SLACK = 1e-12  # rounding error forgiven to a bound: the edge of a bucket, what is bought, a budget
 
 
 class Nodes(NamedTuple):

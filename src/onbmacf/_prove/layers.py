@@ -16,9 +16,8 @@ import numpy as np
 
 from onbmacf._base.arrays import Matrix, Rows
 from onbmacf._base.jit import part
+from onbmacf._prove.boxes import SLACK
 from onbmacf._prove.queue import Choosable
-
-SLACK = 1e-12  # rounding error forgiven to a budget
 
 
 class Layers(NamedTuple):
@@ -59,9 +58,7 @@ class Span(NamedTuple):
     weight: Matrix  # per unit: what one sum weighs it with, after the unit's line is taken
     raw: Matrix  # per unit: the same before that
     gap: Matrix  # per unit: how much its line gives away, as the condition weighs it
-    fixed: (
-        Matrix  # per unit of the first layer: what it gets from features that have one choice, and whatever is chosen
-    )
+    fixed: Matrix  # per unit of the first layer: what it gets from features with one choice, and in any case
 
 
 def box_of(n_features: int) -> Box:
@@ -115,24 +112,16 @@ def _measure_line(layers: Layers, choosable: Choosable, feature: int, box: Box) 
 
 
 @part
-def _worth(layers: Layers, choice: int, unit: int, span: Span) -> float:
-    """Return what a choice adds to a unit of the first layer or, one past the last unit, to the line that was left."""
+def _worth(layers: Layers, table: Matrix, line: int, unit: int, span: Span) -> float:
+    """Return what a line of a table adds to a unit of the first layer or, one past the last, to the line that was left.
+
+    The table has a choice per line (`given`), or the step along a feature's line (`line`).
+    """
     if unit < layers.sizes[0]:
-        return layers.given[choice, unit]
+        return table[line, unit]
     total = 0.0
     for one in range(layers.sizes[0]):
-        total += span.weight[one] * layers.given[choice, one]
-    return total
-
-
-@part
-def _slope(layers: Layers, feature: int, unit: int, span: Span) -> float:
-    """Return what a step along a feature's line adds to a unit or, one past the last, to the line that was left."""
-    if unit < layers.sizes[0]:
-        return layers.line[feature, unit]
-    total = 0.0
-    for one in range(layers.sizes[0]):
-        total += span.weight[one] * layers.line[feature, one]
+        total += span.weight[one] * table[line, one]
     return total
 
 
@@ -143,24 +132,24 @@ def _look_at(layers: Layers, choosable: Choosable, feature: int, unit: int, sign
     box.rate[feature] = box.most[feature] = 0.0
     box.best[feature] = first
     if layers.is_line[feature]:
-        slope = sign * _slope(layers, feature, unit, span)
+        slope = sign * _worth(layers, layers.line, feature, unit, span)
         if slope != 0.0:
             way = 0 if slope > 0.0 else 1
             box.most[feature] = abs(slope) * box.ways[way, feature]
             box.rate[feature] = abs(slope) * box.ways[2 + way, feature]
             box.best[feature] = high if (layers.along[high] > layers.along[low]) == (way == 0) else low
         return slope * layers.along[first]
-    own, cost = sign * _worth(layers, first, unit, span), choosable.cost[first]
+    own, cost = sign * _worth(layers, layers.given, first, unit, span), choosable.cost[first]
     free, gain = 0.0, 0.0
     for choice in range(low, high + 1):
-        more = sign * _worth(layers, choice, unit, span) - own
+        more = sign * _worth(layers, layers.given, choice, unit, span) - own
         if choosable.cost[choice] <= cost:
             free = max(free, more)
         if more > gain:
             box.best[feature], gain = choice, more
     for choice in range(low, high + 1):
         if choosable.cost[choice] > cost:
-            more = sign * _worth(layers, choice, unit, span) - own - free
+            more = sign * _worth(layers, layers.given, choice, unit, span) - own - free
             box.rate[feature] = max(box.rate[feature], more / (choosable.cost[choice] - cost))
     box.most[feature] = gain - free
     return own + free

@@ -13,9 +13,8 @@ import numpy as np
 
 from onbmacf._base.arrays import Matrix, Rows
 from onbmacf._base.jit import kernel, part
-from onbmacf._prove.boxes import NEVER
+from onbmacf._prove.boxes import NEVER, SLACK
 from onbmacf._prove.layers import (
-    SLACK,
     Box,
     Layers,
     Span,
