@@ -148,7 +148,12 @@ def test_nothing_is_asked_twice_as_long_as_it_is_remembered(monkeypatch, most):
     for start in (0, 0, 100, 0):  # 16 rows and 2 labels are all there is
         assert committee.agree(said[start:], codes[start:], counts).tolist() == expected[start:]
     assert counts.n_member_questions <= (32 * 4 if most > 300 else 4 * 32 * 4)
-    assert committee.agree(-said[:20] * 0.0, codes[:20] * 0, counts).all()  # -0.0 is 0.0
+    committee.agree(said[:1], codes[:1], counts)
+    assert most or len(committee.decided) == 1  # what there is no room for is forgotten
+    nothing, before = np.zeros((1, 4)), counts.n_member_questions
+    assert committee.agree(nothing, codes[:1], counts).all()
+    assert committee.agree(-nothing, codes[:1], counts).all()
+    assert counts.n_member_questions - before <= (8 if most < 50 else 0)  # -0.0 is 0.0
 
 
 def test_where_too_few_agree_the_row_says_so_and_is_not_called_infeasible():
