@@ -20,8 +20,10 @@ from onbmacf._batch.factuals import NOT_REACHED, Asker
 from onbmacf._batch.front import on_the_front
 from onbmacf._rows.isolate import ENDLESS
 from onbmacf._rows.notes import Notes
-from onbmacf._search.pairs import places
-from onbmacf._search.problem import RAISED, UNASKED, Found
+from onbmacf._rows.model import FAILED
+from onbmacf._search.budget import turns
+from onbmacf._search.oracle import UNASKED
+from onbmacf._search.problem import Found
 from onbmacf._search.strategies import Effort
 from onbmacf.explanations import Batch, Explanations
 
@@ -30,11 +32,12 @@ def answered(asker: Asker, found: Found, effort: Effort, frame: pd.DataFrame) ->
     """Decode what was found, ask the model again about the very rows returned, and keep what holds."""
     asker = replace(asker, notes=Notes())  # of what the model does from here on
     call, factuals = asker.call, asker.factuals
-    N = asker.numbers(found.counterfactual, found.factual)
+    N = found.numbers
+    assert N is not None, "every search says its answers in the caller's units"
     holds = _hold(asker, found, N)
     n_found = np.bincount(found.factual, minlength=len(frame))
     n_held = np.bincount(found.factual[holds], minlength=len(frame))
-    raised = set(found.factual[found.again == RAISED].tolist())
+    raised = set(found.factual[found.again == FAILED].tolist())
     found = _without_exposed(asker, found)
     batch, n = _batch(asker, take(found, holds), N[holds], effort), call.options.n_counterfactuals
     unknown = asker.notes.raised(len(frame))
@@ -79,10 +82,14 @@ def _without_exposed(asker: Asker, found: Found) -> Found:
     guard = asker.call.fitted.guard
     if guard is None:
         return found
-    exposed = guard.exposes(asker.numbers(found.semifactual, found.factual), asker.factuals.N[found.factual])
-    own = asker.factuals.z[found.factual]
-    kept = np.where(exposed[:, np.newaxis], own, found.semifactual)
-    return found._replace(semifactual=kept, has_semifactual=found.has_semifactual & ~exposed)
+    assert found.semifactual_numbers is not None
+    z, own = asker.factuals.z[found.factual], asker.factuals.N[found.factual]
+    exposed = guard.exposes(found.semifactual_numbers, own)
+    return found._replace(
+        semifactual=np.where(exposed[:, np.newaxis], z, found.semifactual),
+        semifactual_numbers=np.where(exposed[:, np.newaxis], own, found.semifactual_numbers),
+        has_semifactual=found.has_semifactual & ~exposed,
+    )
 
 
 def _hold(asker: Asker, found: Found, N: Matrix) -> Mask:
@@ -164,7 +171,7 @@ def _batch(asker: Asker, found: Found, N: Matrix, effort: Effort) -> Batch:
         plausibility=fitted.neighbours.share(found.counterfactual, found.label),
         margin=distance * found.margin,
         probability=_probabilities(asker, found, N, effort),
-        semifactual_values=space.form.frame(asker.numbers(found.semifactual, found.factual)),
+        semifactual_values=space.form.frame(found.semifactual_numbers),
         semifactual_distance=np.where(found.has_semifactual, to_semifactual, np.nan),
         semifactual_changed=space.changed(z, found.semifactual),
         stability=_stability(asker, N, found.label),
@@ -186,16 +193,20 @@ def _breaks(asker: Asker, factual: Rows, N: Matrix) -> Mask:
 def _probabilities(asker: Asker, found: Found, N: Matrix, effort: Effort) -> Matrix | None:
     """Return the probability of each counterfactual's label; NaN where the budget does not allow to ask or it raised.
 
-    No answer loses its probability to another one's error, and the asker notes the errors.
+    What the search has asked is not asked again. No answer loses its probability to another one's error, and the asker
+    notes the errors.
     """
-    own = places(found.factual, np.zeros(len(found.factual))) < effort.left[found.factual]
+    assert found.probability is not None
+    every, unknown = found.probability.copy(), np.flatnonzero(np.isnan(found.probability))
+    own = unknown[turns(found.factual[unknown]) < effort.left[found.factual[unknown]]]
 
     def noted(lines: Rows, error: Exception) -> None:
-        asker.notes.raise_on(found.factual[own][lines], error)
+        asker.notes.raise_on(found.factual[own[lines]], error)
 
+    if len(unknown) == 0 and len(every):
+        return every
     known = asker.box.probability(N[own], found.label[own], noted, ENDLESS)
     if known is None:
         return None
-    every = np.full(len(own), np.nan)
     every[own] = known
     return every

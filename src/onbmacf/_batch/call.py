@@ -121,17 +121,18 @@ class Call:
         return Reach(self.fitted.space, self.constraints, self.fitted.ranges, self.is_held)
 
     @property
+    def model_copy(self) -> Any:
+        """The exact copy of the model that the search may ask in its place; None where there is none."""
+        return self.fitted.model_copy if self.options.read_model else None
+
+    @property
     def strategy(self) -> Strategy:
         """The strategy that the options name."""
         return STRATEGIES[self.options.strategy]
 
     def place(self, points: Matrix, z: Matrix) -> Matrix:
         """Return points with values that may be returned: readable where the strategy says so, and within the rules."""
-        return self.constraints.constrain(self.place_freely(points, z), z)
-
-    def place_freely(self, points: Matrix, z: Matrix) -> Matrix:
-        """Return points with readable values, whatever the rules say."""
-        return self.fitted.space.to_grid(points, z) if self.strategy.is_readable else points
+        return self.constraints.constrain(self.fitted.space.to_grid(points, z) if self.strategy.is_readable else points, z)
 
     @cached_property
     def features(self) -> Features:

@@ -23,9 +23,9 @@ from onbmacf._batch.factuals import Asker
 from onbmacf._prove.asking import ask_nearest_first
 from onbmacf._prove.prove import Proof, Prover
 from onbmacf._prove.values import Domain, NotKnownError
-from onbmacf._search.pairs import places
-from onbmacf._search.problem import Found, LabelOf, Snap
-from onbmacf._search.ranking import ALIKE
+from onbmacf._search.budget import LabelOf, turns
+from onbmacf._search.choose import ALIKE
+from onbmacf._search.problem import Found, Snap
 from onbmacf._search.walk import look_back
 from onbmacf.certificate import Certificate
 from onbmacf.explanations import Explanations
@@ -145,7 +145,9 @@ class _Proofs:
         point = self.asker.call.fitted.space.encode_numbers(row[np.newaxis])
         label, factual = self._accepted(line, row[np.newaxis]), np.array([line])
         back = look_back(_Way(self.asker), factual, point, label)
-        return Found(factual, np.array([-1]), label, np.array([0]), point, *back)
+        less = self.asker.numbers(back.semifactual, factual)
+        numbers = row[np.newaxis], less, np.array([np.nan])
+        return Found(factual, np.array([-1]), label, np.array([0]), point, *back, *numbers)
 
 
 def certified(asker: Asker, found: Found) -> Certified:
@@ -187,7 +189,7 @@ def _nearest_first(asker: Asker, found: Found) -> Found:
     found = take(found, np.lexsort((rank, found.factual)))
     if asker.call.query.front:
         return found
-    return take(found, places(found.factual, np.arange(len(order), dtype=float)) < asker.call.options.n_counterfactuals)
+    return take(found, turns(found.factual) < asker.call.options.n_counterfactuals)
 
 
 def _is_like(asker: Asker, found: Found, own: Rows, first: int) -> Mask:

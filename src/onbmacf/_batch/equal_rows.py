@@ -1,22 +1,21 @@
 """Rows that are equal in all that a search sees are searched once, and each gets what was found (decision 0112).
 
-Factuals, open lines  ->  first_of  ->  the first line equal to each        Found, Effort of these  ->  for_all
+rows, open lines  ->  first_of  ->  the first line equal to each        Found, Effort of these  ->  for_all
 """
 
 import numpy as np
 import pandas as pd
 
-from onbmacf._base.arrays import Mask, Rows, take
-from onbmacf._batch.factuals import Factuals
+from onbmacf._base.arrays import Mask, Matrix, Rows, take
 from onbmacf._search.problem import Found
 from onbmacf._search.strategies import Effort
 
 
-def first_of(factuals: Factuals, lines: Rows) -> Rows:
-    """Return, per line, the first of the lines whose row is the same to the bit and has the same label."""
+def first_of(N: Matrix, z: Matrix, lines: Rows) -> Rows:
+    """Return, per line, the first of the lines whose row is the same to the bit: numbers, and encoded points."""
     if len(lines) < 2:
         return lines
-    seen = np.column_stack([factuals.N[lines], factuals.z[lines], factuals.codes[lines]])
+    seen = np.column_stack([N[lines], z[lines]])
     as_bytes = np.ascontiguousarray(seen).view(np.dtype((np.void, seen.itemsize * seen.shape[1])))[:, 0]
     _, places, same = np.unique(as_bytes, return_index=True, return_inverse=True)
     return lines[places[same]]

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from onbmacf._base.arrays import Rows, objects, take
+from onbmacf._base.arrays import Rows, take
 from onbmacf._base.deadline import NEVER
 from onbmacf._base.executor import watched
 from onbmacf._batch.answers import answered
@@ -23,10 +23,9 @@ from onbmacf._batch.factuals import Asker, Factuals
 from onbmacf._batch.fitted import Fitted
 from onbmacf._batch.forecast import Searched, explain_forecast
 from onbmacf._batch.infeasible import with_reasons
-from onbmacf._batch.opening import Opening, WrongGuessError
 from onbmacf._batch.question import Question, without_columns
 from onbmacf._batch.ranges import with_ranges
-from onbmacf._batch.searches import is_one_search, search_all
+from onbmacf._batch.searches import search_all, searched
 from onbmacf._columns.polars_frames import pandas_frame
 from onbmacf._rows.gate import admit
 from onbmacf._rows.model import BlackBox
@@ -125,7 +124,7 @@ def _explain_part(call: Call, frame: pd.DataFrame, client: Any) -> tuple[Fitted,
 def explain_frame(call: Call, frame: pd.DataFrame) -> tuple[Fitted, Explanations]:
     """Explain rows in the fitted order of columns."""
     box = _box(call, frame)
-    factuals, found, effort, fitted = _searched(call, frame, box)
+    factuals, found, effort, fitted = searched(call, admit(call.fitted.space, frame), box)
     call = replace(call, fitted=fitted)
     answers = _answered(Asker(call, box, factuals), found, effort, frame)
 
@@ -150,27 +149,10 @@ def _box(call: Call, frame: pd.DataFrame) -> BlackBox:
     """
     box, options = call.fitted.black_box.counting(), call.options
     if call.query.deadline != NEVER or options.limits:
-        return box.in_calls_of_a_chunk()
+        return box
     is_free = options.has_default("predict_chunk") and options.recover != "persist"
     is_many = len(frame) >= MANY_ROWS and int(is_first(frame).sum()) >= MANY_ROWS  # equal rows are searched once
     return box.in_large_calls(call.fitted.probes) if is_many and is_free else box
-
-
-def _searched(call: Call, frame: pd.DataFrame, box: BlackBox) -> tuple[Factuals, Found, Effort, Fitted]:
-    """Ask for the labels of the rows, and search; few rows are taken to have the labels of their home balls first."""
-    rows = admit(call.fitted.space, frame)
-    opening = Opening.of(call, rows) if is_one_search(call, len(frame)) else None
-    if opening is None:
-        factuals = Factuals.asked_about(rows, call, box)
-        return factuals, *search_all(call, factuals, box)
-    factuals = Factuals.labelled(rows, call, objects([None] * len(frame)), opening.codes)
-    try:
-        searched = search_all(call, factuals, box, opening)
-        return factuals._replace(labels=opening.said(box)), *searched
-    except WrongGuessError:
-        box.counts.add(opening.counts)
-    factuals = Factuals.asked_about(rows, call, box, opening.labels)
-    return factuals, *search_all(call, factuals, box)
 
 
 def _answered(asker: Asker, found: Found, effort: Effort, frame: pd.DataFrame) -> Explanations:

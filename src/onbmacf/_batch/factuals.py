@@ -6,7 +6,6 @@ A row that cannot be asked has its status before the search.
 """
 
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,12 +16,12 @@ from onbmacf._base.arrays import Mask, Matrix, Rows
 from onbmacf._base.deadline import is_over
 from onbmacf._base.enums import Status
 from onbmacf._batch.call import Call
-from onbmacf._batch.opening import Opening
 from onbmacf._rows.gate import Admitted, admit, as_given
 from onbmacf._rows.isolate import ENDLESS, SOME
 from onbmacf._rows.model import FAILED, BlackBox
 from onbmacf._rows.notes import Notes, raised_words
-from onbmacf._search.problem import UNASKED, Asked
+from onbmacf._search.oracle import UNASKED
+from onbmacf._search.problem import Asked
 from onbmacf.errors import ParameterError
 
 UNREACHED = -3  # the code of a row about which the model was not asked before the time was up
@@ -47,10 +46,8 @@ class Factuals(NamedTuple):
         return cls.asked_about(admit(call.fitted.space, frame), call, box)
 
     @classmethod
-    def asked_about(cls, rows: Admitted, call: Call, box: BlackBox, said: NDArray[Any] | None = None) -> "Factuals":
-        """Ask the model for the labels of rows, unless it has said them, and settle what cannot be searched."""
-        if said is not None:
-            return cls.labelled(rows, call, said, box.codes(said))
+    def asked_about(cls, rows: Admitted, call: Call, box: BlackBox) -> "Factuals":
+        """Ask the model for the labels of rows, and settle what cannot be searched."""
         good = np.array([row not in rows.faults for row in range(len(rows.N))], dtype=bool)
         return cls.labelled(rows, call, *_labelled(box, rows.N, np.flatnonzero(good), call.query.deadline))
 
@@ -75,7 +72,6 @@ class Asker:
     box: BlackBox
     factuals: Factuals
     notes: Notes = field(default_factory=Notes)  # what the model did beside saying a known label
-    opening: Opening | None = None  # where the labels of the factuals are asked with the first points
 
     def asked(self) -> Asked:
         """Return the factuals and these functions in the form that a search takes."""
@@ -89,15 +85,9 @@ class Asker:
             plain_label_of=self.plain_label_of,
             is_allowed=self.is_allowed,
             snap=self.snap,
-            free_label_of=self.free_label_of if has_rules else None,
-            free_snap=self.free_snap,
-            free_place=self.call.place_freely,
-            reach=self.reach,
             knows_centers=not has_rules and not self.call.asks_more,
             cost=2 if least > 0 else 1,
             deadline=self.call.query.deadline,
-            n_taken=0 if self.opening is None else len(self.opening.N),
-            room=self.box.largest,
         )
 
     def label_of(self, points: Matrix, factual: Rows) -> Rows:
@@ -117,22 +107,6 @@ class Asker:
         """Say which points keep every rule."""
         return self.call.constraints.allowed(self.numbers(points, factual), self.factuals.N[factual])
 
-    def free_label_of(self, points: Matrix, factual: Rows) -> Rows:
-        """Return the model's label codes of encoded points, whatever the rules say."""
-        N = self.numbers(points, factual)
-        codes = self._ask(N, factual)
-        self._forbid(N, codes, factual)
-        return codes
-
-    def reach(self, factual: int, most: int) -> Matrix | None:
-        """Return every point that a factual may become; None if there are more than `most`."""
-        rows = self.call.reach.rows(self.factuals.N[factual], most)
-        return None if rows is None else self.call.fitted.space.encode_numbers(rows)
-
-    def free_snap(self, points: Matrix, z: Matrix, goal: Matrix) -> Matrix:
-        """Round discrete features and make values readable, whatever the rules say."""
-        return self.call.place_freely(self.call.fitted.space.snap(points, z, goal), z)
-
     def snap(self, points: Matrix, z: Matrix, goal: Matrix) -> Matrix:
         """Round discrete features, then put values where they may be returned."""
         return self.call.place(self.call.fitted.space.snap(points, z, goal), z)
@@ -144,8 +118,7 @@ class Asker:
 
     def _ask(self, N: Matrix, factual: Rows, retries: int = SOME) -> Rows:
         """Ask the model, and note where it raises or says a label that no fitted row has."""
-        ask = self.box.ask_labels if self.opening is None else partial(self.opening.ask, self.box)
-        labels = ask(N, retries)
+        labels = self.box.ask_labels(N, retries)
         codes = self.box.codes(labels)
         self.notes.take(labels, codes, factual, len(self.box.classes))
         return codes

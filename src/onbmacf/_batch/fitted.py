@@ -18,28 +18,28 @@ from onbmacf._balls.groups import Groups
 from onbmacf._balls.metrics import Metric, one_hot_height
 from onbmacf._balls.neighbours import Neighbours
 from onbmacf._base.arrays import Matrix, Rows
-from onbmacf._base.missing import known_ends
 from onbmacf._batch.fit_checks import fit_warnings, probe_rows
 from onbmacf._batch.forecast import fit_forecast
 from onbmacf._columns.frames import as_frame
 from onbmacf._rows.committee import Committee, seated
 from onbmacf._rows.constraints import Constraints
 from onbmacf._rows.form import TableForm
+from onbmacf._rows.gate import as_given
 from onbmacf._rows.model import BlackBox
 from onbmacf._rows.private import Guard, filled, moved
 from onbmacf._rows.reach import Reach
 from onbmacf._rows.readings import Reading
-from onbmacf._rows.scales import present
+from onbmacf._rows.scales import present, weights_of
 from onbmacf._rows.space import FeatureSpace
 from onbmacf._search.options import OF_FIT, Options
 from onbmacf._search.problem import Map
 from onbmacf._search.strategies import checked
+from onbmacf._search.table import SearchTable
 from onbmacf.errors import OnbmacfWarning, ParameterError
 from onbmacf.schema import Schema
 
 NOTHING_SAID: Mapping[str, Any] = {}  # about the model's answers: arguments of `Reading.of`
 N_NEIGHBOURS = 5  # y of the field's yNN
-WIDE = 16  # features beyond which a table is wide
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,8 +89,32 @@ class Fitted:
     def map(self) -> Map:
         """The arrays that a search needs, and the index of the balls where they are many."""
         balls = Balls(self.Z[self.cover.centers], self.cover.radii, self.cover.labels)
-        ends, index = known_ends(self.Z), ball_index(balls, self._metric)
-        return Map(self.Z, self.labels, self.cover, self.neighbours.share, balls, ends, self.seen, index)
+        index = ball_index(balls, self._metric)
+        return Map(self.Z, self.labels, self.cover, self.neighbours.share, balls, self._table(), index)
+
+    def _table(self) -> SearchTable:
+        """Return the fitted rows in the caller's units, as the refined search sees them."""
+        space, weights = self.space, weights_of(self.space.schema)
+        is_level = np.array([feature.kind == "categorical" for feature in space.schema.features])
+        N = np.ascontiguousarray(as_given(space.form, space.decode_numbers(self.Z)))
+        scale = np.where(is_level, weights, 1.0 / space.span)
+        centers, radii = self.cover.centers, self.cover.radii
+        return SearchTable(N, self.labels, centers, radii, is_level, scale, weights.astype(np.float64))
+
+    @property
+    def model_copy(self) -> Any:
+        """The exact copy of the model, where it can be read; None where it cannot, or was seen to say something else."""
+        return None
+
+    def depth(self, N: Matrix) -> Matrix:
+        """Return how deep points lie in balls of each label: less the distance to the nearest surface."""
+        free, n_labels = np.ones(N.shape, dtype=bool), len(self.black_box.classes)
+        columns = []
+        for label in range(n_labels):
+            wanted = np.zeros((len(N), n_labels), dtype=bool)
+            wanted[:, label] = True
+            columns.append(-self.map.table.nearest_centers(N, free, wanted, 1)[1][:, 0])
+        return np.column_stack(columns)
 
     def committee(self, options: Options) -> Committee | None:
         """Return the committee of the options; its members are asked to introduce themselves once per map."""
@@ -102,14 +126,6 @@ class Fitted:
             boxes = seated(models, self.black_box, self.probes)
             self._seen["committee"] = (tuple(models), boxes)
         return Committee(boxes, options.agreement)
-
-    def seen(self, at: int) -> Matrix:
-        """Return the different values of a feature in the fitted rows, encoded, in order; each is looked for once."""
-        if at not in self._seen:
-            lacks = self.space.lacks(self.Z)[:, at] if self.space.schema.features[at].missing else slice(0, 0)
-            self._seen[at] = np.unique(np.delete(self.Z[:, self.space.blocks[at]], lacks, axis=0), axis=0)
-        found: Matrix = self._seen[at]
-        return found
 
     @cached_property
     def _seen(self) -> dict[Any, Any]:
@@ -175,21 +191,16 @@ def fit_table(
         warn(message, OnbmacfWarning, stacklevel=3)
     box, labels = BlackBox(model, form, options.predict_chunk, output, reading=read).learn_classes(N)
     probes = probe_rows(len(N))
-    box = learned(box, N[probes], probes, options)
+    box = learned(box, N[probes], probes, labels[probes])
     Z = space.encode_numbers(N)
     cover = build_cover(Z, labels, options.metric, options.competitors, client=client, groups=groups_of(space))
     warnings = fit_warnings(form, N, cover, box, labels)
     return Fitted(space, box, Z, labels, cover, N[probes], options_of_fit(options), warnings, guard)
 
 
-def learned(box: BlackBox, N: Matrix, rows: Rows, options: Options) -> BlackBox:
-    """Return the black box that knows, from some fitted rows, which calls it may be asked in and its probabilities.
-
-    A search in a wide table has more to ask ahead than a chunk holds (decision 0118); not where the caller has said how
-    many rows a call may have.
-    """
-    is_wide = N.shape[1] > WIDE and options.has_default("predict_chunk")
-    return box.learn_sizes(N, is_wide).learn_probability(N, rows)
+def learned(box: BlackBox, N: Matrix, rows: Rows, codes: Rows) -> BlackBox:
+    """Return the black box that knows, from some fitted rows, which calls it may be asked in, and its scores."""
+    return box.learn_sizes(N).learn_probability(N, rows).learn_scores(N, codes)
 
 
 def _numbers(table: Any, schema: Schema | None) -> tuple[TableForm, Matrix]:

@@ -1,31 +1,43 @@
 """The search of one call: the open factuals in parts, in this process or several, put together again.
 
-Call, Factuals  ->  search_all  ->  Found of all open factuals, and how hard the searches looked
+    Call, Admitted  ->  searched   ->  Factuals, Found of all open ones, and how hard the searches looked
+    Call, Factuals  ->  search_all ->  the same for rows whose labels are known
+
+The refined strategy asks for the labels of the rows with its first question; others are told them.
 """
 
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from onbmacf._balls.distance import paired
 from onbmacf._balls.recover import let_in
-from onbmacf._base.arrays import Rows, objects, stack, take
+from onbmacf._base.arrays import Matrix, Rows, objects, stack, take
 from onbmacf._base.executor import run_all
 from onbmacf._batch.call import Call
 from onbmacf._batch.equal_rows import first_of, for_all
-from onbmacf._batch.factuals import Asker, Factuals
+from onbmacf._batch.factuals import UNREACHED, Asker, Factuals
 from onbmacf._batch.fitted import Fitted
-from onbmacf._batch.opening import Opening
 from onbmacf._rows.counts import Counts
-from onbmacf._rows.model import BlackBox
+from onbmacf._rows.gate import Admitted
+from onbmacf._rows.model import FAILED, BlackBox
+from onbmacf._rows.values import Values
+from onbmacf._search.opposing import chunks
 from onbmacf._search.options import LIMITS, Options
-from onbmacf._search.pairs import chunks
-from onbmacf._search.problem import Found
+from onbmacf._search.oracle import Oracle, Terms
+from onbmacf._search.plausible import plausible_rows
+from onbmacf._search.problem import Found, Problem
+from onbmacf._search.refined import CAPACITY, Search, find
 from onbmacf._search.strategies import Effort, search
+from onbmacf._search.table import is_known
 
 FRONT_LEVELS = (0.0, 0.6, 1.0)  # values of `plausibility` at which the front is searched
 FRONT_POINTS = 12  # counterfactuals per row and level that compete for the front
+MOST_NUMBERS = 1 << 23  # numbers of the points that the factuals of a part may ask about: 64 MB
+MOST_TOGETHER = 256  # factuals of a part
 
 
 class Part(NamedTuple):
@@ -35,43 +47,75 @@ class Part(NamedTuple):
     lines: Rows  # the factuals searched for
     effort: Effort  # for each of them
     counts: Counts
+    labels: NDArray[Any] | None = None  # what the model said of the factuals, where the search asked it
+    notices: tuple[str, ...] = ()
 
 
-def search_all(
-    call: Call, factuals: Factuals, box: BlackBox, opening: Opening | None = None
-) -> tuple[Found, Effort, Fitted]:
-    """Search for every open factual; the map comes back too, grown if `recover="persist"` lets rows into it.
+def searched(call: Call, rows: Admitted, box: BlackBox) -> tuple[Factuals, Found, Effort, Fitted]:
+    """Ask for the labels of the rows, and search; the map comes back, too, grown where rows are let into it."""
+    if not call.strategy.finds_labels or call.options.recover == "persist":
+        factuals = Factuals.asked_about(rows, call, box)
+        return factuals, *search_all(call, factuals, box)
+    good = np.delete(np.arange(len(rows.N)), list(rows.faults))
+    first = first_of(rows.N, rows.z, good)
+    parts = _run(call, box, rows.N, rows.z, np.unique(first))
+    labels, codes = np.full(len(rows.N), None, dtype=object), np.full(len(rows.N), FAILED, dtype=np.intp)
+    codes[good] = UNREACHED
+    for part in parts:
+        box.counts.add(part.counts)
+        box.notices.extend(part.notices)
+        if part.labels is not None:
+            labels[part.lines], codes[part.lines] = part.labels, box.codes(part.labels)
+    labels[good], codes[good] = labels[first], codes[first]
+    found, effort = _found(parts, call.fitted.space), _effort(parts, len(rows.N))
+    factuals = Factuals.labelled(rows, call, labels, codes)
+    return factuals, *for_all(found, effort, good, first), call.fitted
 
-    With an opening, which takes a call that is one search, the factuals' labels are asked with the first points.
-    """
+
+def search_all(call: Call, factuals: Factuals, box: BlackBox) -> tuple[Found, Effort, Fitted]:
+    """Search for every open factual; the map comes back too, grown if `recover="persist"` lets rows into it."""
     lines = first = factuals.open_lines()
     call.fitted.map  # noqa: B018 - made once, here, for all processes
     if call.options.recover == "persist":
         parts, call = _one_by_one(call, factuals, box, lines)
     else:
-        first = first_of(factuals, lines)
-        pieces = _pieces(call, np.unique(first))
-        parts = [part for how in _searches(call) for part in _run(call, how, factuals, box, pieces, opening)]
+        first = first_of(factuals.N, factuals.z, lines)
+        parts = _run(call, box, factuals.N, factuals.z, np.unique(first), factuals)
     for part in parts:
         box.counts.add(part.counts)
-    found, effort = _found(parts, call.fitted.space.width), _effort(parts, len(factuals.z))
+        box.notices.extend(part.notices)
+    found, effort = _found(parts, call.fitted.space), _effort(parts, len(factuals.z))
     return *for_all(found, effort, lines, first), call.fitted
 
 
-def is_one_search(call: Call, n_rows: int) -> bool:
-    """Say whether so many rows are searched for all together, at once and once."""
-    if call.options.recover == "persist":
-        return False
-    return len(_pieces(call, np.arange(n_rows))) == 1 == len(_searches(call))
+def _run(
+    call: Call, box: BlackBox, N: Matrix, z: Matrix, lines: Rows, factuals: Factuals | None = None
+) -> list[Part]:
+    """Search for some rows, part by part."""
+    call.fitted.map  # noqa: B018 - made once, here, for all processes
+    parts: list[Part] = []
+    for how in _searches(call):
+        if call.strategy.finds_labels:
+            work: list[Any] = [(own, N[own], z[own]) for own in _pieces(call, lines)]
+            part: Any = partial(_refined_part, call, box, how)
+        else:
+            assert factuals is not None, "such a strategy is told the labels"
+            work = [(own, take(factuals, own)) for own in _pieces(call, lines)]
+            part = partial(_walked_part, call, box, how)
+        parts += run_all(part, work, call.options.n_jobs, "explaining", told=box.notices.append)
+    return parts
 
 
 def _pieces(call: Call, lines: Rows) -> list[Rows]:
     """Return the factuals that are searched together; each alone where its calls of the model are counted."""
-    if call.options.max_model_calls is not None:
+    options, fitted = call.options, call.fitted
+    if options.max_model_calls is not None:
         return [lines[[place]] for place in range(len(lines))]
-    fitted, options, features = call.fitted, call.options, call.fitted.space.schema.features
-    n_free = sum(own.is_numeric and not is_held for own, is_held in zip(features, call.is_held, strict=True))
-    slices = chunks(len(lines), len(fitted.cover), fitted.space.width, n_free, options.n_jobs, options.search)
+    if call.strategy.finds_labels:
+        step = int(np.clip(MOST_NUMBERS // (CAPACITY * len(fitted.space.blocks)), 1, MOST_TOGETHER))
+        step = max(1, min(step, -(-len(lines) // options.n_jobs)))
+        return [lines[at : at + step] for at in range(0, len(lines), step)]
+    slices = chunks(len(lines), len(fitted.cover), fitted.space.width, options.n_jobs, options.search)
     return [lines[piece] for piece in slices]
 
 
@@ -85,34 +129,63 @@ def _searches(call: Call) -> list[tuple[Options, int]]:
     return [(replace(options, plausibility=level), FRONT_POINTS) for level in FRONT_LEVELS]
 
 
-def _run(
-    call: Call,
-    how: tuple[Options, int],
-    factuals: Factuals,
-    box: BlackBox,
-    pieces: list[Rows],
-    opening: Opening | None,
-) -> list[Part]:
-    work = [(lines, take(factuals, lines)) for lines in pieces]
-    part = partial(_search_part, call, box, how, opening=opening)
-    return run_all(part, work, call.options.n_jobs, "explaining", told=box.notices.append)
+def _refined_part(call: Call, box: BlackBox, how: tuple[Options, int], piece: tuple[Rows, Matrix, Matrix]) -> Part:
+    """Search for some rows, and ask for their labels, with counts of its own."""
+    (options, n), (lines, N, _), box = how, piece, box.counting()
+    if call.is_over:
+        return Part(_none(call.fitted.space), lines, _unreached(len(lines)), box.counts)
+    fitted, space, query = call.fitted, call.fitted.space, call.query
+    terms = Terms(query.min_probability, call.committee if call.needs_agreement else None, fitted.guard)
+    oracle = Oracle(box, N, options, terms, query.deadline, call.model_copy, fitted.depth)
+    metric = options.metric
+    outcome = find(
+        Search(
+            table=fitted.map.table,
+            values=Values(space, call.constraints),
+            oracle=oracle,
+            own=np.ascontiguousarray(N),
+            free=~call.is_held & ~(np.isnan(N) & ~space.is_fillable),
+            targets=query.targets,
+            options=options,
+            n=n,
+            max_changes=call.constraints.rules.max_changes,
+            encode=space.encode_numbers,
+            share=fitted.map.share,
+            reach=call.reach.rows,
+            plausible=partial(plausible_rows, fitted.map, call.features, metric),
+            distance=None if is_known(metric) else partial(_distance, call),
+        )
+    )
+    n_rows = len(lines)
+    is_proven = outcome.is_proven & ~oracle.ran_out & (oracle.failed == 0)
+    words = oracle.notes.raised(n_rows), oracle.notes.unseen(n_rows)
+    effort = Effort(oracle.asked, oracle.ran_out, is_proven, oracle.failed, oracle.left(), *words)
+    found = outcome.found._replace(factual=lines[outcome.found.factual])
+    return Part(found, lines, effort, box.counts, outcome.labels, tuple(box.notices))
 
 
-def _search_part(
-    call: Call,
-    box: BlackBox,
-    how: tuple[Options, int],
-    piece: tuple[Rows, Factuals],
-    opening: Opening | None = None,
-) -> Part:
+def _distance(call: Call, A: Matrix, B: Matrix) -> Matrix:
+    """Return the distances of numbers under a metric that the kernels do not know."""
+    encode = call.fitted.space.encode_numbers
+    return paired(encode(A), encode(B), call.options.metric)
+
+
+def _walked_part(call: Call, box: BlackBox, how: tuple[Options, int], piece: tuple[Rows, Factuals]) -> Part:
     """Search for some factuals with counts of its own; lines in the result are those of the whole batch."""
     (options, n), (lines, factuals) = how, piece
-    asker = Asker(call, box.counting(), factuals, opening=opening)
+    asker = Asker(call, box.counting(), factuals)
     if call.is_over:
-        return Part(_none(call.fitted.space.width), lines, _unreached(len(lines)), asker.box.counts)
-    found, effort = search(call.fitted.map, call.features, options, asker.asked(), n)
+        return Part(_none(call.fitted.space), lines, _unreached(len(lines)), asker.box.counts)
+    reserve = n * call.strategy.reserve(options)
+    found, effort = search(Problem(call.fitted.map, call.features, options, asker.asked(), n, reserve))
     effort = effort._replace(raised=asker.notes.raised(len(lines)), unseen=asker.notes.unseen(len(lines)))
-    return Part(found._replace(factual=lines[found.factual]), lines, effort, asker.box.counts)
+    found = found._replace(
+        factual=lines[found.factual],
+        numbers=asker.numbers(found.counterfactual, found.factual),
+        semifactual_numbers=asker.numbers(found.semifactual, found.factual),
+        probability=np.full(len(found.factual), np.nan),
+    )
+    return Part(found, lines, effort, asker.box.counts)
 
 
 def _one_by_one(call: Call, factuals: Factuals, box: BlackBox, lines: Rows) -> tuple[list[Part], Call]:
@@ -120,8 +193,7 @@ def _one_by_one(call: Call, factuals: Factuals, box: BlackBox, lines: Rows) -> t
     parts = []
     for line in lines:
         call = replace(call, fitted=_absorbed(call, factuals, int(line)))
-        for how in _searches(call):
-            parts.append(_search_part(call, box, how, (lines[lines == line], take(factuals, np.array([line])))))
+        parts += _run(call, box, factuals.N, factuals.z, lines[lines == line], factuals)
     return parts, replace(call, fitted=call.fitted.grown(black_box=box))
 
 
@@ -135,17 +207,18 @@ def _absorbed(call: Call, factuals: Factuals, line: int) -> Fitted:
     return fitted if grown is None else fitted.grown(**dict(zip(("cover", "Z", "labels"), grown, strict=True)))
 
 
-def _found(parts: list[Part], width: int) -> Found:
+def _found(parts: list[Part], space: Any) -> Found:
     """Put what was found part by part together, sorted by factual."""
     if not parts:
-        return _none(width)
+        return _none(space)
     every = stack([part.found for part in parts])
     return take(every, np.argsort(every.factual, kind="stable"))
 
 
-def _none(width: int) -> Found:
-    none, points = np.empty(0, dtype=np.intp), np.empty((0, width))
-    return Found(none, none, none, none, points, points, np.empty(0, dtype=bool), none, np.empty(0))
+def _none(space: Any) -> Found:
+    none, points, numbers = np.empty(0, dtype=np.intp), np.empty((0, space.width)), np.empty((0, len(space.blocks)))
+    no, nothing = np.empty(0, dtype=bool), np.empty(0)
+    return Found(none, none, none, none, points, points, no, none, nothing, numbers, numbers, nothing)
 
 
 def _unreached(n: int) -> Effort:

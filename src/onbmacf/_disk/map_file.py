@@ -147,7 +147,8 @@ def load_map(path: Any, model: Any) -> tuple[Fitted, dict[str, Any]]:
         raise ModelError(
             f"{Path(path)} was made for another model: {differ} of {len(saved.probes)} probe rows differ. Fit again."
         )
-    box = learned(box, saved.probes, probe_rows(len(saved.Z)), options)
+    probes = probe_rows(len(saved.Z))
+    box = learned(box, saved.probes, probes, saved.labels[probes])
     parts = (saved.Z, saved.labels, saved.cover, saved.probes, options_of_fit(options), tuple(saved.warnings))
     return Fitted(saved.space, box, *parts, n_fitted=saved.n_fitted), saved.options
 

@@ -96,6 +96,10 @@ class Constraints:
             return points
         factual = as_given(self.space.form, self._decoded(z))  # as the points are, or a kept value would differ
         N = as_given(self.space.form, self.space.decode_numbers(points, near=(z, factual)))
+        return self._replaced(points, z, N, self.moved(N, factual), factual)
+
+    def moved(self, N: Matrix, factual: Matrix) -> Matrix:
+        """Return numbers with changed values where the rules allow them, or back at the factual's."""
         wanted = N.copy()
         for own in self._each:
             value, before = N[:, own.position], factual[:, own.position]
@@ -104,7 +108,7 @@ class Constraints:
             broken = wanted[:, low] > wanted[:, high]
             for place in (low, high):
                 wanted[broken, place] = factual[broken, place]
-        return self._replaced(points, z, N, wanted, factual)
+        return wanted
 
     def broken_by(self, N: Matrix) -> dict[int, list[str]]:
         """Return per row which rules its own values break."""

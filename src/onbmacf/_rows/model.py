@@ -9,7 +9,7 @@ model's answers do not depend on the size, to the next of a few sizes.
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -34,14 +34,14 @@ from onbmacf._rows.replies import (
     method_of,
     probabilities_of,
 )
+from onbmacf._rows.scores import Scorer, as_columns, scorer_of
 from onbmacf.errors import ModelError
 
 FAILED = -1  # the code of a row on which the model raised an error
 OUTPUTS = ("auto", "label", "probability")
 Noted = Callable[[Codes, Exception], None]  # rows, the error that they raised
-LARGER = (2, 3)  # chunks in one call, for what a wide table has to ask ahead
-FOR_MANY = (2, 4)  # the same for many rows
-SMALLEST = 16  # rows of the smallest call of a model whose answers do not depend on the size of the call
+LARGER = 8  # chunks in one call, where many rows are searched at once
+TRIED = (16, 100)  # sizes of calls by which it is seen whether the size matters, beside the chunk
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +59,7 @@ class BlackBox:
     no_probability: str = ""  # why there are no probabilities though the model has predict_proba
     reading: Reading = PLAIN  # what the caller says about the model's answers
     notices: list[str] = field(default_factory=list)  # what a caller should know of how a call asked it
+    scorer: Scorer | None = None  # how scores are asked for; None: the model gives labels alone
 
     def __post_init__(self) -> None:
         check_choice("output", self.output, OUTPUTS)
@@ -94,34 +95,25 @@ class BlackBox:
         known = replace(self, classes=classes)
         return known, known.codes(labels)
 
-    def learn_sizes(self, N: Matrix, is_wide: bool = False) -> "BlackBox":
+    def learn_sizes(self, N: Matrix) -> "BlackBox":
         """Ask about the same rows in calls of several sizes; return the black box with the sizes that may be used.
 
-        All powers of two from 16 up to the chunk where labels and probabilities are the same to the bit, whatever the
-        size and the place of a row in it; the chunk alone otherwise. For a wide table two and three chunks, too.
+        Calls of any size up to the chunk where labels and probabilities are the same whatever the size and the place of
+        a row in it; the chunk alone otherwise.
         """
-        sizes = (*(SMALLEST << k for k in range(20) if SMALLEST << k < self.chunk), self.chunk)
-        apart = replace(self, counts=Counts())
-        if len(sizes) == 1 or not _says_the_same(apart, sizes, N):
-            return replace(self, sizes=())
-        return self._with_sizes(apart._with_sizes(sizes)._learned(LARGER, N) if is_wide else sizes)
+        sizes = (*(size for size in TRIED if size < self.chunk), self.chunk)
+        is_free = len(sizes) > 1 and _says_the_same(replace(self, counts=Counts()), sizes, N)
+        return self._with_sizes(sizes if is_free else ())
 
     def in_large_calls(self, N: Matrix) -> "BlackBox":
-        """Return the black box for many rows: with calls of up to four times the chunk, where that changes no answer.
+        """Return the black box for many rows: with calls of up to eight times the chunk, where that changes no answer.
 
         Asked about are the rows by which sizes were learned; a model whose answers depend on the size stays as it is.
         """
-        return self._with_sizes(self._learned(FOR_MANY, N)) if self.sizes else self
-
-    def in_calls_of_a_chunk(self) -> "BlackBox":
-        """Return the black box without the calls that have more rows than a chunk."""
-        return self._with_sizes(tuple(size for size in self.sizes if size <= self.chunk))
-
-    def _learned(self, times: tuple[int, ...], N: Matrix) -> tuple[int, ...]:
-        """Return the sizes with so many chunks among them, if rows get the same answers in these as in a small call."""
-        larger = tuple(self.chunk * own for own in times if self.chunk * own not in self.sizes)
-        small = next((size for size in self.sizes if size >= len(N)), self.chunk)
-        return tuple(sorted({*self.sizes, *larger})) if _says_the_same(self, (small, *larger), N) else self.sizes
+        large = LARGER * self.chunk
+        if not self.sizes or not _says_the_same(self, (self.chunk, large), N):
+            return self
+        return self._with_sizes((*self.sizes, large))
 
     def _with_sizes(self, sizes: tuple[int, ...]) -> "BlackBox":
         other = replace(self, sizes=sizes)
@@ -217,6 +209,50 @@ class BlackBox:
                 check_probabilities(answer, rows[lines])
         return self
 
+    def learn_scores(self, N: Matrix, codes: Codes) -> "BlackBox":
+        """Return the black box that knows how to ask for scores, from fitted rows and what the model said of them."""
+        apart = replace(self, counts=Counts())
+        apart.__dict__["asked"] = self.asked
+        names = ("predict_proba", "decision_function", "class_scores")
+        known = [name for name in names if method_of(self.asked, name) is not None]
+        if self.no_probability and "predict_proba" in known:
+            known.remove("predict_proba")
+        methods = {name: partial(apart._all_scores, name, N) for name in known}
+        other = replace(self, scorer=scorer_of(methods, self.all_names, self.classes, codes))
+        other.__dict__["asked"] = self.asked
+        return other
+
+    def _all_scores(self, method: str, N: Matrix) -> Matrix:
+        return np.concatenate([self._scored(method, N[at : at + self.largest]) for at in range(0, len(N), self.largest)])
+
+    def _scored(self, method: str, N: Matrix) -> Matrix:
+        """Call a method that gives scores with one chunk."""
+        if method == "predict_proba":
+            return self._predict_proba(N)
+        rows = self._rows(N)
+        self.counts.count(len(N), len(rows))
+        answer = as_columns(getattr(self.asked, method)(rows))
+        if len(answer) != len(rows):
+            raise ModelError(f"{method} returned {len(answer)} lines for {len(rows)} rows.")
+        return answer[: len(N)]
+
+    def ask_scores(self, N: Matrix, retries: int = SOME) -> tuple[Matrix, list[tuple[Codes, Exception]]]:
+        """Return what the scoring method says, a line per row, NaN where it raised; and the rows that raised."""
+        assert self.scorer is not None, "only a model with scores is asked for them"
+        known = np.full((len(N), len(self.all_names or ())), np.nan)
+        errors: list[tuple[Codes, Exception]] = []
+        ask = partial(self._scored, self.scorer.method)
+        for lines, answer in in_calls(ask, N, self.largest, self._retries(retries)):
+            if _is_raised(answer):
+                errors.append((lines, answer))
+                continue
+            known[lines] = answer
+            bad = lines[~np.isfinite(answer).all(axis=1)]
+            if len(bad):
+                known[bad] = np.nan
+                errors.append((bad, NaNProbabilityError()))
+        return known, errors
+
     @cached_property
     def names(self) -> list[Any] | None:
         """The labels to which the columns of `predict_proba` belong; None without probabilities."""
@@ -248,9 +284,10 @@ class BlackBox:
         return of_a_chunk * max(1, self.largest // self.chunk)
 
     def _rows(self, N: Matrix) -> Any:
-        """Return one chunk in the caller's form, padded with copies of its first row."""
-        size = next(size for size in self.sizes or (self.chunk,) if size >= len(N))
-        return self.form.rows_for_model(np.concatenate([N, np.repeat(N[:1], size - len(N), axis=0)]))
+        """Return one chunk in the caller's form; where the size of a call matters, padded with copies of its first row."""
+        if self.sizes:
+            return self.form.rows_for_model(N)
+        return self.form.rows_for_model(np.concatenate([N, np.repeat(N[:1], self.chunk - len(N), axis=0)]))
 
     def _predict(self, N: Matrix) -> NDArray[Any]:
         """Call the model with one chunk of a fixed size and return one label per real row."""
@@ -266,27 +303,34 @@ class BlackBox:
 
 
 def _says_the_same(box: BlackBox, sizes: tuple[int, ...], N: Matrix) -> bool:
-    """Say whether rows get the same labels and probabilities, to the bit, in calls of these sizes."""
-    trials = [replace(box, sizes=(size,)) for size in sizes]
+    """Say whether rows get the same labels and probabilities in calls of these sizes, at different places in them."""
     try:
-        asked = [_at_once(trial, np.roll(N, turn, axis=0), -turn) for turn, trial in enumerate(trials)]
+        asked = [_at_once(box, np.roll(N, turn, axis=0), -turn, size) for turn, size in enumerate(sizes)]
     except Exception:  # a predict_proba that fails is reported where it is needed
         return False
-    return all(np.array_equal(one, asked[-1][at]) for own in asked for at, one in enumerate(own))
+    return all(_is_same(one, asked[-1][at]) for own in asked for at, one in enumerate(own))
 
 
-def _at_once(box: BlackBox, N: Matrix, turn: int) -> tuple[NDArray[Any], ...]:
-    """Return labels and, where there are any, probabilities of rows, turned back into their order."""
-    labels, predict = box.ask_labels(N), getattr(box.asked, "predict_proba", None)
+def _is_same(one: NDArray[Any], other: NDArray[Any]) -> bool:
+    """Say whether labels are equal, and probabilities in the digits in which scores are compared."""
+    if one.dtype.kind == "f" and other.dtype.kind == "f":
+        return one.shape == other.shape and bool(np.all(np.abs(one - other) <= 1e-12))
+    return np.array_equal(one, other)
+
+
+def _at_once(box: BlackBox, N: Matrix, turn: int, size: int) -> tuple[NDArray[Any], ...]:
+    """Return labels and, where there are any, probabilities of rows asked in calls of one size, back in their order."""
+    whole = np.resize(N, (-(-len(N) // size) * size, N.shape[1]))  # filled up with the first rows again
+    alone = box._with_sizes((size,))
+    labels, predict = alone.ask_labels(whole)[: len(N)], getattr(box.asked, "predict_proba", None)
     if predict is None:
         return (np.roll(labels, turn),)
     parts = []
-    for start in range(0, len(N), box.largest):
-        part = N[start : start + box.largest]
-        rows = box._rows(part)
-        box.counts.count(len(part), len(rows))
-        parts.append(np.asarray(predict(rows))[: len(part)])
-    return np.roll(labels, turn), np.roll(np.concatenate(parts), turn, axis=0)
+    for start in range(0, len(whole), size):
+        rows = alone._rows(whole[start : start + size])
+        alone.counts.count(len(rows), len(rows))
+        parts.append(np.asarray(predict(rows)))
+    return np.roll(labels, turn), np.roll(np.concatenate(parts)[: len(N)], turn, axis=0)
 
 
 def _at_fit(error: Exception, row: int, n_rows: int) -> ModelError:

@@ -34,6 +34,11 @@ class Notes:
         for own in factual.tolist():
             self._raised.setdefault(own, raised_words(error))
 
+    def unseen_on(self, factual: Rows, labels: list[Any]) -> None:
+        """Note that some points have a label that no fitted row has: one of those given."""
+        for own in np.unique(factual).tolist():
+            self._unseen.setdefault(own, []).extend(label for label in labels if label not in self._unseen[own])
+
     def raised(self, n_factuals: int) -> NDArray[Any]:
         """Return per factual what the model did instead of answering, in words; empty where it always answered."""
         return objects(self._raised.get(factual, "") for factual in range(n_factuals))

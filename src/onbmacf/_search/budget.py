@@ -6,16 +6,21 @@ A factual's own label is the first row and the first call. What only describes a
 probability) gets what the search has left over. After the deadline of a call nothing more is asked.
 """
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from onbmacf._base.arrays import Mask, Matrix, Rows
 from onbmacf._base.deadline import NEVER, is_over
+from onbmacf._rows.model import FAILED
 from onbmacf._search.options import Options
-from onbmacf._search.pairs import places
-from onbmacf._search.problem import RAISED, UNASKED, Asked, LabelOf
+from onbmacf._search.oracle import UNASKED
 
+if TYPE_CHECKING:
+    from onbmacf._search.problem import Asked
+
+LabelOf = Callable[[Matrix, Rows], Rows]  # points, the factual of each -> labels
 ENDLESS = 1 << 62  # rows where there is no limit
 
 
@@ -27,25 +32,11 @@ class Budget(NamedTuple):
     chunk: int  # rows in one call
     cost: int  # rows, and calls, that one question takes: two where the probability is asked, too
     deadline: float = NEVER  # the time of day after which nothing more is asked
-    room: int = 0  # rows in the largest call, where it may have more than a chunk
-
-    @classmethod
-    def of(cls, options: Options, asked: Asked) -> "Budget":
-        """Read the limits off the options, and what questions cost off how they are asked."""
-        limits = options.max_model_rows, options.max_model_calls, options.predict_chunk
-        return cls(*limits, asked.cost, asked.deadline, asked.room)
 
     @property
     def is_limited(self) -> bool:
         """Whether there is any limit."""
         return self.rows is not None or self.calls is not None
-
-    @property
-    def places(self) -> int:
-        """Points that may be asked about together at the price of one: none where every row counts and no call does."""
-        if self.rows is None:
-            return max(self.chunk, self.room)
-        return 0 if self.calls is None else min(self.chunk, 2 * self.rows // self.calls)
 
 
 class Meter:
@@ -57,6 +48,17 @@ class Meter:
         self.ran_out: Mask = np.zeros(n_factuals, dtype=bool)
         self.failed: Rows = np.zeros(n_factuals, dtype=np.intp)  # questions on which the model raised
 
+    @classmethod
+    def of(cls, options: Options, asked: "Asked") -> "Meter":
+        """Read the limits off the options, and what questions cost off how they are asked."""
+        limits = options.max_model_rows, options.max_model_calls, options.predict_chunk
+        return cls(len(asked.z), Budget(*limits, asked.cost, asked.deadline))
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether there is any limit."""
+        return self._budget.is_limited
+
     def counted(self, label_of: LabelOf, n_reserved: int = 0) -> LabelOf:
         """Return the same function within the budget, less some questions that are set aside."""
 
@@ -66,7 +68,7 @@ class Meter:
             if not self._budget.is_limited:
                 return self._noted(label_of(points, factual), factual)
             most = np.maximum(0, self.left - n_reserved)
-            asked = np.flatnonzero(places(factual, np.zeros(len(factual))) < most[factual])
+            asked = np.flatnonzero(turns(factual) < most[factual])
             self.ran_out[np.delete(factual, asked)] = True
             labels = np.full(len(points), UNASKED, dtype=np.intp)
             if len(asked):
@@ -75,22 +77,9 @@ class Meter:
 
         return ask
 
-    def in_time(self, label_of: LabelOf) -> LabelOf:
-        """Return the same function until the time is up; nothing else is counted."""
-
-        def ask(points: Matrix, factual: Rows) -> Rows:
-            return self._too_late(factual) if is_over(self._budget.deadline) else label_of(points, factual)
-
-        return ask
-
     def noting(self, label_of: LabelOf) -> LabelOf:
         """Return the same function, counted, whatever the time: what was found in time is asked again after it."""
         return lambda points, factual: self._noted(label_of(points, factual), factual)
-
-    def is_late(self) -> bool:
-        """Say whether the time is up; if so, note that every search was cut short."""
-        self.ran_out |= is_over(self._budget.deadline)
-        return is_over(self._budget.deadline)
 
     @property
     def left(self) -> Rows:
@@ -126,5 +115,33 @@ class Meter:
         n_rows = np.bincount(factual, minlength=len(self._rows))
         self._rows += self._budget.cost * n_rows
         self._calls += self._budget.cost * -(-n_rows // self._budget.chunk)
-        self.failed += np.bincount(factual[labels == RAISED], minlength=len(self.failed))
+        self.failed += np.bincount(factual[labels == FAILED], minlength=len(self.failed))
         return labels
+
+
+def turns(owner: Rows) -> Rows:
+    """Return how many lines of the same owner come before each.
+
+    >>> turns(np.array([1, 0, 1, 1, 0])).tolist()
+    [0, 0, 1, 2, 1]
+    """
+    order = np.argsort(owner, kind="stable")
+    turn = np.empty(len(owner), dtype=np.intp)
+    turn[order] = np.arange(len(owner)) - np.searchsorted(owner[order], owner[order])
+    return turn
+
+
+def remembered(label_of: LabelOf) -> LabelOf:
+    """Return the same function, which asks about no point of a factual twice."""
+    known: dict[bytes, int] = {}
+
+    def ask(points: Matrix, factual: Rows) -> Rows:
+        bits = np.column_stack([factual, points + 0.0])  # no -0.0: bytes are compared
+        keys: list[bytes] = bits.view(f"V{bits.shape[1] * bits.itemsize}").ravel().tolist()
+        new = {key: line for line, key in enumerate(keys) if key not in known}
+        if new:
+            lines = np.fromiter(new.values(), dtype=np.intp)
+            known.update(zip(new, label_of(points[lines], factual[lines]).tolist(), strict=True))
+        return np.array([*map(known.__getitem__, keys)], dtype=np.intp)
+
+    return ask

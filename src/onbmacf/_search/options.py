@@ -7,9 +7,19 @@ from onbmacf._balls.associate import ASSOCIATIONS
 from onbmacf._balls.cover import COMPETITORS
 from onbmacf._balls.geometry import BOUNDARIES
 from onbmacf._balls.metrics import Metric, check_metric
-from onbmacf._base.checks import check_between, check_choice, check_count, check_within, did_you_mean, listed, shortened
+from onbmacf._base.checks import (
+    check_between,
+    check_choice,
+    check_count,
+    check_within,
+    did_you_mean,
+    listed,
+    real_number,
+    shortened,
+)
 from onbmacf.errors import ParameterError
 
+EFFORTS = {"full": 1.0, "half": 0.5, "quarter": 0.25}  # points asked about per row, in parts of the usual number
 RECOVERIES = ("overlay", "persist")
 RELEASES = ("immutable", "nothing", "rules")
 SEARCHES = ("best_first", "exhaustive")
@@ -40,6 +50,8 @@ class Options:
     committee: Any = None
     agreement: float = 0.0
     private: int | None = None
+    effort: Any = "full"
+    read_model: bool = True
 
     @property
     def limits(self) -> str:
@@ -87,8 +99,25 @@ def check_options(options: Options) -> Options:
         check_count("private", options.private, least=2)
         if options.recover == "persist":
             raise ParameterError('private and recover="persist" exclude each other: the latter puts rows into the map.')
+    effort_of(options.effort)
+    if not isinstance(options.read_model, bool):
+        raise ParameterError(f"read_model must be True or False, got {shortened(options.read_model)}.")
     _check_committee(options.committee, options.agreement)
     return options
+
+
+def effort_of(effort: Any) -> float:
+    """Return an effort as a number.
+
+    >>> effort_of("half"), effort_of(2)
+    (0.5, 2.0)
+    """
+    if isinstance(effort, str):
+        return EFFORTS[check_choice("effort", effort, EFFORTS)]
+    if isinstance(effort, bool) or not 0.05 <= real_number(effort) <= 100:
+        names = ", ".join(map(repr, EFFORTS))
+        raise ParameterError(f"effort must be {names}, or a number from 0.05 to 100, got {shortened(effort)}.")
+    return float(effort)
 
 
 def written(name: str, value: Any) -> str:

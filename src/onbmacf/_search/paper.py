@@ -12,7 +12,7 @@ from onbmacf._balls.geometry import crossing
 from onbmacf._base.arrays import Matrix, Rows, stack, take
 from onbmacf._base.enums import Relaxation
 from onbmacf._search.options import Options
-from onbmacf._search.pairs import by_bound
+from onbmacf._search.opposing import by_bound
 from onbmacf._search.problem import Found, Outcome, Pairs, Problem, Strategy
 from onbmacf._search.reduce import few_enough, keeper, passes, projected, reduce_changes, stays_inside, viable
 from onbmacf._search.walk import Candidates, between, look_back, walk
@@ -54,7 +54,7 @@ def _one_pass(problem: Problem, pairs: Pairs, relaxation: Relaxation) -> Candida
     for last in problem.rounds:
         due = (place >= tried) & (place < last)
         per_ball = 1 + len(problem.features.starts)  # the projection, then each feature put back once
-        size = problem.afford(np.bincount(pairs.factual[due], minlength=len(z)), per_ball, 1)
+        size = problem.meter.afford(np.bincount(pairs.factual[due], minlength=len(z)), per_ball, 1)
         now = due & (place < tried + size[pairs.factual])
         found.append(_tried(problem, take(pairs, now), relaxation))
         near, worst = nearest(problem, _joined(found, z.shape[1]))  # lines 8, 9
@@ -112,7 +112,7 @@ PAPER = Strategy(
     find,
     _questions_of_a_walk,
     release="immutable",
-    ignores=("plausibility",),
+    ignores=("plausibility", "effort"),
     is_readable=False,
     is_distinct=False,
 )

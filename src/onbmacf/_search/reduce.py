@@ -17,7 +17,8 @@ from onbmacf._balls.metrics import Metric
 from onbmacf._base.arrays import Mask, Matrix, Rows, take
 from onbmacf._base.enums import Relaxation
 from onbmacf._base.missing import gaps
-from onbmacf._search.problem import Features, LabelOf, Pairs, Problem
+from onbmacf._search.budget import LabelOf
+from onbmacf._search.problem import Features, Pairs, Problem
 
 Keeps = Callable[[Matrix, Rows], Mask]  # points, lines -> whether they keep the label of their line
 
@@ -43,18 +44,17 @@ class Projected(NamedTuple):
     is_known: Mask
 
 
-def projected(problem: Problem, pairs: Pairs, relaxation: Relaxation, centers: Matrix | None = None) -> Projected:
+def projected(problem: Problem, pairs: Pairs, relaxation: Relaxation) -> Projected:
     """Line 4: the centre of each pair's ball, with the factual's immutable values unless they are given up.
 
-    A centre is a fitted row, whose label is known: only what the projection moves must be asked about. `centers` are
-    other rows of the balls, to be taken in place of them.
+    A centre is a fitted row, whose label is known: only what the projection moves must be asked about.
     """
     z, features = problem.z, problem.features
-    centers = problem.balls.points[pairs.ball] if centers is None else centers
+    centers = problem.balls.points[pairs.ball]
     points = features.with_held(z[pairs.factual], centers, relaxation is Relaxation.IMMUTABILITY)
     if features.constrain is not None:
         points = features.constrain(points, z[pairs.factual])
-    return Projected(pairs, points, (points == centers).all(axis=1) & problem.knows_centers)
+    return Projected(pairs, points, (points == centers).all(axis=1) & problem.asked.knows_centers)
 
 
 def viable(problem: Problem, found: Projected) -> tuple[Pairs, Matrix]:
@@ -88,9 +88,7 @@ def locked(z: Matrix, centers: Matrix, pairs: Pairs, features: Features) -> Matr
     return features.with_held(z[pairs.factual], centers)
 
 
-def reduce_changes(
-    start: Matrix, goal: Matrix, features: Features, keeps: Keeps, largest_first: Mask | None = None
-) -> Matrix:
+def reduce_changes(start: Matrix, goal: Matrix, features: Features, keeps: Keeps) -> Matrix:
     """Line 6: put features back to the factual's value, smallest difference first, while the label stays.
 
     start has the factual of each goal; keeps(points, lines) says which trial points keep the label. One-hot columns
@@ -98,8 +96,7 @@ def reduce_changes(
     """
     goal = goal.copy()
     difference = np.add.reduceat(gaps(goal, start), features.starts, axis=1)
-    signed = difference if largest_first is None else np.where(largest_first[:, np.newaxis], -difference, difference)
-    order = np.argsort(signed, axis=1, kind="stable")
+    order = np.argsort(difference, axis=1, kind="stable")
     n_changes = (difference > 0).sum(axis=1)
     for rank in range(len(features.starts)):
         feature = order[:, rank]

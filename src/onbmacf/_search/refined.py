@@ -1,217 +1,586 @@
-"""The refined strategy: many balls, two ways to reduce, the best points tightened, the best and most different kept.
+"""The refined strategy: five rounds of questions, all factuals in lock-step.
 
-    opposing balls -> propose -> pool (different sets of changed features first) -> tighten -> choose -> Outcome
+    singles and donors -> combinations -> refined -> refined finer -> confirmed
 
-The same map and the same order of stages as the paper's Algorithm 3; what differs is what happens after the reduction
-(docs/decisions/0025-refined-strategy.md). All factuals of a chunk move together.
+1. Every free feature alone, both ways, and the nearest fitted rows and ball centres of the wanted label.
+2. What the singles gain adds up to a guess of any combination: the cheapest that should do, and parts of donors.
+3. and 4. The best point of each set of changes: changes dropped and shrunk, refused points repaired; for the dial,
+   points with more neighbours of the label. Factuals that still get better have up to two rounds more.
+5. The points chosen are asked about again by `predict`, as they will be printed, with the way back to the factual.
+
+`kernels/rounds.py` proposes points, `record.py` keeps them, `choose.py` weighs them, `oracle.py` asks.
 """
 
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from onbmacf._balls.distance import paired
-from onbmacf._base.arrays import Mask, Matrix, Rows, stack, take
-from onbmacf._base.enums import Relaxation
-from onbmacf._search.asking import asking_about, has_label
-from onbmacf._search.cut import cut_changes, first_cuts
-from onbmacf._search.cut_plans import FEW, PASSES
-from onbmacf._search.joint import all_joint, seen_values
-from onbmacf._search.nearer import nearest
-from onbmacf._search.pairs import Opposing, places
-from onbmacf._search.plausible import most_plausible, plausible_rows
-from onbmacf._search.problem import Features, Found, Outcome, Pairs, Problem, Strategy
-from onbmacf._search.ranking import Points, choose, promising, unique
-from onbmacf._search.reduce import Projected, few_enough, n_changed, projected, viable
-from onbmacf._search.tighten import FIRST_HALVINGS, ask_ahead
-from onbmacf._search.undo import undo_changes
-from onbmacf._search.walk import look_back
+from onbmacf._base.arrays import Mask, Matrix, Rows
+from onbmacf._rows.model import FAILED
+from onbmacf._rows.values import Values
+from onbmacf._search import choose
+from onbmacf._search.budget import turns
+from onbmacf._search.kernels import rounds
+from onbmacf._search.options import Options, effort_of
+from onbmacf._search.oracle import UNASKED, Oracle
+from onbmacf._search.problem import Found, Strategy
+from onbmacf._search.record import Record
+from onbmacf._search.table import SearchTable
 
+SHARES = np.array([1.0, 0.15, 0.6, 0.06, 0.3, 0.02])  # of all ranks: how far away a single is, the most telling first
+BELIEFS = np.array([1.0, 0.75, 1.5])  # times what is missing: the sum of gains is a guess
+CAPS = (240, 150, 130, 120)  # points per factual and round
+EXTRA_ROUNDS = 2  # for factuals that still get better,
+STILL_BETTER = 0.04  # by so much of their score in the last round
+ROWS, CENTERS = 16, 8  # donors
+FEATURES, FEW = 24, 10  # combined to pairs, and to triples
+PAIRS, TRIPLES, GREEDY, CHAINS = 12, 8, 6, 10
+SETS, PLACES, PLACES_EACH, REPAIRS, PROBED = 8, 12, 7, 24, 2
+REPAIR_BELIEF = 1.15
+PULLED = 24  # points per factual and round that are asked about for the sake of their neighbours
+WAY_BACK = 16  # parts into which the way from a counterfactual back to its factual is cut
 FEW_JOINT = 512  # combinations of values that are asked about at once, instead of a search
 MOST_JOINT = 1 << 14  # combinations that are asked about when a search finds nothing
-REDUCED = 30  # projected centres per factual, the nearest, that are reduced; all of them at plausibility=1
-SPARE = 6  # more centres that are asked about with the nearest: some have another label
-POOL = 20  # reduced points per factual that are looked at again
-OTHER = 12  # of the nearest projected centres that are also reduced in the other order
-PROJECTIONS = 3  # one part in so many of what a budget has left is for projected centres
-REDUCTIONS = 2  # and of what is then left, for reducing them
-ENOUGH = 4  # points of a factual, at least, before those with many changes are left out
+MOST_CORNERS = 1 << 10
+AT_ONCE = 1 << 16  # combinations in one step
+CAPACITY = sum(CAPS) + EXTRA_ROUNDS * CAPS[-1] + FEW_JOINT  # points that are remembered of a factual
+SHARES_OF_ROUNDS = (0.4, 0.25, 0.2, 0.15)  # of a limited number of rows
 
 
-def find(problem: Problem) -> Outcome:
-    """Return up to n counterfactuals per factual, the best first.
+@dataclass(frozen=True, eq=False)
+class Search:
+    """Everything that is needed to explain some factuals together."""
 
-    Factuals with few allowed combinations of values are asked about all of them. Those for which the balls lead
-    nowhere get more: larger numbers of combinations, then values seen in the table.
-    """
-    every = np.arange(len(problem.z))
-    points, is_proven = all_joint(problem, every, FEW_JOINT)
-    points.append(candidates(replace(problem, pairs=problem.pairs.only(~is_proven))))
-    more, is_late = all_joint(problem, _open(problem, points, is_proven), MOST_JOINT)
-    is_proven |= is_late
-    points += more
-    points += seen_values(problem, _open(problem, points, is_proven))
-    by_distance = is_proven & (problem.options.plausibility == 0)
-    chosen = choose(problem, unique(stack(points)), by_distance)
-    back = look_back(problem, chosen.factual, chosen.point, chosen.label)
-    found = Found(chosen.factual, chosen.ball, chosen.label, chosen.relaxation, chosen.point, *back)
-    return Outcome(found, is_proven)
+    table: SearchTable
+    values: Values
+    oracle: Oracle
+    own: Matrix  # the factuals, as numbers
+    free: Mask  # factuals x features: what may change
+    targets: Rows | None  # labels to reach; None: any but the factual's own
+    options: Options
+    n: int  # counterfactuals per factual
+    max_changes: int | None
+    encode: Callable[[Matrix], Matrix]  # numbers -> encoded points
+    share: Callable[[Matrix, Rows], Matrix]  # encoded points, labels -> share of neighbours that have the label
+    reach: Callable[[Matrix, int], Matrix | None]  # a factual -> all that it may become; None if it is more than so many
+    plausible: Callable[[Matrix, Mask], Rows]  # encoded factual, wanted labels -> fitted rows in the midst of theirs
+    distance: Callable[[Matrix, Matrix], Matrix] | None  # of numbers, where the kernels do not know the metric
 
+    @property
+    def effort(self) -> float:
+        """How many points are asked about, in parts of the usual number."""
+        return effort_of(self.options.effort)
 
-def _open(problem: Problem, points: list[Points], is_proven: Mask) -> Rows:
-    """Return the factuals that have neither an allowed point nor a proof that there is none."""
-    every = stack(points)
-    allowed = few_enough(problem.z[every.factual], every.point, problem.features)
-    return np.setdiff1d(np.flatnonzero(~is_proven), every.factual[allowed])
+    @property
+    def n_classes(self) -> int:
+        """How many labels the fitted rows have."""
+        return len(self.oracle.box.classes)
 
-
-def candidates(problem: Problem) -> Points:
-    """Return the points that compete.
-
-    The same question without its rules is asked first. A factual whose best answer there keeps the rules gets that
-    answer, so a rule never makes an answer farther than it must be; the others are searched again with the rules.
-    """
-    if problem.free is None:
-        return _from_balls(problem)
-    loose = replace(problem.free, pairs=problem.pairs, n=1)
-    free = _from_balls(loose)
-    holds = has_label(problem, free)(free.point, np.arange(len(free.factual)))
-    holds &= few_enough(problem.z[free.factual], free.point, problem.features)
-    best = choose(loose, free, np.zeros(len(problem.z), dtype=bool))
-    keeps = few_enough(problem.z[best.factual], best.point, problem.features)
-    keeps[keeps] = has_label(problem, take(best, keeps))(best.point[keeps], np.arange(keeps.sum()))
-    rest = ~np.isin(np.arange(len(problem.z)), best.factual[keeps])
-    ruled = _from_balls(replace(problem, pairs=problem.pairs.only(rest)))
-    return stack([take(free, np.flatnonzero(holds)), ruled])
+    def neighbours(self, N: Matrix, labels: Rows) -> Matrix:
+        """Return the share of neighbours with a label, of points in numbers."""
+        return self.share(self.encode(N), labels)
 
 
-def _from_balls(problem: Problem) -> Points:
-    """Return the points that the opposing balls lead to.
+class Outcome(NamedTuple):
+    """What was found, what every combination of values proves, and what the model says of the factuals."""
 
-    All points of a lower plausibility compete at a higher one, so a row's answer never gets less plausible.
-    """
-    pool = _pool(problem, propose(problem, problem.features.max_changes is not None))
-    parts = [*nearest(problem, pool), pool]
-    if problem.options.plausibility == 1.0:
-        pool = _pool(problem, propose(problem, every_center=True), keeps_many=True)
-        parts += [*most_plausible(problem, pool), *plausible_rows(problem), pool]
-    return unique(stack(parts))
+    found: Found
+    is_proven: Mask
+    codes: Rows
+    labels: NDArray[Any]  # the model's own labels; None where they are those of the codes
 
 
-def propose(problem: Problem, every_center: bool = False) -> Points:
-    """Project and reduce the nearest balls; more of them for a factual without a point."""
-    z, pairs = problem.z, problem.pairs
-    found, is_open, tried = [], np.ones(len(z), dtype=bool), 0
-    for last in problem.rounds:
-        now = _due(problem, pairs, tried, int(last))
-        points = _reduced(problem, now, every_center)
-        found.append(points)
-        enough = few_enough(z[points.factual], points.point, problem.features)
-        is_open[points.factual[enough]], tried = False, int(last)
-        pairs = pairs.only(is_open)
-        if not pairs.sizes.any():
-            break
-    every = stack(found)
-    return take(every, np.argsort(every.factual, kind="stable"))
+def find(search: Search) -> Outcome:
+    """Return up to n counterfactuals per factual, the best first."""
+    record, wanted, to_center = _first_round(search)
+    is_open = wanted.any(axis=1)
+    price = choose.price_of(search.options.plausibility, to_center)
+    is_proven = _ask_all(search, record, wanted, is_open, FEW_JOINT)
+    score = _rounds(search, record, wanted, is_open & ~is_proven, price)
+    score = _last_resort(search, record, wanted, is_open, is_proven, price, score)
+    if search.options.plausibility == 0.0:
+        fewer = (choose.SPARSITY - choose.TIE_BREAK) * record.n_changed
+        score = np.where(is_proven[:, np.newaxis], score - fewer, score)
+    return _confirmed(search, record, wanted, is_proven, score)
 
 
-def _due(problem: Problem, pairs: Opposing, tried: int, last: int) -> Pairs:
-    """Return the pairs of this round: by their bound, from place `tried` to `last`, as far as the budget allows."""
-    near, place = pairs.first(last)
-    near, place = take(near, place >= tried), place[place >= tried]
-    size = problem.afford(np.bincount(near.factual, minlength=len(problem.z)), 1, PROJECTIONS)
-    return take(near, place < tried + size[near.factual])
+# --- asking --------------------------------------------------------------------------------------------------------
 
 
-def _reduced(problem: Problem, pairs: Pairs, every_center: bool) -> Points:
-    """Project some pairs, and undo the changes that are not needed: of all centres, or of the nearest ones.
-
-    With a budget, the nearest row of each ball takes the place of its centre: it is a shorter way to go.
-
-    The largest changes are undone first, which leaves near points; from the very nearest centres also the smallest.
-    """
-    nearest = None if problem.nearest_members is None else problem.nearest_members(pairs)
-    centers = projected(problem, pairs, Relaxation.PROJECTION, nearest)
-    if every_center or nearest is not None:
-        _ask_about(problem, centers, every_center)
-        near = viable(problem, centers)
-    else:
-        near = _nearest_viable(problem, centers)
-    points, largest_first = _lines(problem, *near, every_center)
-    start, asking = problem.z[points.factual], asking_about(problem, points)
-    return points._replace(point=cut_changes(start, points.whole, problem.features, asking, largest_first))
+def _wanted(codes: Rows, targets: Rows | None, n_classes: int) -> Mask:
+    """Return per factual which labels are to be reached; none where it has a target already or no label at all."""
+    every = np.arange(n_classes)
+    allowed = np.ones(n_classes, dtype=bool) if targets is None else np.isin(every, targets)
+    wanted = allowed & (every != codes[:, np.newaxis])
+    is_there = np.isin(codes, targets) if targets is not None else np.zeros(len(codes), dtype=bool)
+    wanted[is_there | (codes == FAILED)] = False
+    return wanted
 
 
-def _nearest_viable(problem: Problem, centers: Projected) -> tuple[Pairs, Matrix]:
-    """Return the projected centres that have the ball's label, as many of the nearest as are reduced, and some more.
-
-    Farther ones are asked about only where nearer ones have another label.
-    """
-    factual = centers.pairs.factual
-    place = places(factual, paired(problem.z[factual], centers.points, problem.options.metric))
-    first = REDUCED + (REDUCED if problem.places else SPARE)
-    is_asked, most = np.zeros(len(factual), dtype=bool), np.full(len(problem.z), first)
-    found = []
-    while len(now := np.flatnonzero(~is_asked & (place < most[factual]))):
-        some = Projected(take(centers.pairs, now), centers.points[now], centers.is_known[now])
-        _ask_about(problem, some, every_center=False)
-        found.append(viable(problem, some))
-        is_asked[now] = True
-        n_found = sum(np.bincount(pairs.factual, minlength=len(most)) for pairs, _ in found)
-        most[n_found < REDUCED] *= 2
-    if not found:
-        return take(centers.pairs, is_asked), centers.points[is_asked]
-    pairs, points = stack([pairs for pairs, _ in found]), np.concatenate([own for _, own in found])
-    order = np.argsort(pairs.factual, kind="stable")
-    return take(pairs, order), points[order]
+def _ask(search: Search, record: Record, wanted: Mask, raw: Matrix, owner: Rows, room: Rows) -> None:
+    """Place points, ask about those that are new, and write down what comes back."""
+    own = search.own[owner]
+    points = search.values.placed(raw, own)
+    row, slot = record.add(points, owner, search.values.allowed(points, own), room)
+    _hear(search, record, wanted, row, slot)
 
 
-def _lines(problem: Problem, pairs: Pairs, whole: Matrix, every_center: bool) -> tuple[Points, Mask]:
-    """Return the projected centres to be reduced, and which of them lose their largest changes first."""
-    place = places(pairs.factual, paired(problem.z[pairs.factual], whole, problem.options.metric))
-    wanted = np.bincount(pairs.factual[place < (np.inf if every_center else REDUCED)], minlength=len(problem.z))
-    most = problem.afford(wanted, _per_line(problem.features), REDUCTIONS)
-    near = np.flatnonzero(place < most[pairs.factual])
-    n_other = np.where(most < wanted, 0, OTHER)
-    lines = np.concatenate([near, np.flatnonzero(place < n_other[pairs.factual])])
-    pairs, whole = take(pairs, lines), whole[lines]
-    nothing = np.zeros(len(lines), dtype=np.intp)  # immutables are held here: Relaxation.NONE
-    points = Points(pairs.factual, pairs.ball, problem.balls.labels[pairs.ball], whole, whole, nothing)
-    return points, np.arange(len(lines)) < len(near)
-
-
-def _per_line(features: Features) -> int:
-    """Return about how many questions a projected centre takes: halving the number of changes, a few times."""
-    return PASSES * int(np.ceil(np.log2(len(features.starts) + 1)))
-
-
-def _ask_about(problem: Problem, centers: Projected, every_center: bool) -> None:
-    """Ask about projected centres together with what is asked next if all of them are viable."""
-    rest = np.flatnonzero(~centers.is_known)
-    if not len(rest) or len(rest) >= problem.places:
+def _hear(search: Search, record: Record, wanted: Mask, row: Rows, slot: Rows) -> None:
+    if not len(row):
         return
-    points, largest_first = _lines(problem, centers.pairs, centers.points, every_center)
-    room = problem.places - len(rest)
-    cuts, line = first_cuts(problem.z[points.factual], points.whole, problem.features, room, largest_first)
-    asked = np.concatenate([centers.points[rest], cuts])
-    problem.ahead(asked, np.concatenate([centers.pairs.factual[rest], points.factual[line]]))
+    points = record.points[row, slot]
+    if search.distance is not None:
+        apart = search.distance(search.own[row], points)
+        record.base[row, slot] = apart + choose.SPARSITY * record.n_changed[row, slot]
+    reply = search.oracle.ask(points, row)
+    record.code[row, slot] = reply.codes
+    if reply.probability is not None:
+        known = np.clip(reply.codes, 0, reply.probability.shape[1] - 1)
+        record.probability[row, slot] = reply.probability[np.arange(len(row)), known]
+    record.margin[row, slot] = search.oracle.margins(reply, points, row, wanted)
 
 
-def _pool(problem: Problem, proposed: Points, keeps_many: bool = False) -> Points:
-    """Keep the best points, and leave no change that can be undone.
+def _room(search: Search, turn: int) -> Rows:
+    """Return how many points each factual may ask about in a round: fewer within a budget, which lasts to the end."""
+    most = int(CAPS[min(turn, len(CAPS) - 1)] * search.effort)
+    room = search.oracle.room(search.n)
+    if search.oracle.is_limited:
+        n_rounds = min(len(CAPS), search.oracle.calls_left - 1 + turn)  # the last call confirms
+        shares = SHARES_OF_ROUNDS[turn:n_rounds]
+        room = (room * (shares[0] / sum(shares))).astype(np.intp) if shares else np.zeros_like(room)
+    return np.minimum(room, most)
 
-    Unless `keeps_many`, a point with many changes is kept only where a factual has not enough others: undoing one by
-    one takes many questions, and such a point seldom wins.
+
+# --- round 1 -------------------------------------------------------------------------------------------------------
+
+
+def _first_round(search: Search) -> tuple[Record, Mask, Matrix]:
+    """Ask about the factuals, their donors and every free feature alone; return also what each is to reach.
+
+    Labels come with this very call. Donors are chosen before: of the targets or, where any other label will do, of
+    labels other than that of the nearest fitted row.
     """
-    features, start = problem.features, problem.z[proposed.factual]
-    is_many = (n_changed(start, proposed.point, features) > FEW) & (not keeps_many)
-    too_many = ~few_enough(start, proposed.point, features)
-    best = promising(problem, proposed, POOL, too_many | is_many)
-    place = np.arange(len(best)) - np.searchsorted(proposed.factual[best], proposed.factual[best])
-    pool = unique(take(proposed, best[~is_many[best] | (place < ENOUGH)]))
-    start, asking = problem.z[pool.factual], asking_about(problem, pool)
-    ask_ahead(start, pool.point, features, asking, problem.snap, FIRST_HALVINGS)
-    return pool._replace(point=undo_changes(start, pool.point, features, asking))
+    own, n = search.own, len(search.own)
+    features = search.table.features(search.values.steps, search.options.metric, search.max_changes)
+    capacity = FEW_JOINT + int((CAPACITY - FEW_JOINT) * max(1.0, search.effort))
+    record = Record.of(own, search.free, features, capacity)
+    guess = np.full(n, UNASKED, dtype=np.intp)
+    if search.targets is None:
+        every = np.ones((n, search.n_classes), dtype=bool)
+        nearest = search.table.nearest_rows(own, np.ones_like(search.free), every, 1)[0][:, 0]
+        guess = search.table.labels[nearest]
+    likely = _wanted(guess, search.targets, search.n_classes)
+    donors, owner, to_center = _donors(search, likely)
+    room = np.maximum(_room(search, 0), np.minimum(1, search.oracle.room(0)))
+    if search.oracle.is_limited:
+        most = np.maximum(2, room // 3)
+        kept = turns(owner) < most[owner]
+        donors, owner = donors[kept], owner[kept]
+    n_free = max(1, int(search.free.sum(axis=1).max(initial=0)))
+    per_row = int(room.max(initial=0))
+    n_turns = int(np.clip(per_row // (2 * n_free), 1, len(SHARES)))
+    singles, singles_owner = np.empty((n * per_row + 1, own.shape[1])), np.empty(n * per_row + 1, dtype=np.intp)
+    order = search.table.telling
+    n_singles = rounds.singles(record.trace, features, order, SHARES[:n_turns], per_row, singles, singles_owner)
+    raw = np.concatenate([own, donors, singles[:n_singles]])
+    owner = np.concatenate([np.arange(n), owner, singles_owner[:n_singles]])
+    return *_opened(search, record, raw, owner, room), to_center
+
+
+def _opened(search: Search, record: Record, raw: Matrix, owner: Rows, room: Rows) -> tuple[Record, Mask]:
+    """Ask the first question, and settle by what comes back which labels each factual is to reach."""
+    own = search.own[owner]
+    points = search.values.placed(raw, own)
+    points[: len(search.own)] = search.own
+    allowed = search.values.allowed(points, own)
+    allowed[: len(search.own)] = True
+    row, slot = record.add(points, owner, allowed, room)
+    points = record.points[row, slot]
+    if search.distance is not None:
+        record.base[row, slot] = search.distance(search.own[row], points) + choose.SPARSITY * record.n_changed[row, slot]
+    reply = search.oracle.ask(points, row)
+    codes = np.full(len(search.own), FAILED, dtype=np.intp)
+    codes[row[slot == 0]] = reply.codes[slot == 0]
+    wanted = _wanted(codes, search.targets, search.n_classes)
+    record.code[row, slot] = reply.codes
+    if reply.probability is not None:
+        known = np.clip(reply.codes, 0, reply.probability.shape[1] - 1)
+        record.probability[row, slot] = reply.probability[np.arange(len(row)), known]
+    record.margin[row, slot] = search.oracle.margins(reply, points, row, wanted)
+    record.margin[~wanted.any(axis=1)] = np.nan
+    return record, wanted
+
+
+def _donors(search: Search, wanted: Mask) -> tuple[Matrix, Rows, Matrix]:
+    """Return fitted rows with the factual's immutable values, the factual of each, and how far the nearest centre is."""
+    rows, _ = search.table.nearest_rows(search.own, search.free, wanted, ROWS)
+    centers, _ = search.table.nearest_centers(search.own, search.free, wanted, CENTERS)
+    found = np.concatenate([rows, centers], axis=1)
+    if search.options.plausibility == 1.0:
+        midst = [search.plausible(z, own) for z, own in zip(search.encode(search.own), wanted, strict=True)]
+        extra = np.full((len(found), max(map(len, midst), default=0)), -1, dtype=np.intp)
+        for line, own_rows in enumerate(midst):
+            extra[line, : len(own_rows)] = own_rows
+        found = np.concatenate([extra, found], axis=1)
+    owner, place = np.nonzero(found >= 0)
+    given = search.table.N[found[owner, place]]
+    own = search.own[owner]
+    points = np.where(search.free[owner] & ~np.isnan(given), given, own)
+    apart = _manhattan(search.table, own, points)
+    to_center, is_center = np.full(len(search.own), np.inf), place >= found.shape[1] - CENTERS
+    np.minimum.at(to_center, owner[is_center], apart[is_center])
+    return points, owner, np.where(np.isfinite(to_center), to_center, 0.0)
+
+
+def _manhattan(table: SearchTable, own: Matrix, points: Matrix) -> Matrix:
+    """Return the sum of what changes cost."""
+    with np.errstate(invalid="ignore"):
+        moved = np.where(table.is_level, table.scale * (points != own), np.abs(points - own) * table.scale)
+    filled = np.isnan(own) & ~np.isnan(points)
+    return np.where(filled, table.absent, np.nan_to_num(np.where(np.isnan(own), 0.0, moved))).sum(axis=1)
+
+
+# --- the rounds after it -------------------------------------------------------------------------------------------
+
+
+def _rounds(search: Search, record: Record, wanted: Mask, active: Mask, price: Matrix) -> Matrix:
+    """Combine, refine, and refine again; return the score of each point asked about."""
+
+    def judged() -> Matrix:
+        return choose.worth(record, price, search.n, search.neighbours)
+
+    score = judged()
+    for turn in range(1, len(CAPS) + EXTRA_ROUNDS):
+        active = active & ~_is_settled(score, active, turn, before if turn > 1 else score)
+        room = np.where(active, _room(search, turn), 0)
+        if not room.any():
+            break
+        before = score
+        raw, owner = _proposed(search, record, active, score, turn)
+        if price.any():
+            more, whose = _pulled(search, record, active, score, price)
+            raw, owner = np.concatenate([more, raw]), np.concatenate([whose, owner])
+        _ask(search, record, wanted, raw, owner, room)
+        score = judged()
+    return score
+
+
+def _is_settled(score: Matrix, active: Mask, turn: int, before: Matrix) -> Mask:
+    """Say which factuals need no more rounds: after the usual ones, those that hardly got better in the last."""
+    if turn < len(CAPS):
+        return ~active
+    now, was = score.min(axis=1), before.min(axis=1)
+    with np.errstate(invalid="ignore"):
+        return np.isfinite(now) & ~(now < was * (1.0 - STILL_BETTER))
+
+
+def _proposed(search: Search, record: Record, active: Mask, score: Matrix, turn: int) -> tuple[Matrix, Rows]:
+    """Return what the kernels propose for a round, raw, and the factual of each."""
+    n, width = search.own.shape
+    most = n * 4 * max(CAPS)
+    out, owner, chosen = np.empty((most, width)), np.empty(most, dtype=np.intp), np.empty((n, SETS + search.n), dtype=np.intp)
+    flags, found = active.astype(np.int8), []
+    base = np.where(record.accepted(), record.base, np.inf)
+    if turn == 1:
+        sizes = np.array([FEATURES, FEW, PAIRS, TRIPLES, GREEDY, CHAINS], dtype=np.intp)
+        n_out = rounds.combine(record.trace, record.features, BELIEFS, sizes, out, owner)
+        found.append((out[:n_out].copy(), owner[:n_out].copy()))
+        sizes = np.array([3, 8, 0, 0, most, 1], dtype=np.intp)
+    else:
+        sizes = np.array([SETS + search.n - 1, PLACES, PLACES_EACH, REPAIRS, most, PROBED], dtype=np.intp)
+    for by in [base] if score is base or np.array_equal(score, base) else [score, base]:
+        n_out = rounds.refine(record.trace, record.features, by, sizes, REPAIR_BELIEF, flags, out, owner, chosen)
+        found.append((out[:n_out].copy(), owner[:n_out].copy()))
+    return np.concatenate([raw for raw, _ in found]), np.concatenate([own for _, own in found])
+
+
+def _pulled(search: Search, record: Record, active: Mask, score: Matrix, price: Matrix) -> tuple[Matrix, Rows]:
+    """Return points that would be better than the best known if the model accepts them, for their neighbours' sake.
+
+    Neighbours are known without the model. Looked at are places between the nearest point and the best one, between
+    it and donors in the midst of their label, and beyond it.
+    """
+    base = np.where(record.accepted(), record.base, np.inf)
+    rows = np.flatnonzero(active & np.isfinite(base).any(axis=1))
+    if not len(rows):
+        return np.empty((0, search.own.shape[1])), np.empty(0, dtype=np.intp)
+    own, near = search.own[rows], base[rows].argmin(axis=1)
+    start, label = record.points[rows, near], record.code[rows, near]
+    midst = np.where((record.share[rows] == 1.0) & (record.code[rows] == label[:, np.newaxis]), base[rows], np.inf)
+    order = np.argsort(midst, axis=1, kind="stable")[:, :2]
+    best = np.where(np.isfinite(score[rows]).any(axis=1), score[rows].argmin(axis=1), near)
+    goals = [record.points[rows, best], *(record.points[rows, order[:, k]] for k in range(order.shape[1]))]
+    is_number = ~search.table.is_level & ~np.isnan(own)
+    trials = []
+    for goal in goals:
+        for part in (0.25, 0.5, 0.75):
+            between = start + part * (goal - start)
+            trials.append(np.where(is_number, between, goal if part >= 0.5 else start))
+    with np.errstate(invalid="ignore"):
+        for part in (1.15, 1.35, 1.7, 2.2):
+            trials.append(np.where(is_number, own + part * (start - own), start))
+    raw = np.stack(trials, axis=1).reshape(-1, own.shape[1])
+    owner = np.repeat(rows, len(trials))
+    low, high = search.table.ranks[:, 0], search.table.ranks[:, -1]
+    raw = np.where(search.table.is_level, raw, np.clip(raw, np.fmin(low, search.own[owner]), np.fmax(high, search.own[owner])))
+    points = search.values.placed(raw, search.own[owner])
+    changed = (points != search.own[owner]) & ~(np.isnan(points) & np.isnan(search.own[owner]))
+    hope = _manhattan(search.table, search.own[owner], points) + choose.SPARSITY * changed.sum(axis=1)
+    limit = score[rows].min(axis=1).repeat(len(trials))
+    kept = np.flatnonzero(changed.any(axis=1) & (hope < limit))
+    share = search.neighbours(points[kept], label.repeat(len(trials))[kept])
+    hope[kept] += price[owner[kept]] * (1.0 - share) ** choose.POWER
+    kept = kept[hope[kept] < limit[kept]]
+    kept = kept[np.lexsort((hope[kept], owner[kept]))]
+    kept = kept[turns(owner[kept]) < PULLED]
+    return points[kept], owner[kept]
+
+
+# --- all combinations, and the corners -----------------------------------------------------------------------------
+
+
+def _ask_all(search: Search, record: Record, wanted: Mask, is_open: Mask, most: int) -> Mask:
+    """Ask about every point that a factual may become, for those with at most so many; say which they are."""
+    is_proven = np.zeros(len(search.own), dtype=bool)
+    points, owner = [], []
+    room = search.oracle.room(search.n)
+    for row in np.flatnonzero(is_open):
+        every = search.reach(search.own[row], most)
+        if every is None or len(every) > room[row]:
+            continue
+        is_proven[row] = True
+        points.append(every)
+        owner.append(np.full(len(every), row, dtype=np.intp))
+        if sum(map(len, points)) > AT_ONCE:
+            _ask_each(search, record, wanted, np.concatenate(points), np.concatenate(owner))
+            points, owner = [], []
+    if points:
+        _ask_each(search, record, wanted, np.concatenate(points), np.concatenate(owner))
+    return is_proven & ~search.oracle.ran_out
+
+
+def _ask_each(search: Search, record: Record, wanted: Mask, points: Matrix, owner: Rows) -> None:
+    """Ask about points as they are; all are written down where there is room, else those that are answers."""
+    endless = np.full(len(search.own), len(points), dtype=np.intp)
+    if np.bincount(owner).max() <= FEW_JOINT:
+        row, slot = record.add(points, owner, np.ones(len(points), dtype=bool), endless)
+        _hear(search, record, wanted, row, slot)
+        return
+    reply = search.oracle.ask(points, owner)
+    margin = search.oracle.margins(reply, points, owner, wanted)
+    good = np.flatnonzero(margin > 0)
+    cost = _manhattan(search.table, search.own[owner[good]], points[good])
+    good = good[np.lexsort((cost, owner[good]))]
+    row, slot = record.add(points[good], owner[good], np.ones(len(good), dtype=bool), endless)
+    _hear(search, record, wanted, row, slot)
+
+
+def _last_resort(
+    search: Search, record: Record, wanted: Mask, is_open: Mask, is_proven: Mask, price: Matrix, score: Matrix
+) -> Matrix:
+    """Try more for factuals without an answer: all combinations where they are not too many, else the far corners.
+
+    `is_proven` is told which of them have been asked about everything.
+    """
+    none = is_open & ~is_proven & ~np.isfinite(score).any(axis=1)
+    if not none.any() or search.oracle.is_late:
+        return score
+    is_proven |= _ask_all(search, record, wanted, none, MOST_JOINT)
+    none &= ~is_proven
+    raw, owner = _corners(search, record, none)
+    if len(raw):
+        _ask(search, record, wanted, raw, owner, search.oracle.room(search.n))
+        found = none & record.accepted().any(axis=1)
+        for _ in range(EXTRA_ROUNDS if found.any() else 0):
+            base = np.where(record.accepted(), record.base, np.inf)
+            _ask(search, record, wanted, *_proposed(search, record, found, base, 2), _room(search, len(CAPS)))
+    return choose.worth(record, price, search.n, search.neighbours)
+
+
+def _corners(search: Search, record: Record, rows: Mask) -> tuple[Matrix, Rows]:
+    """Return the corners of the free features' ranges: all where they are few, else near the one that singles favour.
+
+    Of a category the two levels that gain most alone stand for its ends.
+    """
+    points, owner = [], []
+    for row in np.flatnonzero(rows):
+        ends = _ends(search, record, int(row))
+        free = [at for at in range(len(ends)) if len(ends[at]) > 1]
+        if not free:
+            continue
+        n_all = np.prod([float(len(ends[at])) for at in free])
+        if n_all <= MOST_CORNERS:
+            grid = np.stack(np.meshgrid(*(ends[at] for at in free), indexing="ij"), axis=-1).reshape(-1, len(free))
+        else:
+            best = np.array([ends[at][0] for at in free])
+            grid = np.repeat(best[np.newaxis], 1 + len(free), axis=0)
+            for place, at in enumerate(free):
+                grid[1 + place, place] = ends[at][1]
+        own = np.repeat(search.own[[row]], len(grid), axis=0)
+        own[:, free] = grid
+        points.append(own)
+        owner.append(np.full(len(own), row, dtype=np.intp))
+    if not points:
+        return np.empty((0, search.own.shape[1])), np.empty(0, dtype=np.intp)
+    return np.concatenate(points), np.concatenate(owner)
+
+
+def _ends(search: Search, record: Record, row: int) -> list[Matrix]:
+    """Return the values of each feature that make corners, the one that gains most alone first."""
+    found, margin = [], record.margin[row, : record.size[row]]
+    points = record.points[row, : record.size[row]]
+    is_single = record.n_changed[row, : record.size[row]] == 1
+    for at, own in enumerate(search.own[row].tolist()):
+        if not search.free[row, at]:
+            found.append(np.array([own]))
+            continue
+        if search.table.is_level[at]:
+            single = np.flatnonzero(is_single & (points[:, at] != own))
+            values = points[single[np.argsort(-margin[single], kind="stable")], at][:2]
+            found.append(np.append(values, own))
+            continue
+        values = search.table.ranks[at, [0, -1]]
+        gains = [margin[is_single & (points[:, at] == value)].max(initial=-np.inf) for value in values]
+        found.append(values[np.argsort(-np.array(gains), kind="stable")])
+    return found
+
+
+# --- confirmed -----------------------------------------------------------------------------------------------------
+
+
+def _confirmed(search: Search, record: Record, wanted: Mask, is_proven: Mask, score: Matrix) -> Outcome:
+    """Choose, and ask the model's own `predict` about what was chosen, as it will be printed.
+
+    A point that it gives another label is dropped for the next best, twice at most. Where it says something else of a
+    factual, or of a point that only the copy of the model was asked about, all is asked again in another way.
+    """
+    oracle, codes = search.oracle, record.code[:, 0].copy()
+    labels = np.full(len(codes), None, dtype=object)
+    row, slot = choose.chosen(record, score, search.n, search.table.scale)
+    confirmed = _look_back(search, record, row, slot, codes, with_own=not oracle.is_limited)
+    if oracle.reads and _is_other(confirmed, record, row, slot, codes):
+        oracle.distrust()
+        return find(search)
+    if not oracle.is_limited and oracle.box.scorer is not None and (confirmed.own != codes).any():
+        return find(replace(search, oracle=oracle.by_labels()))
+    if len(confirmed.own):
+        codes, labels = confirmed.own, confirmed.labels
+    for _ in range(2):
+        wrong = confirmed.again != record.code[row, slot]
+        wrong &= (confirmed.again != UNASKED) & (confirmed.again != FAILED)
+        others = np.where(np.isin(np.arange(len(score)), row[wrong])[:, np.newaxis], score, np.inf)
+        if not wrong.any():
+            break
+        score[row[wrong], slot[wrong]] = others[row[wrong], slot[wrong]] = np.inf
+        others[row[~wrong], slot[~wrong]] = np.where(np.isin(row[~wrong], row[wrong]), score[row[~wrong], slot[~wrong]], np.inf)
+        if not np.isfinite(others).any():
+            break
+        more, places = choose.chosen(record, others, search.n, search.table.scale)
+        stays = ~np.isin(row, row[wrong])
+        row, slot = np.concatenate([row[stays], more]), np.concatenate([slot[stays], places])
+        order = np.argsort(row, kind="stable")
+        row, slot = row[order], slot[order]
+        confirmed = _look_back(search, record, row, slot, codes, with_own=False)
+    return Outcome(_found(search, record, row, slot, confirmed), is_proven, codes, labels)
+
+
+class LookedBack(NamedTuple):
+    """What lies between points and their factuals, one line per point; and what the model says of the factuals."""
+
+    semifactual: Matrix  # the factual itself where there is none
+    has_semifactual: Mask
+    again: Rows  # the label of the point when it was asked again
+    margin: Matrix  # share of the way; NaN where it was not asked
+    own: Rows
+    labels: NDArray[Any]
+
+
+def _is_other(confirmed: LookedBack, record: Record, row: Rows, slot: Rows, codes: Rows) -> bool:
+    """Say whether the model contradicts its copy."""
+    again = (confirmed.again != record.code[row, slot]) & (confirmed.again != UNASKED)
+    return bool(again.any() or (confirmed.own != codes[: len(confirmed.own)]).any())
+
+
+def _look_back(search: Search, record: Record, row: Rows, slot: Rows, codes: Rows, with_own: bool) -> LookedBack:
+    """Ask again about points, and about the way from each back to its factual; and about the factuals themselves.
+
+    The semifactual is the place nearest to the point that has the factual's label and keeps the rules. The margin is
+    the share of the way on which the point's label holds without a gap.
+    """
+    points, own = record.points[row, slot], search.own[row]
+    shares = np.arange(WAY_BACK, 0, -1) / WAY_BACK  # the point first: a budget may end on the way
+    line = np.repeat(np.arange(len(row)), WAY_BACK)
+    raw = _between(search.table, own[line], points[line], np.tile(shares, len(row)))
+    places = search.values.placed(raw, own[line])
+    places[::WAY_BACK] = points
+    n_own = len(search.own) if with_own else 0
+    asked = np.concatenate([search.own[:n_own], places])
+    # Points first, then all places next to them, and so on: where a budget ends, it ends for all alike.
+    turn = np.concatenate([np.full(n_own, -1), np.tile(np.arange(WAY_BACK), len(row))])
+    order = np.argsort(turn, kind="stable")
+    said, names = search.oracle.confirm(asked[order], np.concatenate([np.arange(n_own), row[line]])[order])
+    codes_said, labels = np.empty_like(said), np.empty_like(names)
+    codes_said[order], labels[order] = said, names
+    said = codes_said[n_own:].reshape(-1, WAY_BACK)
+    moved = _differ(places, own[line]).any(axis=1) & _lies_between(own[line], places, points[line])
+    same = (codes_said[n_own:] == codes[row[line]]) & moved
+    same[same] = search.values.allowed(places[same], own[line[same]])
+    same = same.reshape(-1, WAY_BACK)
+    has, first = same.any(axis=1), np.arange(0, len(line), WAY_BACK) + same.argmax(axis=1)
+    semifactual = np.where(has[:, np.newaxis], places[first], own) if len(row) else own
+    margin = _margins(said[:, 1:], record.code[row, slot])
+    return LookedBack(semifactual, has, said[:, 0], margin, codes_said[:n_own], labels[:n_own])
+
+
+def _between(table: SearchTable, own: Matrix, goal: Matrix, share: Matrix) -> Matrix:
+    """Return places on the way: levels change, and what is missing is filled in, from the middle on."""
+    share = share[:, np.newaxis]
+    places = own + share * (goal - own)
+    return np.where(table.is_level | np.isnan(own), np.where(share < 0.5, own, goal), places)
+
+
+def _differ(A: Matrix, B: Matrix) -> Mask:
+    return (A != B) & ~(np.isnan(A) & np.isnan(B))
+
+
+def _lies_between(own: Matrix, points: Matrix, goal: Matrix) -> Mask:
+    """Say which points are, in every feature, between their factual and their goal: rules may push one beyond."""
+    low, high = np.fmin(own, goal), np.fmax(own, goal)
+    edge = 1e-12 * (np.abs(low) + np.abs(high))
+    return np.asarray((np.isnan(points) | ((points >= low - edge) & (points <= high + edge))).all(axis=1))
+
+
+def _margins(said: Rows, label: Rows) -> Matrix:
+    """Return the share of the way on which the label holds, from what was said from the point on; NaN if unasked."""
+    is_lost = said != label[:, np.newaxis]
+    n_kept = np.where(is_lost.any(axis=1), is_lost.argmax(axis=1), said.shape[1])
+    ends = said[np.arange(len(said)), np.minimum(n_kept, said.shape[1] - 1)]
+    return np.where(ends == UNASKED, np.nan, n_kept / WAY_BACK)
+
+
+def _found(search: Search, record: Record, row: Rows, slot: Rows, back: LookedBack) -> Found:
+    points, label = record.points[row, slot], record.code[row, slot]
+    is_label = np.arange(search.n_classes) == label[:, np.newaxis]
+    center = search.table.nearest_centers(points, np.ones(points.shape, dtype=bool), is_label, 1)[0]
+    place = {int(row): ball for ball, row in enumerate(search.table.centers.tolist())} if len(row) else {}
+    ball = np.array([place.get(int(own), -1) for own in center[:, 0]], dtype=np.intp)
+    return Found(
+        factual=row,
+        ball=ball,
+        label=label,
+        relaxation=np.zeros(len(row), dtype=np.intp),
+        counterfactual=search.encode(points),
+        semifactual=search.encode(back.semifactual),
+        has_semifactual=back.has_semifactual,
+        again=back.again,
+        margin=back.margin,
+        numbers=points,
+        semifactual_numbers=back.semifactual,
+        probability=record.probability[row, slot],
+    )
 
 
 REFINED = Strategy(
@@ -221,4 +590,5 @@ REFINED = Strategy(
     ignores=("step_ratio", "max_steps"),
     is_readable=True,
     is_distinct=True,
+    finds_labels=True,
 )

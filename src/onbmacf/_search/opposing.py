@@ -20,9 +20,8 @@ from onbmacf._balls.distance import distances, paired
 from onbmacf._balls.geometry import Balls
 from onbmacf._balls.recover import reach_of, recover
 from onbmacf._base.arrays import Mask, Matrix, Rows, stack, take
-from onbmacf._base.missing import gaps
 from onbmacf._search.options import Options
-from onbmacf._search.problem import Asked, Features, Map, Pairs
+from onbmacf._search.problem import Asked, Map, Pairs
 
 if TYPE_CHECKING:
     from onbmacf._balls.kernels import NearestBalls
@@ -30,8 +29,6 @@ if TYPE_CHECKING:
 FIRST_ROUND = 128  # balls per factual in the first round of a best-first search
 MOST_PAIRS = 1 << 17  # factual-ball pairs that are tried together
 MOST_NUMBERS = 1 << 22  # encoded numbers of the pairs of a first round; beyond, single steps take long and much memory
-MOST_EXCHANGED = 1 << 26  # encoded numbers of the exchanges of a piece
-EXCHANGES = 64  # of a factual per number that may change: 16 changes, each given up in whole and in half, up and down
 LEAST_POINTS = 32  # that a factual has in one step, however few balls there are: the way back from its answers
 MOST_LISTED = 1 << 19  # factual-ball pairs that are put in order together
 MOST_FOUND = 1 << 21  # factual-ball pairs of which an index finds the nearest
@@ -74,11 +71,6 @@ def opposing_pairs(fitted: Map, options: Options, asked: Asked) -> tuple[Rows, B
         gaps = paired(z[added.factual], balls.points[added.ball], options.metric) - balls.radii[added.ball]
         added = added._replace(bound=(gaps - gap[added.factual]) / 2)
     return home, balls, _opposing(fitted, asked, away, gap, replaced, added)
-
-
-def home_labels(fitted: Map, options: Options, z: Matrix) -> Rows:
-    """Return the label of each factual's home ball."""
-    return np.asarray(fitted.balls.labels[_homes(fitted, options, z)[0]])
 
 
 def _homes(fitted: Map, options: Options, z: Matrix) -> tuple[Rows, Matrix | None]:
@@ -164,21 +156,6 @@ def _merged(pairs: Pairs, added: Pairs) -> Pairs:
     return take(both, np.argsort(both.factual, kind="stable"))
 
 
-def nearest_members(fitted: Map, balls: Balls, features: Features, z: Matrix, pairs: Pairs) -> Matrix:
-    """Return per pair the row of its ball that is nearest to the factual in the features that may change."""
-    points = balls.points[pairs.ball].copy()
-    is_free = ~features.is_immutable[features.of_column]
-    is_old = pairs.ball < len(fitted.cover)  # a ball that was made for this search keeps its centre
-    for factual in np.unique(pairs.factual[is_old]):
-        lines = np.flatnonzero((pairs.factual == factual) & is_old)
-        rows = np.flatnonzero(np.isin(fitted.cover.owner, pairs.ball[lines]))
-        Z = features.with_held(np.broadcast_to(z[factual], (len(rows), z.shape[1])), fitted.Z[rows])
-        away = gaps(Z, z[factual])[:, is_free].sum(axis=1)
-        rows = rows[np.lexsort((away, fitted.cover.owner[rows]))]
-        points[lines] = fitted.Z[rows[np.searchsorted(fitted.cover.owner[rows], pairs.ball[lines])]]
-    return points
-
-
 def by_bound(pairs: Pairs, most: int | None = None) -> tuple[Pairs, Rows]:
     """Return the pairs of each factual by their bound, ties by ball, and the place of each; only the first `most`."""
     if most is not None:
@@ -200,14 +177,6 @@ def _nth_bounds(pairs: Pairs, n: int) -> Matrix:
     return nth
 
 
-def places(factual: Rows, score: Matrix) -> Rows:
-    """Return per line how many of the same factual come before it, by score and then as they stand."""
-    order = np.lexsort((score, factual))
-    place = np.empty(len(order), dtype=np.intp)
-    place[order] = np.arange(len(order)) - np.searchsorted(factual[order], factual[order])
-    return place
-
-
 def rounds_of(search: str, sizes: Rows) -> Rows:
     """Return how many balls per factual have been tried after each round: all at once, or 128, 384, 896, ..."""
     most = int(sizes.max(initial=1))
@@ -217,19 +186,15 @@ def rounds_of(search: str, sizes: Rows) -> Rows:
     return FIRST_ROUND * (2 ** np.arange(1, n_rounds + 1) - 1)
 
 
-def chunks(
-    n_factuals: int, n_balls: int, width: int, n_free: int, n_jobs: int = 1, search: str = "exhaustive"
-) -> list[slice]:
+def chunks(n_factuals: int, n_balls: int, width: int, n_jobs: int = 1, search: str = "exhaustive") -> list[slice]:
     """Cut factuals into slices whose pairs fit in memory together, and at least one per job.
 
     A best-first search seldom goes beyond its first two rounds, so it may take more factuals at once. Of wide tables,
     and of many levels, which are a column each, there are fewer: Ctrl-C is heard between steps, not within one.
-    `n_free` numbers may change.
     """
     n_tried = n_balls if search == "exhaustive" else min(n_balls, 4 * FIRST_ROUND)
     listed = MOST_FOUND if search != "exhaustive" and n_balls > MANY_BALLS else MOST_LISTED
     n_first = max(LEAST_POINTS, n_balls if search == "exhaustive" else min(n_balls, FIRST_ROUND))
     most = min(MOST_PAIRS // max(1, n_tried), listed // max(1, n_balls), MOST_NUMBERS // (n_first * width))
-    most = min(most, MOST_EXCHANGED // (EXCHANGES * max(1, n_free) * width))
     step = max(1, min(most, -(-n_factuals // n_jobs)))
     return [slice(start, min(start + step, n_factuals)) for start in range(0, n_factuals, step)]

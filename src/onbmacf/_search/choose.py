@@ -1,0 +1,140 @@
+"""What a point is worth, and which n points of a factual are returned.
+
+    Record  ->  worth  ->  score of each accepted point        Record, scores  ->  chosen  ->  n per factual
+
+A score is the distance, a little for each changed feature, and a price for neighbours of another label that rises with
+the option `plausibility` (docs/decisions/0025-refined-strategy.md). Neighbours are counted cheapest point first, until
+no other point can win.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from onbmacf._base.arrays import Matrix, Rows
+from onbmacf._search.record import Record
+
+SPARSITY = 0.03  # what one more changed feature costs, in units of distance; the kernels have it, too
+TIE_BREAK = 1e-9  # the same where only the distance counts
+PRICE = 0.3  # distance that it costs at plausibility=0.5 to have no neighbour of the label,
+PER_DISTANCE = 0.2  # and so much more for each unit of distance to the nearest projected centre
+POWER = 1.5  # of the share of neighbours that are missing: the first ones count more than the last
+ANYTHING = 1e6  # the price at plausibility=1
+OVERLAP = 1.0  # what it costs to change the same features as a counterfactual chosen before
+ALIKE = 0.01  # of a feature's range: points that change the same features and are so near each other are one answer
+TOGETHER = 8  # points of a factual whose neighbours are counted at once
+OF_A_SET = 3  # points of each set of changes that compete where several counterfactuals are asked for
+MOST_SETS = 60  # points of a factual whose neighbours are counted for several counterfactuals
+
+Share = Callable[[Matrix, Rows], Matrix]  # points in numbers, labels -> share of neighbours with the label
+
+
+def price_of(plausibility: float, to_center: Matrix) -> Matrix:
+    """Return per factual what a point may be farther for the sake of all its neighbours: nothing at 0, anything at 1.
+
+    Between, it is in proportion to what lies before the factual: its distance to the nearest projected centre.
+    """
+    if plausibility == 1.0:
+        return np.full(len(to_center), ANYTHING)
+    return plausibility / (1.0 - plausibility) * (PRICE + PER_DISTANCE * to_center)
+
+
+def worth(record: Record, price: Matrix, n: int, share: Share) -> Matrix:
+    """Return the score of each accepted point; infinite for the others, and where a better one is known to win."""
+    base = np.where(record.accepted(), record.base, np.inf)
+    if not price.any():
+        return base
+    total = _priced(record, base, price)
+    open_lines = np.flatnonzero(np.isfinite(base).any(axis=1))
+    if n > 1:
+        _count(record, *_of_each_set(record, base), share)
+        return _priced(record, base, price)
+    while len(open_lines):
+        limit = total[open_lines].min(axis=1)
+        unknown = np.isnan(record.share[open_lines]) & (base[open_lines] < limit[:, np.newaxis])
+        rest = np.where(unknown, base[open_lines], np.inf)
+        most = min(TOGETHER, rest.shape[1] - 1)
+        slot = np.argpartition(rest, most, axis=1)[:, :most]
+        line, place = np.nonzero(np.isfinite(np.take_along_axis(rest, slot, axis=1)))
+        if not len(line):
+            break
+        row, slot = open_lines[line], slot[line, place]
+        _count(record, row, slot, share)
+        found = record.share[row, slot]
+        total[row, slot] = base[row, slot] + price[row] * (1.0 - found) ** POWER
+        open_lines = np.unique(row)
+    return total
+
+
+def _priced(record: Record, base: Matrix, price: Matrix) -> Matrix:
+    known = ~np.isnan(record.share) & np.isfinite(base)
+    missing = np.where(known, 1.0 - record.share, 0.0)
+    return np.where(known, base + price[:, np.newaxis] * missing**POWER, np.inf)
+
+
+def _count(record: Record, row: Rows, slot: Rows, share: Share) -> None:
+    new = np.isnan(record.share[row, slot])
+    row, slot = row[new], slot[new]
+    if len(row):
+        record.share[row, slot] = share(record.points[row, slot], record.code[row, slot])
+
+
+def _of_each_set(record: Record, base: Matrix) -> tuple[Rows, Rows]:
+    """Return the cheapest points of each set of changes, as many per factual as compete."""
+    rows, slots = [], []
+    for row in range(len(base)):
+        order = np.argsort(base[row], kind="stable")
+        order = order[np.isfinite(base[row, order])]
+        turn: dict[float, int] = {}
+        kept = []
+        for slot in order.tolist():
+            key = float(record.key[row, slot])
+            turn[key] = turn.get(key, 0) + 1
+            if turn[key] <= OF_A_SET:
+                kept.append(slot)
+            if len(kept) == MOST_SETS:
+                break
+        rows.append(np.full(len(kept), row, dtype=np.intp))
+        slots.append(np.array(kept, dtype=np.intp))
+    return np.concatenate(rows), np.concatenate(slots)
+
+
+def chosen(record: Record, score: Matrix, n: int, span: Matrix) -> tuple[Rows, Rows]:
+    """Pick n points per factual, the best first; return factuals and slots.
+
+    Each later one changes other features than those before where there is such a point: the same set again, or a set
+    that holds one of them, only where nothing else is left. The k-th choice does not depend on n.
+    """
+    if n == 1:
+        slot = score.argmin(axis=1)
+        row = np.flatnonzero(np.isfinite(score[np.arange(len(score)), slot]))
+        return row, slot[row]
+    rows, slots = [], []
+    for row in range(len(score)):
+        own = _several(record, row, score[row], n, span)
+        rows.append(np.full(len(own), row, dtype=np.intp))
+        slots.append(own)
+    return np.concatenate([np.empty(0, dtype=np.intp), *rows]), np.concatenate([np.empty(0, dtype=np.intp), *slots])
+
+
+def _several(record: Record, row: int, score: Matrix, n: int, span: Matrix) -> Rows:
+    """Return the slots of the points of one factual that are returned."""
+    slots = np.flatnonzero(np.isfinite(score))
+    points, own = record.points[row, slots], record.own[row]
+    changed = (points != own) & ~(np.isnan(points) & np.isnan(own))
+    rank = score[slots].copy()
+    is_free, is_repeat = np.ones(len(slots), dtype=bool), np.zeros(len(slots), dtype=np.intp)
+    penalty, picked = np.zeros(len(slots)), []
+    while len(picked) < n and is_free.any():
+        order = np.lexsort((rank + penalty, is_repeat, ~is_free))
+        best = order[0]
+        picked.append(int(slots[best]))
+        both, either = (changed & changed[best]).sum(axis=1), (changed | changed[best]).sum(axis=1)
+        penalty = np.maximum(penalty, OVERLAP * both / np.maximum(1, either))
+        is_same = (changed == changed[best]).all(axis=1)
+        is_repeat = np.maximum(is_repeat, np.where(is_same, 1, 2 * (both == changed[best].sum())))
+        with np.errstate(invalid="ignore"):
+            apart = np.nansum(np.abs(points - points[best]) * span, axis=1)
+        is_free &= ~(is_same & (apart <= ALIKE))
+        is_free[best] = False
+    return np.array(picked, dtype=np.intp)

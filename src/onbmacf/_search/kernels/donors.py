@@ -1,0 +1,72 @@
+"""The fitted rows nearest to each factual, in the features that may change: where the values of changes come from."""
+
+from __future__ import annotations
+
+try:
+    import cython
+except ImportError:  # the source runs as it is
+    from onbmacf._base import plain_cython as cython
+
+INF = cython.declare(cython.double, float("inf"))
+
+
+def nearest(
+    own: cython.double[:, ::1],
+    free: cython.char[:, ::1],
+    is_level: cython.char[::1],
+    scale: cython.double[::1],
+    absent: cython.double[::1],
+    rows: cython.double[:, ::1],
+    labels: cython.Py_ssize_t[::1],
+    wanted: cython.char[:, ::1],
+    radii: cython.double[::1],
+    found: cython.Py_ssize_t[:, ::1],
+    apart: cython.double[:, ::1],
+) -> None:
+    """Write the rows of wanted labels with the least distance, less their radius; ties go to the lower row.
+
+    A value that a row lacks is no change: the factual keeps its own. Costs add up whatever the metric: this only
+    orders.
+    """
+    r: cython.Py_ssize_t
+    i: cython.Py_ssize_t
+    f: cython.Py_ssize_t
+    k: cython.Py_ssize_t
+    most: cython.Py_ssize_t = found.shape[1]
+    total: cython.double
+    limit: cython.double
+    a: cython.double
+    b: cython.double
+    with cython.nogil:
+        for r in range(own.shape[0]):
+            for k in range(most):
+                found[r, k] = -1
+                apart[r, k] = INF
+            for i in range(rows.shape[0]):
+                if not wanted[r, labels[i]]:
+                    continue
+                total = -radii[i]
+                limit = apart[r, most - 1]
+                for f in range(own.shape[1]):
+                    if not free[r, f]:
+                        continue
+                    a, b = own[r, f], rows[i, f]
+                    if a == b or b != b:
+                        continue
+                    if a != a:
+                        total += absent[f]
+                    elif is_level[f]:
+                        total += scale[f]
+                    else:
+                        total += abs(a - b) * scale[f]
+                    if total >= limit:
+                        break
+                if total >= limit:
+                    continue
+                k = most - 1
+                while k > 0 and apart[r, k - 1] > total:
+                    apart[r, k] = apart[r, k - 1]
+                    found[r, k] = found[r, k - 1]
+                    k -= 1
+                apart[r, k] = total
+                found[r, k] = i

@@ -1,0 +1,274 @@
+"""The one way in which the refined search asks the model.
+
+    points near some factuals  ->  Oracle.ask      ->  margins: above 0 a point is an answer
+    points to be returned      ->  Oracle.confirm  ->  labels, by the model's own `predict`
+
+Behind it lie the size of calls, the budget of a row and the deadline, rows on which the model raises, the committee, the
+guard of a private map, and the exact copy that stands in for a model that can be read. A margin is what the best wanted
+label scores more than the best other. Where the model gives labels alone, scores come from the map: how deep a point
+lies in balls of a label.
+"""
+
+from collections.abc import Callable
+from copy import copy
+from dataclasses import replace
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onbmacf._base.arrays import Mask, Matrix, Rows
+from onbmacf._base.deadline import NEVER, is_over
+from onbmacf._rows.committee import Committee
+from onbmacf._rows.isolate import ENDLESS, SOME
+from onbmacf._rows.model import FAILED, BlackBox
+from onbmacf._rows.notes import Notes
+from onbmacf._rows.private import Guard
+from onbmacf._search.options import Options
+from onbmacf.errors import ParameterError
+
+UNASKED = -2  # the label of a point that was not asked
+REFUSED = -1e-6  # the margin of a point that the model accepts and somebody else does not
+SLIGHTLY = 1e-6  # by so much the label that was said scores more than any other, where scores come from the map
+UNLIMITED = 1 << 60
+
+
+class Copy(Protocol):
+    """An exact copy of a model."""
+
+    def answers(self, N: Matrix) -> Matrix:
+        """Return what the model's scoring method would."""
+
+
+class Terms(NamedTuple):
+    """What a point must keep beside its label."""
+
+    least: float = 0.0  # probability
+    committee: Committee | None = None
+    guard: Guard | None = None
+
+
+class Reply(NamedTuple):
+    """What is known of points that were asked about."""
+
+    codes: Rows  # labels; FAILED where the model raised
+    scores: Matrix  # points x classes; NaN where it raised
+    probability: Matrix | None  # points x classes, where the scores are probabilities
+
+
+class Oracle:
+    """Answers for some factuals, within what may be spent on each of them."""
+
+    def __init__(
+        self,
+        box: BlackBox,
+        own: Matrix,
+        options: Options,
+        terms: Terms,
+        deadline: float = NEVER,
+        model_copy: Copy | None = None,
+        depth: Callable[[Matrix], Matrix] | None = None,
+    ) -> None:
+        self.box, self.own, self.notes = box, own, Notes()
+        self._terms, self._deadline, self._copy, self._depth = terms, deadline, model_copy, depth
+        self._rows_left = np.full(len(own), options.max_model_rows or UNLIMITED, dtype=np.int64)
+        self._calls_left = options.max_model_calls or UNLIMITED  # rows are searched one by one where calls are counted
+        self.is_limited = bool(options.limits)
+        self.asked = np.zeros(len(own), dtype=np.intp)  # questions about each factual
+        self.failed = np.zeros(len(own), dtype=np.intp)  # of these, on which the model raised
+        self.ran_out = np.zeros(len(own), dtype=bool)
+        if terms.least > 0 and (box.scorer is None or not box.scorer.has_probabilities) and box.names is None:
+            why = box.no_probability or "this one has no predict_proba with classes_"
+            raise ParameterError(f"min_probability needs a model that gives probabilities: {why}.")
+
+    # --- what may be spent ---
+
+    @property
+    def is_late(self) -> bool:
+        """Whether the time of the call is up; then every search that goes on was cut short."""
+        if is_over(self._deadline):
+            self.ran_out[:] = True
+            return True
+        return False
+
+    @property
+    def reads(self) -> bool:
+        """Whether the copy of the model is asked."""
+        return self._copy is not None
+
+    @property
+    def calls_left(self) -> int:
+        """Calls that may still be made."""
+        return int(self._calls_left)
+
+    def room(self, reserve: int) -> Rows:
+        """Return how many points each factual may ask about in the next call, with some set aside."""
+        if self.is_late:
+            return np.zeros(len(self.own), dtype=np.intp)
+        left = np.maximum(0, self._rows_left - reserve)
+        if self._calls_left <= 0:
+            left[:] = 0
+        elif self._calls_left < UNLIMITED:
+            left = np.minimum(left, self.box.largest)
+        return left.astype(np.intp)
+
+    def _spend(self, factual: Rows, n_calls: int, n: int = 1) -> None:
+        self.asked += np.bincount(factual, minlength=len(self.own))
+        if self.is_limited:
+            self._rows_left -= n * np.bincount(factual, minlength=len(self.own))
+            self._calls_left -= n_calls
+
+    # --- asking ---
+
+    def ask(self, N: Matrix, factual: Rows) -> Reply:
+        """Ask about points that keep the rules, each near its factual."""
+        if not len(N):
+            return Reply(np.empty(0, dtype=np.intp), np.empty((0, len(self.box.classes))), None)
+        if self._copy is not None:
+            return self._read(self._copy.answers(N), [], factual)
+        before = self.box.counts.n_calls
+        if self.box.scorer is None:
+            reply = self._labelled(N, factual)
+        else:
+            reply = self._read(*self.box.ask_scores(N, SOME), factual)
+        self._spend(factual, self.box.counts.n_calls - before)
+        return reply
+
+    def _read(self, answer: Matrix, errors: list[tuple[Rows, Exception]], factual: Rows) -> Reply:
+        scorer, box = self.box.scorer, self.box
+        assert scorer is not None
+        with np.errstate(invalid="ignore"):
+            scores = scorer.read(answer)
+        raised = np.isnan(scores).any(axis=1)
+        codes = np.where(raised, FAILED, np.where(raised[:, np.newaxis], 0.0, scores).argmax(axis=1))
+        for lines, error in errors:
+            self.notes.raise_on(factual[lines], error)
+        if self._copy is not None:
+            self.asked += np.bincount(factual, minlength=len(self.own))
+        self.failed += np.bincount(factual[raised], minlength=len(self.own))
+        if scores.shape[1] > len(box.classes):  # a class that no fitted row has
+            others = [name for name in box.all_names or () if name not in box.classes.tolist()]
+            self.notes.unseen_on(factual[codes == len(box.classes)], others)
+        probability = answer[:, scorer.columns] if scorer.has_probabilities else None
+        return Reply(codes, scores, probability)
+
+    def _labelled(self, N: Matrix, factual: Rows) -> Reply:
+        """Ask for labels, and let the map say how near a point is to others."""
+        labels = self.box.ask_labels(N, SOME)
+        codes = self.box.codes(labels)
+        self.notes.take(labels, codes, factual, len(self.box.classes))
+        raised = codes == FAILED
+        self.failed += np.bincount(factual[raised], minlength=len(self.own))
+        n_classes = len(self.box.classes)
+        scores = np.zeros((len(N), n_classes + 1)) if self._depth is None else self._depth(N)
+        scores = np.column_stack([scores, np.full(len(N), -np.inf)]) if scores.shape[1] == n_classes else scores
+        line, column = np.arange(len(N)), np.minimum(np.where(raised, 0, codes), n_classes)
+        best = scores.max(axis=1)
+        others = scores.copy()
+        others[line, column] = -np.inf
+        second = others.max(axis=1)
+        # The map only guesses: what the model said scores highest, and what it did not say does not.
+        scores = np.where(scores == best[:, np.newaxis], np.minimum(best, second)[:, np.newaxis], scores)
+        scores[line, column] = np.maximum(best, second + SLIGHTLY)
+        scores[raised] = np.nan
+        return Reply(codes, np.round(scores, 9), self._probabilities(N, codes))
+
+    def _probabilities(self, N: Matrix, codes: Rows) -> Matrix | None:
+        """Ask for probabilities where they must reach a least one, though the label is not that of the highest."""
+        if self._terms.least == 0 or self.box.names is None:
+            return None
+        found = np.full((len(N), len(self.box.classes)), np.nan)
+        known = np.flatnonzero((codes >= 0) & (codes < len(self.box.classes)))
+        own = self.box.probability(N[known], codes[known])
+        if own is None:
+            why = self.box.no_probability or "this one has no predict_proba with classes_"
+            raise ParameterError(f"min_probability needs a model that gives probabilities: {why}.")
+        found[known, codes[known]] = own
+        return found
+
+    def margins(self, reply: Reply, N: Matrix, factual: Rows, wanted: Mask) -> Matrix:
+        """Return by how much points are answers; minus infinity where the model raised."""
+        scores, n_classes = reply.scores, wanted.shape[1]
+        is_wanted = np.zeros((len(N), scores.shape[1]), dtype=bool)
+        is_wanted[:, :n_classes] = wanted[factual]
+        best = np.where(is_wanted, scores, -np.inf).max(axis=1)
+        margin = best - np.where(is_wanted, -np.inf, scores).max(axis=1)
+        margin = np.where(np.isnan(margin), -np.inf, margin)
+        reached = self._reached(reply, is_wanted)
+        margin[(margin > 0) & ~reached] = REFUSED  # ties: the model says another label
+        if self._terms.least > 0:
+            margin = np.minimum(margin, self._above_least(reply, reached))
+        good = np.flatnonzero(margin > 0)
+        if len(good):
+            margin[good] = np.where(self._agreed(N[good], reply.codes[good], factual[good]), margin[good], REFUSED)
+        return np.asarray(margin)
+
+    def _reached(self, reply: Reply, is_wanted: Mask) -> Mask:
+        line = np.arange(len(reply.codes))
+        known = (reply.codes >= 0) & (reply.codes < is_wanted.shape[1])
+        return known & is_wanted[line, np.where(known, reply.codes, 0)]
+
+    def _above_least(self, reply: Reply, reached: Mask) -> Matrix:
+        """Return how far the probability of the label lies above the least one; minus infinity where unknown."""
+        scorer, least = self.box.scorer, self._terms.least
+        assert reply.probability is not None
+        line = np.arange(len(reply.codes))
+        sure = reply.probability[line, np.where(reached, reply.codes, 0)]
+        above = sure - least if scorer is None else scorer.margin(sure, least)
+        # A probability that is just enough is enough.
+        above = np.where(sure >= least, np.maximum(above, 1e-9), np.minimum(above, -1e-9))
+        return np.where(np.isnan(sure), -np.inf, above)
+
+    def _agreed(self, N: Matrix, codes: Rows, factual: Rows) -> Mask:
+        """Say on which points enough members of the committee agree, and which do not point to few fitted rows."""
+        good = np.ones(len(N), dtype=bool)
+        committee, guard = self._terms.committee, self._terms.guard
+        if committee is not None and committee.n_needed > 0:
+            good &= committee.agree(N, codes, self.box.counts)
+        if guard is not None and good.any():
+            good[good] = ~guard.exposes(N[good], self.own[factual[good]])
+        return good
+
+    def confirm(self, N: Matrix, factual: Rows) -> tuple[Rows, NDArray[Any]]:
+        """Ask the model's own `predict` about points as they will be printed; return label codes and labels.
+
+        What the budget does not allow is UNASKED. Points found in time are confirmed after the time is up, too.
+        """
+        codes = np.full(len(N), UNASKED, dtype=np.intp)
+        labels = np.full(len(N), None, dtype=object)
+        asked = np.arange(len(N))
+        if self.is_limited:
+            seen = np.zeros(len(self.own), dtype=np.int64)
+            place = np.empty(len(N), dtype=np.int64)
+            for line, own in enumerate(factual.tolist()):
+                place[line] = seen[own]
+                seen[own] += 1
+            most = self._rows_left if self._calls_left > 0 else np.zeros_like(self._rows_left)
+            if self._calls_left < UNLIMITED:
+                most = np.minimum(most, self._calls_left * self.box.largest)
+            asked = np.flatnonzero(place < most[factual])
+        if len(asked):
+            before = self.box.counts.n_calls
+            said = self.box.ask_labels(N[asked], ENDLESS)
+            codes[asked] = self.box.codes(said)
+            labels[asked] = said.tolist()
+            self.notes.take(said, codes[asked], factual[asked], len(self.box.classes))
+            self.failed += np.bincount(factual[asked][codes[asked] == FAILED], minlength=len(self.own))
+            self._spend(factual[asked], self.box.counts.n_calls - before)
+        return codes, labels
+
+    def left(self) -> Rows:
+        """Return how many more points each factual may be asked about."""
+        return self.room(0)
+
+    def by_labels(self) -> "Oracle":
+        """Return an oracle that asks for labels alone: scores were seen not to say what `predict` says."""
+        other = copy(self)
+        other.box = replace(self.box, scorer=None)
+        other.box.__dict__["asked"] = self.box.asked
+        other._copy = None
+        return other
+
+    def distrust(self) -> None:
+        """Ask the model itself from now on: its copy said something else."""
+        self._copy = None

@@ -1,0 +1,117 @@
+"""The fitted rows as a search sees them: numbers in the caller's units, one column per feature, and where balls lie.
+
+Map, kinds and scales of the features  ->  SearchTable  ->  nearest donors, singles, costs
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from onbmacf._balls.metrics import METRICS, Metric
+from onbmacf._base.arrays import Mask, Matrix, Rows
+from onbmacf._search.kernels import donors, rounds
+
+N_RANKS = 101  # fitted values that are kept of each number, at even ranks; and levels of a category
+MOST_DONORS = 20_000  # rows of a label among which the nearest are looked for; of more, evenly spaced ones
+POWERS = {"manhattan": 1, "euclidean": 2, "chebyshev": 0}
+
+
+@dataclass(frozen=True, eq=False)
+class SearchTable:
+    """What a search needs of a fitted map, made once."""
+
+    N: Matrix  # the fitted rows
+    labels: Rows
+    centers: Rows  # rows that are centres of balls
+    radii: Matrix
+    is_level: Mask  # per feature: whether it is a category, whose levels have no order
+    scale: Matrix  # per feature: what a number costs per unit, and another level
+    absent: Matrix  # per feature: what it costs to fill in a missing value
+
+    @cached_property
+    def ranks(self) -> Matrix:
+        """Per feature: values at even ranks; of a category its levels, the most frequent first, NaN behind them."""
+        ranks = np.full((self.N.shape[1], N_RANKS), np.nan)
+        for at, column in enumerate(self.N.T):
+            known = np.sort(column[~np.isnan(column)])
+            if self.is_level[at]:
+                levels, counts = np.unique(known, return_counts=True)
+                levels = levels[np.argsort(-counts, kind="stable")][:N_RANKS]
+                ranks[at, : len(levels)] = levels
+            else:
+                ranks[at] = known[np.rint(np.linspace(0, len(known) - 1, N_RANKS)).astype(np.intp)]
+        return ranks
+
+    @cached_property
+    def telling(self) -> Rows:
+        """The features, those first whose values differ most between labels."""
+        means, spread = [], np.nanstd(self.N, axis=0) + 1e-300
+        with np.errstate(all="ignore"):
+            for label in np.unique(self.labels):
+                rows = self.N[self.labels == label]
+                known = np.maximum(1, (~np.isnan(rows)).sum(axis=0))
+                means.append(np.nansum(rows, axis=0) / known)
+        apart = (np.max(means, axis=0) - np.min(means, axis=0)) / spread
+        return np.argsort(-np.where(self.is_level, np.inf, np.nan_to_num(apart)), kind="stable")
+
+    @cached_property
+    def _salt(self) -> Matrix:
+        """Numbers no two sums of which are equal: the roots of primes."""
+        primes: list[int] = []
+        number = 2
+        while len(primes) < len(self.scale):
+            if all(number % prime for prime in primes if prime * prime <= number):
+                primes.append(number)
+            number += 1
+        return np.sqrt(np.array(primes, dtype=np.float64))
+
+    @cached_property
+    def _donors(self) -> Rows:
+        """The rows that donate values: all, or evenly spaced ones of each label."""
+        parts = []
+        for label in np.unique(self.labels):
+            rows = np.flatnonzero(self.labels == label)
+            step = max(1, len(rows) // MOST_DONORS)
+            parts.append(rows[::step])
+        return np.sort(np.concatenate(parts))
+
+    @cached_property
+    def _rows(self) -> tuple[Matrix, Rows, Matrix]:
+        return np.ascontiguousarray(self.N[self._donors]), self.labels[self._donors], np.zeros(len(self._donors))
+
+    @cached_property
+    def _balls(self) -> tuple[Matrix, Rows, Matrix]:
+        return np.ascontiguousarray(self.N[self.centers]), self.labels[self.centers], self.radii
+
+    def features(self, step: Matrix, metric: Metric, most_changes: int | None) -> rounds.Features:
+        """Return the features for the kernels; a metric that they do not know is taken for Manhattan's."""
+        power = POWERS.get(metric, 1) if isinstance(metric, str) else 1
+        most = len(self.scale) if most_changes is None else most_changes
+        kinds = self.is_level.astype(np.int8)
+        return rounds.Features(kinds, self.scale, self.absent, step, self.ranks, self._salt, power, most)
+
+    def nearest_rows(self, own: Matrix, free: Mask, wanted: Mask, most: int) -> tuple[Rows, Matrix]:
+        """Return the fitted rows of wanted labels nearest to each factual, -1 where there are fewer; and how far."""
+        places, apart = self._nearest(own, free, wanted, most, *self._rows)
+        return np.where(places >= 0, self._donors[places], -1), apart
+
+    def nearest_centers(self, own: Matrix, free: Mask, wanted: Mask, most: int) -> tuple[Rows, Matrix]:
+        """Return the centres of the balls of wanted labels whose surfaces are nearest, as rows; and how far."""
+        places, apart = self._nearest(own, free, wanted, most, *self._balls)
+        return np.where(places >= 0, self.centers[places], -1), apart
+
+    def _nearest(
+        self, own: Matrix, free: Mask, wanted: Mask, most: int, rows: Matrix, labels: Rows, radii: Matrix
+    ) -> tuple[Rows, Matrix]:
+        found, apart = np.empty((len(own), most), dtype=np.intp), np.empty((len(own), most))
+        flags = free.astype(np.int8), self.is_level.astype(np.int8)
+        known = np.zeros((len(own), int(self.labels.max()) + 1), dtype=np.int8)
+        known[:, : wanted.shape[1]] = wanted[:, : known.shape[1]]
+        donors.nearest(own, *flags, self.scale, self.absent, rows, labels, known, radii, found, apart)
+        return found, apart
+
+
+def is_known(metric: Metric) -> bool:
+    """Say whether the kernels know a metric."""
+    return isinstance(metric, str) and metric in POWERS and metric in METRICS
