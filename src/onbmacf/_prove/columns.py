@@ -91,7 +91,9 @@ def _check_columnwise(step: Any) -> None:
         parts = [part for _, part, _ in step.transformers_]
     elif is_kind(step, "sklearn", "FeatureUnion"):
         parts = [part for _, part in step.transformer_list]
-    elif is_kind(step, "sklearn", *COLUMNWISE) or (is_kind(step, "sklearn", "FunctionTransformer") and step.func is None):
+    elif is_kind(step, "sklearn", *COLUMNWISE) or (
+        is_kind(step, "sklearn", "FunctionTransformer") and step.func is None
+    ):
         return
     else:
         raise NotKnownError(f"the step {type(step).__name__} before the model is not known")

@@ -170,7 +170,9 @@ def _settled(form: TableForm, column: Column, made: Matrix, changed: Rows, same:
     owner = int(owners[0])
     if features[owner].is_numeric:
         step = column.step if isinstance(column, Unread) else ""
-        raise NotKnownError(f"the step {step} before the model is not read for numbers such as {features[owner].name!r}")
+        raise NotKnownError(
+            f"the step {step} before the model is not read for numbers such as {features[owner].name!r}"
+        )
     table = made[1:][changed == owner]
     return Recipe(owner, table=table if may_lack(form, owner) else np.append(table, np.nan))
 

@@ -111,29 +111,55 @@ def add_trees(
 ) -> None:
     """Add to each point's scores, from `place[tree]` on, the values of the leaf that it reaches in each tree.
 
-    A link holds the node on the left, behind which the one on the right lies, and in its lowest bits the column; that
-    of a leaf is below 0: -1 for the first leaf, -2 for the second.
+    A link holds the node on the left, behind which the one on the right lies, and in its lowest bits the column. A leaf
+    leads to itself.
     """
     tree: cython.Py_ssize_t
     i: cython.Py_ssize_t
-    at: cython.Py_ssize_t
+    last: cython.Py_ssize_t = columns.shape[0] - 1
+    # Four points go down a tree together: while one waits for its node, the others' nodes are on their way.
+    a: cython.Py_ssize_t
+    b: cython.Py_ssize_t
+    c: cython.Py_ssize_t
+    d: cython.Py_ssize_t
+    at_a: cython.Py_ssize_t
+    at_b: cython.Py_ssize_t
+    at_c: cython.Py_ssize_t
+    at_d: cython.Py_ssize_t
+    to_a: cython.Py_ssize_t
+    to_b: cython.Py_ssize_t
+    to_c: cython.Py_ssize_t
+    to_d: cython.Py_ssize_t
     own: cython.Py_ssize_t
-    there: cython.longlong
     mask: cython.longlong = (1 << shift) - 1
     for tree in range(roots.shape[0]):
-        for i in range(columns.shape[0]):
-            at = roots[tree]
-            there = link[at]
-            while there >= 0:
-                at = (there >> shift) + (columns[i, there & mask] > threshold[at])
-                there = link[at]
+        for i in range(0, last + 1, 4):
+            a = i
+            b = i + 1 if i + 1 < last else last
+            c = i + 2 if i + 2 < last else last
+            d = i + 3 if i + 3 < last else last
+            at_a = at_b = at_c = at_d = -1
+            to_a = to_b = to_c = to_d = roots[tree]
+            while (to_a != at_a) | (to_b != at_b) | (to_c != at_c) | (to_d != at_d):
+                at_a = to_a
+                at_b = to_b
+                at_c = to_c
+                at_d = to_d
+                to_a = (link[at_a] >> shift) + (columns[a, link[at_a] & mask] > threshold[at_a])
+                to_b = (link[at_b] >> shift) + (columns[b, link[at_b] & mask] > threshold[at_b])
+                to_c = (link[at_c] >> shift) + (columns[c, link[at_c] & mask] > threshold[at_c])
+                to_d = (link[at_d] >> shift) + (columns[d, link[at_d] & mask] > threshold[at_d])
             for own in range(values.shape[1]):
-                scores[i, place[tree] + own] += values[-1 - there, own]
+                scores[a, place[tree] + own] += values[at_a, own]
+                if b > a:
+                    scores[b, place[tree] + own] += values[at_b, own]
+                if c > b:
+                    scores[c, place[tree] + own] += values[at_c, own]
+                if d > c:
+                    scores[d, place[tree] + own] += values[at_d, own]
 
 
-def add_products(
-    columns: cython.double[:, ::1], weights: cython.double[:, ::1], scores: cython.double[:, ::1]
-) -> None:
+def add_products(columns: cython.double[:, ::1], weights: cython.double[:, ::1], scores: cython.double[:, ::1]) -> None:
     """Add to each point's scores the products of its columns with their weights, column by column."""
     i: cython.Py_ssize_t
     column: cython.Py_ssize_t
