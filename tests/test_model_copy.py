@@ -259,6 +259,32 @@ def test_whole_numbers_are_cut_off_as_the_table_does_it():
     np.testing.assert_array_equal(copy.scores(points + 0.75), copy.scores(points))
 
 
+def test_a_zero_is_missing_to_xgboost_in_a_sparse_matrix_whatever_zeros_were_seen():
+    """No row has a 0 in its first column, so which side it goes to is known from the trees alone."""
+    table = mixed().assign(a=lambda t: t["a"].where(t["a"] != 0, 1.0))
+    steps = ColumnTransformer(
+        [("spread", OneHotEncoder(), ["town"]), ("same", "passthrough", ["a", "b"])], sparse_threshold=1.0
+    )
+    model = make_pipeline(steps, KINDS["xgboost"]())
+    copy, points, rows = copied(model, table, labels(table))
+    points[:, 0] = 0.0
+    rows["a"] = 0.0
+    check_same(model, copy, points, rows, is_single=True)
+
+
+def test_a_copy_may_be_read_only():
+    """As it is where workers share it through a file."""
+    for kind in ("relu", "forest"):
+        copy, points, _ = copied(make_pipeline(encoded(), KINDS[kind]()), mixed(), labels(mixed()))
+        before = copy.scores(points)
+        for part in (*copy.program, *copy.sums):
+            for array in part if isinstance(part, list) else [part]:
+                if isinstance(array, np.ndarray):
+                    array.flags.writeable = False
+        points.flags.writeable = False
+        np.testing.assert_array_equal(copy.scores(points), before)
+
+
 def test_scores_do_not_depend_on_the_other_points():
     table = mixed()
     for kind in ("relu", "forest", "logistic"):

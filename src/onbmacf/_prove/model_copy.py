@@ -20,7 +20,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 from scipy.special import expit, log_expit, softmax
 
-from onbmacf._base.arrays import Matrix, Rows, objects
+from onbmacf._base.arrays import Mask, Matrix, Rows, objects
 from onbmacf._base.error_words import error_words
 from onbmacf._prove.columns import dense, is_of, parted, through
 from onbmacf._prove.recipes import Program, Recipe, Stage, recipes_of, varied, whole_features
@@ -46,6 +46,7 @@ class _Read(NamedTuple):
     rows: Any  # the points as the model gets them
     given: Any  # the points as the estimator gets them
     columns: Matrix  # the same as numbers
+    lacks: Mask  # per column: whether it may be missing
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,15 +63,14 @@ class ColumnsCopy:
         """Read the steps of a model; `N` are fitted rows as numbers. NotKnownError says why they cannot be read."""
         with _quietly():
             read = _read(model, form, N)
-            if hasattr(read.estimator, "feature_names_in_"):
+            if hasattr(read.estimator, "feature_names_in_") or hasattr(read.given, "columns"):
                 raise NotKnownError("the estimator at the end was trained on columns with names")
             is_sparse = hasattr(read.given, "toarray")
             copy = cls(read.estimator, Program.of(read.recipes, read.whole), read.given.dtype, is_sparse)
             given = copy.columns(read.points)
             for ask in ("predict", "predict_proba", "decision_function"):
-                if hasattr(model, ask) and not _is_same(
-                    getattr(copy.estimator, ask)(given), getattr(model, ask)(read.rows)
-                ):
+                asked = getattr(model, ask, None)
+                if asked is not None and not _is_same(getattr(copy.estimator, ask)(given), asked(read.rows)):
                     raise NotKnownError(DIFFERS)
         return copy
 
@@ -110,8 +110,7 @@ class ModelCopy:
             if sorted(own, key=str) != sorted(classes, key=str):
                 raise NotKnownError("the model has labels that no fitted row has")
             order = np.array([own.index(label) for label in classes], dtype=np.intp)
-            lacks = np.isnan(read.columns).any(axis=0)
-            recipes, sums = sums_of(structure, read.estimator, read.recipes, lacks)
+            recipes, sums = sums_of(structure, read.estimator, read.recipes, read.lacks)
             program, answer = Program.of(recipes, read.whole), _answer(model, read.rows, order)
             weights = getattr(read.estimator, "coef_", answer)
             slack = _slack(structure, np.float32 in (answer.dtype, weights.dtype))
@@ -137,7 +136,9 @@ class ModelCopy:
         sums = self._sums(points)
         if self.link == "share":
             return sums
-        shares = expit(sums) if self.link == "rest" else softmax(sums, axis=1)
+        if self.link == "softmax":
+            return softmax(sums, axis=1)
+        shares = expit(sums)
         return shares / shares.sum(axis=1, keepdims=True)
 
     def _sums(self, points: Matrix) -> Matrix:
@@ -189,7 +190,8 @@ def _read(model: Any, form: TableForm, N: Matrix) -> _Read:
     columns = dense(given)
     if not np.array_equal(Program.of(recipes, whole).columns(points), columns, equal_nan=True):
         raise NotKnownError("the steps before the model are not what their numbers say")
-    return _Read(estimator, recipes, whole, points, rows, given, columns)
+    lacks = np.asarray(np.isnan(columns).any(axis=0))
+    return _Read(estimator, recipes, whole, points, rows, given, columns, lacks)
 
 
 def trial_points(form: TableForm, N: Matrix) -> Matrix:
@@ -210,7 +212,8 @@ def trial_points(form: TableForm, N: Matrix) -> Matrix:
 def _zeros_lacking(read: _Read) -> _Read:
     """Return the columns as xgboost has them of a sparse matrix: what is not stored, a 0, is missing."""
     recipes = [recipe.then(Stage(zero=np.nan)) for recipe in read.recipes]
-    return read._replace(recipes=recipes, columns=np.where(read.columns == 0, np.nan, read.columns))
+    columns = np.where(read.columns == 0, np.nan, read.columns)
+    return read._replace(recipes=recipes, columns=columns, lacks=np.ones(len(recipes), dtype=bool))
 
 
 def _answer(model: Any, rows: Any, order: Rows) -> Any:

@@ -34,7 +34,8 @@ class TreeSums(NamedTuple):
         """Return the sums of what the trees add."""
         sums = np.empty((len(columns), len(self.offset)))
         sums[:] = self.offset
-        add_trees(columns, self.threshold, self.link, self.shift, self.roots, self.place, self.values, sums)
+        at = np.empty(len(columns), dtype=np.intp)
+        add_trees(columns, self.threshold, self.link, self.shift, self.roots, self.place, self.values, at, sums)
         return sums / self.n_averaged if self.n_averaged > 1 else sums
 
 

@@ -14,12 +14,12 @@ except ImportError:
 
 
 def fill_columns(
-    points: cython.double[:, ::1],
-    feature: cython.Py_ssize_t[::1],
-    first: cython.Py_ssize_t[::1],
-    stages: cython.double[:, ::1],
-    start: cython.Py_ssize_t[::1],
-    tables: cython.double[::1],
+    points: cython.const[cython.double][:, ::1],
+    feature: cython.const[cython.Py_ssize_t][::1],
+    first: cython.const[cython.Py_ssize_t][::1],
+    stages: cython.const[cython.double][:, ::1],
+    start: cython.const[cython.Py_ssize_t][::1],
+    tables: cython.const[cython.double][::1],
     narrow: cython.float[::1],
     columns: cython.double[:, ::1],
 ) -> None:
@@ -61,7 +61,7 @@ def _place(x: cython.double, start: cython.Py_ssize_t, last: cython.Py_ssize_t) 
 
 @cython.cfunc
 @cython.exceptval(check=False)
-def _exact(stages: cython.double[:, ::1], stage: cython.Py_ssize_t, x: cython.double) -> cython.double:
+def _exact(stages: cython.const[cython.double][:, ::1], stage: cython.Py_ssize_t, x: cython.double) -> cython.double:
     """Return what a stage makes of a number. What a stage does not do has a number that changes nothing."""
     if x == 0:
         x = stages[stage, 0]
@@ -79,7 +79,7 @@ def _exact(stages: cython.double[:, ::1], stage: cython.Py_ssize_t, x: cython.do
 @cython.cfunc
 @cython.exceptval(check=False)
 def _single(
-    stages: cython.double[:, ::1], stage: cython.Py_ssize_t, x: cython.double, narrow: cython.float[::1]
+    stages: cython.const[cython.double][:, ::1], stage: cython.Py_ssize_t, x: cython.double, narrow: cython.float[::1]
 ) -> cython.double:
     """Return the same where each operation is rounded to single precision."""
     if x == 0:
@@ -101,65 +101,49 @@ def _single(
 
 def add_trees(
     columns: cython.double[:, ::1],
-    threshold: cython.double[::1],
-    link: cython.longlong[::1],
+    threshold: cython.const[cython.double][::1],
+    link: cython.const[cython.longlong][::1],
     shift: cython.int,
-    roots: cython.Py_ssize_t[::1],
-    place: cython.Py_ssize_t[::1],
-    values: cython.double[:, ::1],
+    roots: cython.const[cython.Py_ssize_t][::1],
+    place: cython.const[cython.Py_ssize_t][::1],
+    values: cython.const[cython.double][:, ::1],
+    at: cython.Py_ssize_t[::1],
     scores: cython.double[:, ::1],
 ) -> None:
     """Add to each point's scores, from `place[tree]` on, the values of the leaf that it reaches in each tree.
 
     A link holds the node on the left, behind which the one on the right lies, and in its lowest bits the column. A leaf
-    leads to itself.
+    leads to itself. `at` has room for one node per point.
     """
     tree: cython.Py_ssize_t
     i: cython.Py_ssize_t
-    last: cython.Py_ssize_t = columns.shape[0] - 1
-    # Four points go down a tree together: while one waits for its node, the others' nodes are on their way.
-    a: cython.Py_ssize_t
-    b: cython.Py_ssize_t
-    c: cython.Py_ssize_t
-    d: cython.Py_ssize_t
-    at_a: cython.Py_ssize_t
-    at_b: cython.Py_ssize_t
-    at_c: cython.Py_ssize_t
-    at_d: cython.Py_ssize_t
-    to_a: cython.Py_ssize_t
-    to_b: cython.Py_ssize_t
-    to_c: cython.Py_ssize_t
-    to_d: cython.Py_ssize_t
     own: cython.Py_ssize_t
+    node: cython.Py_ssize_t
+    below: cython.Py_ssize_t
+    is_moving: cython.bint
+    there: cython.longlong
     mask: cython.longlong = (1 << shift) - 1
     for tree in range(roots.shape[0]):
-        for i in range(0, last + 1, 4):
-            a = i
-            b = i + 1 if i + 1 < last else last
-            c = i + 2 if i + 2 < last else last
-            d = i + 3 if i + 3 < last else last
-            at_a = at_b = at_c = at_d = -1
-            to_a = to_b = to_c = to_d = roots[tree]
-            while (to_a != at_a) | (to_b != at_b) | (to_c != at_c) | (to_d != at_d):
-                at_a = to_a
-                at_b = to_b
-                at_c = to_c
-                at_d = to_d
-                to_a = (link[at_a] >> shift) + (columns[a, link[at_a] & mask] > threshold[at_a])
-                to_b = (link[at_b] >> shift) + (columns[b, link[at_b] & mask] > threshold[at_b])
-                to_c = (link[at_c] >> shift) + (columns[c, link[at_c] & mask] > threshold[at_c])
-                to_d = (link[at_d] >> shift) + (columns[d, link[at_d] & mask] > threshold[at_d])
+        for i in range(columns.shape[0]):
+            at[i] = roots[tree]
+        # All points go down one level at a time: while one waits for its node, those of others are on their way.
+        is_moving = True
+        while is_moving:
+            is_moving = False
+            for i in range(columns.shape[0]):
+                node = at[i]
+                there = link[node]
+                below = (there >> shift) + (columns[i, there & mask] > threshold[node])
+                is_moving |= below != node
+                at[i] = below
+        for i in range(columns.shape[0]):
             for own in range(values.shape[1]):
-                scores[a, place[tree] + own] += values[at_a, own]
-                if b > a:
-                    scores[b, place[tree] + own] += values[at_b, own]
-                if c > b:
-                    scores[c, place[tree] + own] += values[at_c, own]
-                if d > c:
-                    scores[d, place[tree] + own] += values[at_d, own]
+                scores[i, place[tree] + own] += values[at[i], own]
 
 
-def add_products(columns: cython.double[:, ::1], weights: cython.double[:, ::1], scores: cython.double[:, ::1]) -> None:
+def add_products(
+    columns: cython.double[:, ::1], weights: cython.const[cython.double][:, ::1], scores: cython.double[:, ::1]
+) -> None:
     """Add to each point's scores the products of its columns with their weights, column by column."""
     i: cython.Py_ssize_t
     column: cython.Py_ssize_t
