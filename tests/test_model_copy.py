@@ -47,6 +47,7 @@ from onbmacf._prove import recipes
 from onbmacf._prove.kernels import evaluate
 from onbmacf._prove.model_copy import ColumnsCopy, ModelCopy
 from onbmacf._prove.recipes import Program, Recipe, Stage
+from onbmacf._prove.structures import read
 from onbmacf._prove.values import NotKnownError
 from onbmacf._rows.form import TableForm
 from onbmacf._rows.replies import margins_of
@@ -259,17 +260,19 @@ def test_whole_numbers_are_cut_off_as_the_table_does_it():
     np.testing.assert_array_equal(copy.scores(points + 0.75), copy.scores(points))
 
 
-def test_a_zero_is_missing_to_xgboost_in_a_sparse_matrix_whatever_zeros_were_seen():
-    """No row has a 0 in its first column, so which side it goes to is known from the trees alone."""
-    table = mixed().assign(a=lambda t: t["a"].where(t["a"] != 0, 1.0))
-    steps = ColumnTransformer(
-        [("spread", OneHotEncoder(), ["town"]), ("same", "passthrough", ["a", "b"])], sparse_threshold=1.0
+def test_a_zero_is_missing_to_xgboost_in_a_sparse_matrix_whatever_zeros_the_copy_was_made_from():
+    table = mixed().assign(a=lambda t: t["a"].abs() + 1)
+    low = table["a"] < table["a"].median()
+    table["a"] = table["a"].where(np.arange(len(table)) % 3 != 0, np.where(low, 0.0, table["a"]))
+    steps = [("spread", OneHotEncoder(), ["town"]), ("same", "passthrough", ["a", "b"])]
+    model = make_pipeline(ColumnTransformer(steps, sparse_threshold=1.0), KINDS["xgboost"]()).fit(
+        table, low.astype(int)
     )
-    model = make_pipeline(steps, KINDS["xgboost"]())
-    copy, points, rows = copied(model, table, labels(table))
-    points[:, 0] = 0.0
-    rows["a"] = 0.0
-    check_same(model, copy, points, rows, is_single=True)
+    form = TableForm.fit(table[table["a"] > 0], None)
+    N = form.numbers(table[table["a"] > 0])
+    copy, points = ModelCopy.of(model, form, N, [0, 1]), points_of(form, N)
+    points[:150, 0] = 0.0
+    check_same(model, copy, points, form.rows_for_model(points), is_single=True)
 
 
 def test_a_copy_may_be_read_only():
@@ -283,6 +286,14 @@ def test_a_copy_may_be_read_only():
                     array.flags.writeable = False
         points.flags.writeable = False
         np.testing.assert_array_equal(copy.scores(points), before)
+
+
+def test_numbers_are_rounded_as_the_table_does_it():
+    table = numbers().astype(np.float32)
+    copy, points, _ = copied(make_pipeline(StandardScaler(), KINDS["logistic"]()), table, labels(table))
+    points = points * (1 + 1e-9)
+    assert (points != points.astype(np.float32)).any()
+    np.testing.assert_array_equal(copy.scores(points), copy.scores(points.astype(np.float32).astype(np.float64)))
 
 
 def test_scores_do_not_depend_on_the_other_points():
@@ -486,3 +497,12 @@ def test_a_feature_that_is_the_same_everywhere_is_still_copied():
     points[:, 3] = np.linspace(0, 9, len(points))
     rows = pd.DataFrame(points, columns=table.columns)
     np.testing.assert_allclose(copy.probabilities(points), model.predict_proba(rows), rtol=1e-9)
+
+
+@pytest.mark.parametrize("kind", TAKE_MISSING)
+def test_a_structure_sends_missing_values_where_the_model_does(kind):
+    table = with_missing(numbers())
+    y = np.where(table["c"].isna() | (table["a"].isna() & (table["b"] > 0)), 1, labels(numbers()))
+    columns = table.to_numpy()
+    structure = read(KINDS[kind]().fit(columns, y), columns, np.nanmax(np.abs(columns), axis=0))
+    np.testing.assert_allclose(structure.scores(columns), structure.own_scores(columns), rtol=1e-5, atol=1e-5)
