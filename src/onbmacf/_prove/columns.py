@@ -34,19 +34,36 @@ COLUMNWISE = {
 }
 
 
+def parted(model: Any) -> tuple[list[Any], Any]:
+    """Return the steps before the estimator at the end of a model, each of which is column-wise, and that estimator."""
+    if is_kind(model, "onbmacf", "OneThread"):
+        model = model.model
+    if is_kind(model, "sklearn", "GridSearchCV", "RandomizedSearchCV"):
+        model = model.best_estimator_
+    if not is_kind(model, "sklearn", "Pipeline"):
+        return [], model
+    steps = [step for _, step in model.steps[:-1]]
+    for step in steps:
+        _check_columnwise(step)
+    return steps, model.steps[-1][1]
+
+
 def unwrapped(model: Any) -> tuple[Any, ToColumns]:
     """Return the estimator at the end of a model, and how rows become its columns."""
-    if _is(model, "onbmacf", "OneThread"):
-        model = model.model
-    if _is(model, "sklearn", "GridSearchCV", "RandomizedSearchCV"):
-        model = model.best_estimator_
-    if _is(model, "sklearn", "Pipeline"):
-        steps = [step for _, step in model.steps[:-1]]
-        for step in steps:
-            _check_columnwise(step)
-        before = model[:-1]
-        return model.steps[-1][1], (lambda rows: _dense(before.transform(rows))) if steps else _dense
-    return model, _dense
+    steps, estimator = parted(model)
+    return estimator, lambda rows: dense(through(steps, rows))
+
+
+def through(steps: list[Any], rows: Any) -> Any:
+    """Return rows as steps, one after the other, transform them."""
+    for step in steps:
+        rows = rows if is_passed(step) else step.transform(rows)
+    return rows
+
+
+def is_passed(step: Any) -> bool:
+    """Say whether a step of a pipeline leaves rows as they are."""
+    return step is None or (isinstance(step, str) and step == "passthrough")
 
 
 def is_of(model: Any, package: str, *names: str) -> bool:
@@ -55,7 +72,8 @@ def is_of(model: Any, package: str, *names: str) -> bool:
     return is_own and any(_is_class(kind, package, names) for kind in type(model).__mro__)
 
 
-def _is(model: Any, package: str, *names: str) -> bool:
+def is_kind(model: Any, package: str, *names: str) -> bool:
+    """Say whether a class of a package has one of these names itself."""
     return _is_class(type(model), package, names)
 
 
@@ -67,13 +85,15 @@ def _check_columnwise(step: Any) -> None:
     """Raise NotKnownError for a step that may mix columns."""
     if step is None or (isinstance(step, str) and step in ("passthrough", "drop")):
         return
-    if _is(step, "sklearn", "Pipeline"):
+    if is_kind(step, "sklearn", "Pipeline"):
         parts = [part for _, part in step.steps]
-    elif _is(step, "sklearn", "ColumnTransformer"):
+    elif is_kind(step, "sklearn", "ColumnTransformer"):
         parts = [part for _, part, _ in step.transformers_]
-    elif _is(step, "sklearn", "FeatureUnion"):
+    elif is_kind(step, "sklearn", "FeatureUnion"):
         parts = [part for _, part in step.transformer_list]
-    elif _is(step, "sklearn", *COLUMNWISE) or (_is(step, "sklearn", "FunctionTransformer") and step.func is None):
+    elif is_kind(step, "sklearn", *COLUMNWISE) or (
+        is_kind(step, "sklearn", "FunctionTransformer") and step.func is None
+    ):
         return
     else:
         raise NotKnownError(f"the step {type(step).__name__} before the model is not known")
@@ -81,8 +101,8 @@ def _check_columnwise(step: Any) -> None:
         _check_columnwise(part)
 
 
-def _dense(columns: Any) -> Matrix:
-    """Return columns as numbers."""
+def dense(columns: Any) -> Matrix:
+    """Return what steps give an estimator as a matrix of numbers."""
     if hasattr(columns, "toarray"):
         columns = columns.toarray()
     try:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.special import expit
 
 from onbmacf._base.arrays import Matrix, Rows
 from onbmacf._prove.layers import Layers
@@ -16,11 +17,17 @@ from onbmacf._prove.values import NotKnownError
 
 OPERATIONS = 16  # with whose rounding a unit is charged beside its own sum
 NEAR = 1e-9  # two ways to the same probability
+ACTIVATIONS: dict[str, Callable[[Matrix], Matrix]] = {
+    "identity": lambda sums: sums,
+    "logistic": expit,
+    "relu": lambda sums: np.maximum(sums, 0.0),
+    "tanh": np.tanh,
+}
 
 
 @dataclass(frozen=True, eq=False)
 class Network:
-    """Layers of rectified units, the last one without: its sums are the scores."""
+    """Layers of units, the last one without: its sums are the scores."""
 
     words: str
     classes: Any
@@ -30,6 +37,7 @@ class Network:
     size: Matrix  # the largest number in each column
     unit: float  # rounding error of one operation
     link: str = "softmax"
+    activation: str = "relu"  # of the units before the last layer, in scikit-learn's words
 
     @property
     def offset(self) -> Matrix:
@@ -48,11 +56,13 @@ class Network:
         """Return the scores of rows of columns."""
         found = columns @ self.weights[0] + self.bias[0]
         for weights, bias in zip(self.weights[1:], self.bias[1:], strict=True):
-            found = np.maximum(found, 0.0) @ weights + bias
+            found = ACTIVATIONS[self.activation](found) @ weights + bias
         return found
 
     def layers(self, given: Matrix, fixed: Matrix, lines: tuple[Rows, Matrix, Matrix], conditions: Matrix) -> Layers:
         """Return the layers that lead from what choices add to the first one's sums to the sums of the conditions."""
+        if self.activation != "relu":
+            raise NotKnownError(f"a network of {self.activation!r} units is not known")
         weights = [*self.weights[1:-1], self.weights[-1] @ conditions]
         bias = [np.zeros(len(fixed)), *self.bias[1:-1], self.bias[-1] @ conditions]
         sizes = np.array([len(own) for own in bias])
@@ -63,9 +73,7 @@ class Network:
 
 
 def read_network(model: Any, columns: Matrix, size: Matrix) -> Network:
-    """Read scikit-learn's network of rectified units."""
-    if model.activation != "relu":
-        raise NotKnownError(f"a network of {model.activation!r} units is not known")
+    """Read scikit-learn's network."""
     if model.out_activation_ not in ("logistic", "softmax") or getattr(model, "_label_binarizer", None) is None:
         raise NotKnownError("this kind of network is not known")
     if model._label_binarizer.y_type_.startswith("multilabel"):
@@ -85,5 +93,5 @@ def read_network(model: Any, columns: Matrix, size: Matrix) -> Network:
         is_same = np.abs(shares - model.predict_proba(rows)).max(axis=1) <= max(NEAR, 64 * unit)
         return np.where(is_same[:, np.newaxis], scores, np.inf)
 
-    network = Network("network", model.classes_, weights, bias, own_scores, size, unit)
+    network = Network("network", model.classes_, weights, bias, own_scores, size, unit, activation=model.activation)
     return network

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from onbmacf._base.arrays import Matrix, Rows
+from onbmacf._base.arrays import Mask, Matrix, Rows
 from onbmacf._prove.columns import is_of
 from onbmacf._prove.network import Network, read_network
 from onbmacf._prove.values import NotKnownError
@@ -29,6 +29,7 @@ class Tree(NamedTuple):
     column: Rows
     threshold: Matrix
     values: Matrix  # nodes x classes: what a leaf adds to the scores
+    lacking: Mask | None = None  # whether a missing value goes left; None: it goes right
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +123,10 @@ def _leaves(tree: Tree, columns: Matrix) -> Rows:
         if not len(inner):
             break
         at = node[inner]
-        goes_left = columns[inner, tree.column[at]] <= tree.threshold[at]
+        seen = columns[inner, tree.column[at]]
+        goes_left = seen <= tree.threshold[at]
+        if tree.lacking is not None:
+            goes_left |= np.isnan(seen) & tree.lacking[at]
         node[inner] = np.where(goes_left, tree.left[at], tree.right[at])
     return node
 
@@ -144,7 +148,8 @@ def _linear(model: Any, columns: Matrix, size: Matrix) -> Additive:
 
 
 def _of_sklearn(tree: Any, values: Matrix) -> Tree:
-    return Tree(tree.children_left, tree.children_right, tree.feature, tree.threshold, values)
+    lacking = np.asarray(tree.missing_go_to_left, dtype=bool)
+    return Tree(tree.children_left, tree.children_right, tree.feature, tree.threshold, values, lacking)
 
 
 def _shares(tree: Any, n_classes: int) -> Matrix:
@@ -218,7 +223,8 @@ def _of_hist(nodes: Any, place: int, n_classes: int) -> Tree:
     is_leaf = nodes["is_leaf"].astype(bool)
     left, right = (np.where(is_leaf, -1, nodes[side].astype(np.intp)) for side in ("left", "right"))
     values = _at_class(np.where(is_leaf, nodes["value"], 0.0), place, n_classes)
-    return Tree(left, right, nodes["feature_idx"].astype(np.intp), nodes["num_threshold"].astype(np.float64), values)
+    column, threshold = nodes["feature_idx"].astype(np.intp), nodes["num_threshold"].astype(np.float64)
+    return Tree(left, right, column, threshold, values, nodes["missing_go_to_left"].astype(bool))
 
 
 def _xgboost(model: Any, columns: Matrix, size: Matrix) -> Trees:
@@ -226,6 +232,8 @@ def _xgboost(model: Any, columns: Matrix, size: Matrix) -> Trees:
     booster = learner["gradient_booster"]
     if booster["name"] != "gbtree" or not str(learner["objective"]["name"]).startswith(("binary:log", "multi:soft")):
         raise NotKnownError("this kind of xgboost model is not known")
+    if not np.isnan(model.missing):
+        raise NotKnownError(f"xgboost that takes {model.missing} for a missing value is not known")
     n, content = len(model.classes_), booster["model"]
     stop = content["iteration_indptr"][model.best_iteration + 1] if _stopped_early(model) else None
     chosen = list(zip(content["trees"], content["tree_info"], strict=True))[:stop]
@@ -247,7 +255,8 @@ def _of_xgboost(tree: dict[str, Any], place: int, n_classes: int) -> Tree:
         np.float64
     )  # below the cut is at most the number before it
     values = _at_class(np.where(left < 0, cuts, 0.0).astype(np.float64), place, n_classes)
-    return Tree(left, right, np.array(tree["split_indices"], dtype=np.intp), at_most, values)
+    column, lacking = np.array(tree["split_indices"], dtype=np.intp), np.array(tree["default_left"], dtype=bool)
+    return Tree(left, right, column, at_most, values, lacking)
 
 
 def _lightgbm(model: Any, columns: Matrix, size: Matrix) -> Trees:
@@ -263,19 +272,21 @@ def _lightgbm(model: Any, columns: Matrix, size: Matrix) -> Trees:
 def _of_lightgbm(root: dict[str, Any], place: int, n_classes: int) -> Tree:
     lines: list[list[Any]] = []
     _write_down(root, lines)
-    left, right, column, threshold, value = (np.array(part) for part in zip(*lines, strict=True))
-    return Tree(left, right, column, threshold.astype(np.float64), _at_class(value.astype(float), place, n_classes))
+    left, right, column, threshold, value, lacking = (np.array(part) for part in zip(*lines, strict=True))
+    values = _at_class(value.astype(float), place, n_classes)
+    return Tree(left, right, column, threshold.astype(np.float64), values, lacking)
 
 
 def _write_down(node: dict[str, Any], lines: list[list[Any]]) -> int:
     """Append a node and all below; return its position."""
     here = len(lines)
     if "leaf_value" in node:
-        lines.append([-1, -1, 0, 0.0, node["leaf_value"]])
+        lines.append([-1, -1, 0, 0.0, node["leaf_value"], False])
         return here
     if node["decision_type"] != "<=" or node["missing_type"] == "Zero":
         raise NotKnownError("boosting with categories of its own is not known")
-    lines.append([-1, -1, node["split_feature"], node["threshold"], 0.0])
+    lacking = node["default_left"] if node["missing_type"] == "NaN" else node["threshold"] >= 0  # taken for a 0
+    lines.append([-1, -1, node["split_feature"], node["threshold"], 0.0, lacking])
     lines[here][0] = _write_down(node["left_child"], lines)
     lines[here][1] = _write_down(node["right_child"], lines)
     return here

@@ -19,6 +19,7 @@ from onbmacf._base.error_words import error_words
 from onbmacf.errors import ModelError
 
 SLACK = 1e-6  # beyond 0 and 1: what is left of rounding in a sum of probabilities
+LEAST_SHARE = 1e-9  # the probability that none is below where its logarithm is taken
 
 
 class NaNAnswerError(ModelError):
@@ -163,3 +164,12 @@ def _check_labels_not_scores(answer: NDArray[Any]) -> None:
             "threshold 0.5), threshold=... with classes=..., target=Between(low, high) for a regressor, or "
             "output='label' to fit, or return labels."
         )
+
+
+def margins_of(probabilities: Matrix) -> Matrix:
+    """Return the logarithms of probabilities, of which differences are log odds; none is below that of 1e-9.
+
+    >>> margins_of(np.array([[1.0, 0.0]])).round(4).tolist()
+    [[0.0, -20.7233]]
+    """
+    return np.log(np.maximum(probabilities, LEAST_SHARE))

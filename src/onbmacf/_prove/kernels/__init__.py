@@ -1,0 +1,1 @@
+"""The loops of proofs and of copies of models, compiled when the package is built."""

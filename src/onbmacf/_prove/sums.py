@@ -1,0 +1,148 @@
+"""What a model sums over its columns, laid out for the kernels: trees in flat arrays, or layers of units.
+
+Structure, recipes  ->  sums_of  ->  the recipes of the columns that are summed over, and TreeSums or LayerSums
+columns             ->  of       ->  sums per class; of two classes maybe one: the second's against the first
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onbmacf._base.arrays import Mask, Matrix, Rows
+from onbmacf._prove.kernels.evaluate import add_products, add_trees
+from onbmacf._prove.network import ACTIVATIONS, Network
+from onbmacf._prove.recipes import Recipe, Stage
+from onbmacf._prove.structures import Structure, Tree, Trees
+
+LARGEST = np.finfo(np.float64).max  # not below any number; below what stands for a missing value that goes right
+
+
+class TreeSums(NamedTuple):
+    """Trees, one after the other; nodes as `add_trees` takes them."""
+
+    threshold: Matrix
+    link: NDArray[np.longlong]
+    shift: int
+    roots: Rows
+    place: Rows
+    values: Matrix
+    offset: Matrix
+    n_averaged: int
+
+    def of(self, columns: Matrix) -> Matrix:
+        """Return the sums of what the trees add."""
+        sums = np.empty((len(columns), len(self.offset)))
+        sums[:] = self.offset
+        at = np.empty(len(columns), dtype=np.intp)
+        add_trees(columns, self.threshold, self.link, self.shift, self.roots, self.place, self.values, at, sums)
+        return sums / self.n_averaged if self.n_averaged > 1 else sums
+
+
+class LayerSums(NamedTuple):
+    """Layers of units; a linear model is the last one alone."""
+
+    weights: list[Matrix]
+    bias: list[Matrix]
+    activation: str
+
+    def of(self, columns: Matrix) -> Matrix:
+        """Return the sums of the last layer."""
+        for place, (weights, bias) in enumerate(zip(self.weights, self.bias, strict=True)):
+            columns = ACTIVATIONS[self.activation](columns) if place else columns
+            sums = np.empty((len(columns), len(bias)))
+            sums[:] = bias
+            add_products(columns, weights, sums)
+            columns = sums
+        return columns
+
+
+Sums = TreeSums | LayerSums
+
+
+def sums_of(structure: Structure, estimator: Any, recipes: list[Recipe], lacks: Mask) -> tuple[list[Recipe], Sums]:
+    """Lay a structure out; `lacks` says which columns may be missing."""
+    if isinstance(structure, Trees):
+        return _tree_sums(structure, estimator, recipes, lacks)
+    if isinstance(structure, Network):
+        return recipes, _layer_sums(structure.weights, structure.bias, structure.activation)
+    return recipes, _layer_sums([structure.weights], [structure.offset], "identity")
+
+
+def _layer_sums(weights: list[Matrix], bias: list[Matrix], activation: str) -> LayerSums:
+    if weights[-1].shape[1] == 2 and not weights[-1][:, 0].any() and bias[-1][0] == 0:
+        weights, bias = [*weights[:-1], weights[-1][:, 1:]], [*bias[:-1], bias[-1][1:]]
+    weights, bias = ([np.ascontiguousarray(own, dtype=np.float64) for own in every] for every in (weights, bias))
+    return LayerSums(weights, bias, activation)
+
+
+def _tree_sums(structure: Trees, estimator: Any, recipes: list[Recipe], lacks: Mask) -> tuple[list[Recipe], TreeSums]:
+    """Lay trees out, and return the recipes of the columns that they split at.
+
+    A column that may be missing is there twice, as the highest number and as the lowest: a node compares the one with
+    which a missing value goes to its side, so that the kernel need not know of any.
+    """
+    offset = structure.offset
+    values, n_averaged = _added(structure, estimator)
+    is_one = n_averaged == 0 and len(offset) == 2
+    slots = [_slots(tree, lacks) for tree in structure.trees]
+    used = np.unique(np.concatenate(slots))
+    shift = len(used).bit_length()
+    roots, place, threshold, link, added = [0], [], [], [], []
+    for tree, slot, own in zip(structure.trees, slots, values, strict=True):
+        # A boosted tree adds to the scores of one class, a tree of a forest to all.
+        first, width = (0, len(offset)) if n_averaged else (int(np.abs(own).max(axis=0).argmax()), 1)
+        nodes, left = _by_level(tree)
+        place.append(0 if is_one else first)
+        threshold.append(np.where(tree.left < 0, np.inf, np.minimum(tree.threshold, LARGEST))[nodes])
+        link.append((left + roots[-1] << shift) | np.searchsorted(used, slot)[nodes])
+        added.append(own[nodes, 1:] if is_one else own[nodes, first : first + width])
+        roots.append(roots[-1] + len(nodes))
+    chosen = [_compared(recipes[slot % len(recipes)], slot >= len(recipes), structure.is_single) for slot in used]
+    return chosen, TreeSums(
+        np.concatenate(threshold),
+        np.concatenate(link).astype(np.longlong),
+        shift,
+        np.array(roots[:-1], dtype=np.intp),
+        np.array(place, dtype=np.intp),
+        np.ascontiguousarray(np.concatenate(added)),
+        np.ascontiguousarray(offset[1:] - offset[0] if is_one else offset),
+        n_averaged,
+    )
+
+
+def _added(structure: Trees, estimator: Any) -> tuple[list[Matrix], int]:
+    """Return what the nodes of each tree add, and over how many trees it is averaged: 0 where it is not.
+
+    A forest divides when it has added up; a sum of quotients would not have its bits, nor its ties.
+    """
+    if structure.link != "share":
+        return [tree.values for tree in structure.trees], 0
+    trees, n_classes = getattr(estimator, "estimators_", [estimator]), len(structure.offset)
+    return [one.tree_.value[:, 0, :n_classes] for one in trees], len(trees)
+
+
+def _slots(tree: Tree, lacks: Mask) -> Rows:
+    """Return what each node compares: its column, or the same in a second set where a missing value goes left."""
+    column = np.where(tree.left >= 0, tree.column, 0).astype(np.intp)
+    return column if tree.lacking is None else column + len(lacks) * (tree.lacking & lacks[column])
+
+
+def _compared(recipe: Recipe, is_second: bool, is_single: bool) -> Recipe:
+    return recipe.then(Stage(fill=-np.inf if is_second else np.inf, is_single=float(is_single)))
+
+
+def _by_level(tree: Tree) -> tuple[Rows, Rows]:
+    """Return the nodes of a tree level by level, siblings side by side, and the place of each one's left child.
+
+    A leaf is its own child.
+    """
+    nodes, left, n_placed = [np.zeros(1, dtype=np.intp)], [], 1
+    while len(level := nodes[-1]):
+        is_inner = tree.left[level] >= 0
+        own = n_placed - len(level) + np.arange(len(level))
+        left.append(np.where(is_inner, n_placed + 2 * (np.cumsum(is_inner) - 1), own))
+        inner = level[is_inner]
+        nodes.append(np.stack([tree.left[inner], tree.right[inner]], axis=1).ravel().astype(np.intp))
+        n_placed += len(nodes[-1])
+    return np.concatenate(nodes), np.concatenate(left)
