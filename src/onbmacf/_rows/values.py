@@ -16,6 +16,7 @@ from onbmacf._base.missing import differs
 from onbmacf._rows.constraints import Constraints
 from onbmacf._rows.gate import as_given
 from onbmacf._rows.space import SAME, FeatureSpace
+from onbmacf.rules import Rules
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,6 +25,10 @@ class Values:
 
     space: FeatureSpace
     constraints: Constraints
+
+    def free(self) -> "Values":
+        """Return the values without any rule."""
+        return Values(self.space, Constraints(self.space, Rules()))
 
     def placed(self, N: Matrix, own: Matrix) -> Matrix:
         """Return numbers at values that may be returned; one that is hardly another than the factual's is its own."""

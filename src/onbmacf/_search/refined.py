@@ -75,6 +75,11 @@ class Search:
         return effort_of(self.options.effort)
 
     @property
+    def is_ruled(self) -> bool:
+        """Whether rules or a number of changes bind the answers."""
+        return self.max_changes is not None or bool(self.values.constraints)
+
+    @property
     def n_classes(self) -> int:
         """How many labels the fitted rows have."""
         return len(self.oracle.box.classes)
@@ -99,7 +104,10 @@ def find(search: Search) -> Outcome:
     is_open = wanted.any(axis=1)
     price = choose.price_of(search.options.plausibility, to_center)
     is_proven = _ask_all(search, record, wanted, is_open, FEW_JOINT)
-    score = _rounds(search, record, wanted, is_open & ~is_proven, price)
+    active = is_open & ~is_proven
+    if search.is_ruled and not search.oracle.is_limited:
+        active &= ~_without_rules(search, record, wanted, active, price)
+    score = _rounds(search, record, wanted, active, price)
     score = _last_resort(search, record, wanted, is_open, is_proven, price, score)
     if search.options.plausibility == 0.0:
         fewer = (choose.SPARSITY - choose.TIE_BREAK) * record.n_changed
@@ -157,7 +165,9 @@ def _room(search: Search, turn: int) -> Rows:
 # --- round 1 -------------------------------------------------------------------------------------------------------
 
 
-def _first_round(search: Search) -> tuple[Record, Mask, Matrix]:
+def _first_round(
+    search: Search, wanted: Mask | None = None, active: Mask | None = None
+) -> tuple[Record, Mask, Matrix]:
     """Ask about the factuals, their donors and every free feature alone; return also what each is to reach.
 
     Labels come with this very call. Donors are chosen before: of the targets or, where any other label will do, of
@@ -168,13 +178,14 @@ def _first_round(search: Search) -> tuple[Record, Mask, Matrix]:
     capacity = FEW_JOINT + int((CAPACITY - FEW_JOINT) * max(1.0, search.effort))
     record = Record.of(own, search.free, features, capacity)
     guess = np.full(n, UNASKED, dtype=np.intp)
-    if search.targets is None:
+    if search.targets is None and wanted is None:
         every = np.ones((n, search.n_classes), dtype=bool)
         nearest = search.table.nearest_rows(own, np.ones_like(search.free), every, 1)[0][:, 0]
         guess = search.table.labels[nearest]
-    likely = _wanted(guess, search.targets, search.n_classes)
+    likely = _wanted(guess, search.targets, search.n_classes) if wanted is None else wanted
     donors, owner, to_center = _donors(search, likely)
     room = np.maximum(_room(search, 0), np.minimum(1, search.oracle.room(0)))
+    room = room if active is None else np.where(active, room, 0)
     if search.oracle.is_limited:
         most = np.maximum(2, room // 3)
         kept = turns(owner) < most[owner]
@@ -187,11 +198,13 @@ def _first_round(search: Search) -> tuple[Record, Mask, Matrix]:
     n_singles = rounds.singles(record.trace, features, order, SHARES[:n_turns], per_row, singles, singles_owner)
     raw = np.concatenate([own, donors, singles[:n_singles]])
     owner = np.concatenate([np.arange(n), owner, singles_owner[:n_singles]])
-    return *_opened(search, record, raw, owner, room), to_center
+    return *_opened(search, record, raw, owner, room, wanted), to_center
 
 
-def _opened(search: Search, record: Record, raw: Matrix, owner: Rows, room: Rows) -> tuple[Record, Mask]:
-    """Ask the first question, and settle by what comes back which labels each factual is to reach."""
+def _opened(
+    search: Search, record: Record, raw: Matrix, owner: Rows, room: Rows, wanted: Mask | None
+) -> tuple[Record, Mask]:
+    """Ask the first question, and settle by what comes back which labels each factual is to reach, unless that is known."""
     own = search.own[owner]
     points = search.values.placed(raw, own)
     points[: len(search.own)] = search.own
@@ -204,7 +217,7 @@ def _opened(search: Search, record: Record, raw: Matrix, owner: Rows, room: Rows
     reply = search.oracle.ask(points, row)
     codes = np.full(len(search.own), FAILED, dtype=np.intp)
     codes[row[slot == 0]] = reply.codes[slot == 0]
-    wanted = _wanted(codes, search.targets, search.n_classes)
+    wanted = _wanted(codes, search.targets, search.n_classes) if wanted is None else wanted
     record.code[row, slot] = reply.codes
     if reply.probability is not None:
         known = np.clip(reply.codes, 0, reply.probability.shape[1] - 1)
@@ -266,6 +279,33 @@ def _rounds(search: Search, record: Record, wanted: Mask, active: Mask, price: M
         _ask(search, record, wanted, raw, owner, room)
         score = judged()
     return score
+
+
+def _without_rules(search: Search, record: Record, wanted: Mask, active: Mask, price: Matrix) -> Mask:
+    """Ask the same question without its rules; say which factuals get an answer that keeps them all the same.
+
+    So a rule never makes an answer farther than it must be. What was accepted and keeps the rules competes in any case.
+    """
+    free = replace(search, values=search.values.free(), max_changes=None, n=1)
+    other, _, _ = _first_round(free, wanted, active)
+    score = _rounds(free, other, wanted, active, price)
+    row, slot = np.nonzero(other.accepted())
+    points, own = other.points[row, slot], search.own[row]
+    few = other.n_changed[row, slot] <= (search.max_changes or own.shape[1])
+    allowed = few & search.values.allowed(points, own)
+    endless = np.full(len(search.own), len(points), dtype=np.intp)
+    order = np.argsort(other.base[row, slot], kind="stable")
+    row, slot, points, allowed = row[order], slot[order], points[order], allowed[order]
+    to_row, to_slot = record.add(points, row, allowed, endless)
+    known = {(r, p.tobytes()): s for r, s, p in zip(row.tolist(), slot.tolist(), points, strict=True)}
+    from_slot = np.array([known[r, record.points[r, s].tobytes()] for r, s in zip(to_row, to_slot, strict=True)], dtype=np.intp)
+    for name in ("margin", "base", "code", "probability", "share"):
+        getattr(record, name)[to_row, to_slot] = getattr(other, name)[to_row, from_slot]
+    best = score.argmin(axis=1)
+    is_kept = np.zeros(score.shape, dtype=bool)
+    is_kept[row[allowed], slot[allowed]] = True
+    every = np.arange(len(score))
+    return np.isfinite(score[every, best]) & is_kept[every, best]
 
 
 def _is_settled(score: Matrix, active: Mask, turn: int, before: Matrix) -> Mask:
