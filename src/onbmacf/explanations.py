@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from onbmacf._base.arrays import Mask, Matrix, Rows, stack, take
 from onbmacf._base.enums import Relaxation, Status
 from onbmacf._columns.polars_frames import PolarsTypes, polars_frame
+from onbmacf._rows.lazy_rows import LazyRows
 from onbmacf._text import frames, records, wording
 from onbmacf.errors import ParameterError
 from onbmacf.explanation import Counterfactual, Explanation, Semifactual
@@ -25,7 +26,7 @@ class Batch(NamedTuple):
     """The counterfactuals of a batch, one line each; those of one row follow each other, the best first."""
 
     factual: Rows  # position of the row they explain
-    values: pd.DataFrame
+    rows: LazyRows  # the changed rows, `values` as a frame
     label: NDArray[Any]
     distance: Matrix
     changed: Mask  # lines x features
@@ -35,12 +36,22 @@ class Batch(NamedTuple):
     plausibility: Matrix
     margin: Matrix
     probability: Matrix | None
-    semifactual_values: pd.DataFrame
+    semifactual_rows: LazyRows
     semifactual_distance: Matrix  # NaN where there is none
     semifactual_changed: Mask
     ranges: NDArray[Any] | None = None  # dicts of Range, or None; the column is None unless asked for
     box: NDArray[Any] | None = None
     stability: Matrix | None = None  # share of a committee's members that agree
+
+    @property
+    def values(self) -> pd.DataFrame:
+        """The changed rows in the caller's dtypes, numbered."""
+        return self.rows.frame
+
+    @property
+    def semifactual_values(self) -> pd.DataFrame:
+        """The semifactual of each, numbered; where there is none, any row."""
+        return self.semifactual_rows.frame
 
     def __repr__(self) -> str:
         return f"<Batch of {len(self.factual):,} counterfactuals of {len(set(self.factual.tolist())):,} rows>"

@@ -19,6 +19,7 @@ from onbmacf._batch.call import Call
 from onbmacf._batch.factuals import NOT_REACHED, Asker
 from onbmacf._batch.front import on_the_front
 from onbmacf._rows.isolate import ENDLESS
+from onbmacf._rows.lazy_rows import LazyRows
 from onbmacf._rows.notes import Notes
 from onbmacf._search.pairs import places
 from onbmacf._search.problem import RAISED, UNASKED, Found
@@ -154,7 +155,7 @@ def _batch(asker: Asker, found: Found, N: Matrix, effort: Effort) -> Batch:
     to_semifactual = paired(z, found.semifactual, metric)
     return Batch(
         factual=found.factual,
-        values=space.form.frame(N),
+        rows=LazyRows(space.form, N),
         label=asker.box.named(found.label),
         distance=distance,
         changed=changed,
@@ -164,7 +165,7 @@ def _batch(asker: Asker, found: Found, N: Matrix, effort: Effort) -> Batch:
         plausibility=fitted.neighbours.share(found.counterfactual, found.label),
         margin=distance * found.margin,
         probability=_probabilities(asker, found, N, effort),
-        semifactual_values=space.form.frame(asker.numbers(found.semifactual, found.factual)),
+        semifactual_rows=LazyRows(space.form, asker.numbers(found.semifactual, found.factual)),
         semifactual_distance=np.where(found.has_semifactual, to_semifactual, np.nan),
         semifactual_changed=space.changed(z, found.semifactual),
         stability=_stability(asker, N, found.label),
