@@ -12,6 +12,7 @@ from onbmacf._columns.frames import frame_of_cells
 from onbmacf._rows.containers import rows_frame
 from onbmacf._rows.form import TableForm
 from onbmacf._rows.model import BlackBox
+from onbmacf._text.frames import row_of
 
 COLUMNS = {
     "float64": np.array([0.5, 1.5, 2.25]),
@@ -95,6 +96,18 @@ def test_a_frame_that_is_written_into_leaves_the_next_one_as_it_was(name):
         written.loc[1, column] = written.loc[2, column]
     written.columns.name = "spoilt"
     pd.testing.assert_frame_equal(form.frame(N), expected)
+
+
+@pytest.mark.parametrize("columns", [COLUMNS, *({name: CAREFUL[name]} for name in CAREFUL)], ids=["all", *CAREFUL])
+@pytest.mark.parametrize("others", [{}, {"float64": COLUMNS["float64"]}], ids=["alone", "mixed"])
+def test_a_row_of_numbers_is_that_row_of_their_frame(columns, others):
+    table = pd.DataFrame({**columns, **others})
+    form = TableForm.fit(table, None)
+    N = form.numbers(table)
+    for line in range(len(N)):
+        made, expected = form.row(N[line], "own"), row_of(form.frame(N), line).rename("own")
+        pd.testing.assert_series_equal(made, expected)
+        assert [type(value) for value in made] == [type(value) for value in expected]
 
 
 def test_a_pandas_that_makes_another_frame_of_blocks_is_given_columns(monkeypatch):

@@ -7,6 +7,7 @@ A batch is held as a few frames and parallel arrays; the single results are made
 
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
 from typing import Any, NamedTuple, overload
 
 import numpy as np
@@ -167,8 +168,9 @@ class Explanations(Sequence[Explanation]):
         if not -len(self) <= position < len(self):
             raise IndexError(f"there are answers for {len(self):,} rows, got position {position!r}.")
         place = range(len(self))[position]
-        factual = frames.row_of(self.rows, place)
-        found = tuple(self._counterfactual(line, factual) for line in self._lines(place))
+        factual: Any = cache(partial(frames.row_of, self.rows, place))  # made once for all that hold it
+        label = self.rows.index[place]
+        found = tuple(self._counterfactual(line, factual, label) for line in self._lines(place))
         status, reason, needs = Status(self.statuses[place]), self.reasons[place], tuple(self.would_need[place])
         certificate = None if self.certificates is None else self.certificates[place]
         return Explanation(factual, self.labels[place], status, reason, needs, found, certificate, self.days)
@@ -311,11 +313,13 @@ class Explanations(Sequence[Explanation]):
         whole = (certificates, self.polars, self.days)
         return Explanations(self.rows.iloc[places], *of_rows, batch, self.warnings, *counts, *whole)
 
-    def _counterfactual(self, line: int, factual: "pd.Series[Any]") -> Counterfactual:
+    def _counterfactual(self, line: int, factual: Any, label: Hashable) -> Counterfactual:
         batch = self.batch
+        values: Any = partial(batch.rows.row, line, label)
+        semifactual: Any = partial(self._semifactual, line, factual, label)
         ball = int(batch.ball[line])
         return Counterfactual(
-            values=frames.row_of(batch.values, line).rename(factual.name),
+            values=values,
             factual=factual,
             label=batch.label[line],
             distance=float(batch.distance[line]),
@@ -326,18 +330,18 @@ class Explanations(Sequence[Explanation]):
             plausibility=float(batch.plausibility[line]),
             margin=float(batch.margin[line]),
             probability=None if batch.probability is None else float(batch.probability[line]),
-            semifactual=self._semifactual(line, factual),
+            semifactual=semifactual,
             ranges=None if batch.ranges is None else batch.ranges[line],
             box=None if batch.box is None else batch.box[line],
             stability=None if batch.stability is None else float(batch.stability[line]),
             n_members=self.n_members,
         )
 
-    def _semifactual(self, line: int, factual: "pd.Series[Any]") -> Semifactual | None:
+    def _semifactual(self, line: int, factual: Any, label: Hashable) -> Semifactual | None:
         batch = self.batch
         if np.isnan(batch.semifactual_distance[line]):
             return None
-        values = frames.row_of(batch.semifactual_values, line).rename(factual.name)
+        values: Any = partial(batch.semifactual_rows.row, line, label)
         changed = self._names(batch.semifactual_changed[line])
         return Semifactual(values, factual, float(batch.semifactual_distance[line]), changed)
 

@@ -45,12 +45,21 @@ def take(columns: Columns, lines: Rows | Mask) -> Columns:
     >>> take(Points(np.array([1, 2, 3]), None), np.array([2, 0]))
     Points(x=array([3, 1]), y=None)
     """
-    return type(columns)(*(None if column is None else column[lines] for column in columns))
+    taken: Iterator[Any] = (None if column is None else column[lines] for column in columns)
+    return type(columns)(*taken)
 
 
 def stack(parts: Sequence[Columns]) -> Columns:
     """Return several tables of the same columns as one, in the order given; at least one is needed."""
     return type(parts[0])(*(_stacked(columns) for columns in zip(*parts, strict=True)))
+
+
+def arrays_of(frame: Any) -> list[Any]:
+    """Return the columns of a DataFrame as arrays, in a tenth of the time in which pandas makes a Series of each."""
+    try:
+        return list(frame._iter_column_arrays())
+    except (AttributeError, TypeError):  # its own method, which it may change
+        return [column.array for _, column in frame.items()]
 
 
 def objects(values: Any) -> NDArray[Any]:

@@ -1,7 +1,7 @@
-"""Frames made of whole blocks, one step per dtype instead of one per column, and frames taken apart again.
+"""Frames made of whole blocks: one step per dtype instead of one per column.
 
     names, dtypes, levels  ->  BlockForm.of  ->  BlockForm        N  ->  BlockForm.frame  ->  DataFrame
-    plain values of one row  ->  frame_of_row  ->  DataFrame      DataFrame  ->  arrays_of  ->  one array per column
+    plain values of one row  ->  frame_of_row  ->  DataFrame
 
 A search makes a frame for each call of the model, and pandas takes longer to check the columns of a small one than most
 models take to label it. What comes out is what `TableForm.plain_frame` makes column by column. The only module that
@@ -123,14 +123,6 @@ def frame_of_row(values: Sequence[Any], columns: Any, index: Any) -> pd.DataFram
         return _frame_of_blocks(blocks, index=index, columns=columns.view())
     except Exception:  # a number too large, half a character, a pandas without blocks: as slowly as ever
         return None
-
-
-def arrays_of(frame: pd.DataFrame) -> list[Any]:
-    """Return the columns as arrays, in a tenth of the time that pandas takes to make a Series of each."""
-    try:
-        return list(frame._iter_column_arrays())
-    except (AttributeError, TypeError):
-        return [column.array for _, column in frame.items()]
 
 
 def _each_alone(array: Any, places: Rows) -> list[tuple[Any, Rows]]:

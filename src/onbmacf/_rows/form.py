@@ -14,14 +14,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from onbmacf._base.arrays import Mask, Matrix, Rows
+from onbmacf._base.arrays import Mask, Matrix, Rows, arrays_of
 from onbmacf._base.checks import did_you_mean, listed
 from onbmacf._columns.converters import Converter, converter_of, holds
 from onbmacf._columns.frames import arrow_as_pandas, as_frame
 from onbmacf._columns.kinds import LARGEST_EXACT, observed_levels
 from onbmacf._columns.moments import allowed_in
 from onbmacf._columns.polars_frames import PolarsTypes, is_polars, with_room
-from onbmacf._rows.blocks import CAST, BlockForm, arrays_of
+from onbmacf._rows.blocks import CAST, BlockForm
 from onbmacf._rows.cells import exact_numbers, given_dtype, level_codes, shown
 from onbmacf._rows.containers import rows_frame
 from onbmacf._text.absent import is_absent
@@ -134,6 +134,28 @@ class TableForm:
         if array.dtype == object and (lacks := np.isnan(numbers)).any():
             array[lacks] = self.lacking[position] if self.lacking else None  # what it is in the caller's column
         return array
+
+    def row(self, numbers: Matrix, label: Hashable) -> "pd.Series[Any]":
+        """Return one row: its values have the types that they have in a frame, each that of its own column."""
+        cells = [
+            self._number_array(at, numbers[at : at + 1])[0] if at not in self._level_cells else self._level(at, number)
+            for at, number in enumerate(numbers)
+        ]
+        return pd.Series(cells, self._columns.view(), dtype=self._row_dtype, name=label)
+
+    def _level(self, position: int, code: float) -> Any:
+        return self._level_cells[position][-1 if np.isnan(code) else int(code)]
+
+    @cached_property
+    def _level_cells(self) -> dict[int, list[Any]]:
+        own = self._level_arrays.items()
+        return {position: [levels[at] for at in range(len(levels))] for position, levels in own}
+
+    @cached_property
+    def _row_dtype(self) -> Any:
+        """The dtype of all columns, or of objects where they have different ones."""
+        dtypes = {own.dtype if (own := self.converter(at)) else dtype for at, dtype in enumerate(self.dtypes)}
+        return dtypes.pop() if len(dtypes) == 1 else np.dtype(object)
 
     def _places(self, N: Matrix, position: int) -> Rows:
         """Return where the levels of one feature lie in its array of levels; a missing value is the last of them."""

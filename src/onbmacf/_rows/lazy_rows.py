@@ -6,7 +6,7 @@ A DataFrame takes longer to make than the search for one row takes beside its mo
 changed values only.
 """
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -16,6 +16,7 @@ import pandas as pd
 
 from onbmacf._base.arrays import Mask, Matrix, Rows
 from onbmacf._rows.form import TableForm
+from onbmacf._text.frames import row_of
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -38,6 +39,12 @@ class LazyRows:
         assert self.form is not None, "rows without numbers have a frame"
         assert self.N is not None, "numbers and their form come together"
         return self.form.frame(self.N)
+
+    def row(self, line: int, label: Hashable) -> "pd.Series[Any]":
+        """Return one of the rows, under a label of its own."""
+        if self.form is None or self.N is None:
+            return row_of(self.frame, line).rename(label)
+        return self.form.row(self.N[line], label)
 
     def __len__(self) -> int:
         return len(self.frame if self.N is None else self.N)
