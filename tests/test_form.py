@@ -1,5 +1,6 @@
 """Frames for the model: made of blocks or column by column, the same to the dtype, the category and the bit."""
 
+import pickle
 from datetime import timedelta
 from decimal import Decimal
 
@@ -110,13 +111,20 @@ def test_a_row_of_numbers_is_that_row_of_their_frame(columns, others):
         assert [type(value) for value in made] == [type(value) for value in expected]
 
 
+def test_a_form_that_has_made_frames_is_sent_and_makes_the_same():
+    form = both_ways(pd.DataFrame(COLUMNS))
+    N = form.numbers(pd.DataFrame(COLUMNS))
+    sent = pickle.loads(pickle.dumps(form))
+    pd.testing.assert_frame_equal(sent.frame(N), form.frame(N))
+
+
 def test_a_pandas_that_makes_another_frame_of_blocks_is_given_columns(monkeypatch):
-    def swapped(blocks, index, columns):
+    def other(blocks, columns, index):
         return pd.DataFrame(0.0, index=index, columns=columns)
 
-    monkeypatch.setattr("onbmacf._rows.blocks._frame_of_blocks", swapped)
+    monkeypatch.setattr("onbmacf._rows.blocks._framed", other)
     assert both_ways(pd.DataFrame(COLUMNS))._blocks is None
-    monkeypatch.setattr("onbmacf._rows.blocks._frame_of_blocks", None)
+    monkeypatch.setattr("onbmacf._rows.blocks.BlockPlacement", None)
     assert both_ways(pd.DataFrame(COLUMNS))._blocks is None
 
 

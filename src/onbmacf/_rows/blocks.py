@@ -4,8 +4,9 @@
     plain values of one row  ->  frame_of_row  ->  DataFrame
 
 A search makes a frame for each call of the model, and pandas takes longer to check the columns of a small one than most
-models take to label it. What comes out is what `TableForm.plain_frame` makes column by column. The only module that
-knows what pandas holds a frame in.
+models take to label it. What comes out is what `TableForm.plain_frame` makes column by column, which is checked before
+the first use: the parts of pandas that are put together here, the same in pandas 2 and 3, are not its public ones.
+`pandas.api.internals.create_dataframe_from_blocks` is public, not in pandas 2, and takes three times as long.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -18,18 +19,11 @@ import pandas as pd
 from onbmacf._base.arrays import Matrix, Rows
 
 try:
-    from pandas.api.internals import create_dataframe_from_blocks as _frame_of_blocks
-except ImportError:  # pandas 2 has no such function, but all that it takes
-
-    def _frame_of_blocks(blocks: Any, index: Any, columns: Any) -> pd.DataFrame:
-        from pandas.core.internals.api import make_block
-        from pandas.core.internals.blocks import ensure_block_shape
-        from pandas.core.internals.managers import BlockManager
-
-        made = tuple(make_block(ensure_block_shape(values, ndim=2), places) for values, places in blocks)
-        manager = BlockManager(made, [columns, index])
-        return pd.DataFrame._from_mgr(manager, manager.axes)
-
+    from pandas._libs.internals import BlockPlacement
+    from pandas.core.internals.blocks import ensure_block_shape, get_block_type
+    from pandas.core.internals.managers import BlockManager
+except ImportError:  # a pandas that keeps them elsewhere: frames are made column by column
+    BlockManager = None
 
 CAST = "fiub"  # kinds of numpy dtypes to which numbers are cast as they are
 PLAIN: dict[type, type] = {  # types of single values, and what a column of one such value is
@@ -45,29 +39,43 @@ class Levels(NamedTuple):
 
     array: Any
     places: Rows  # the columns
+    placed: list[Any]  # as pandas has them: of all where the array is numpy's, otherwise of each
     starts: Matrix  # per column: where its levels begin in the array
     last: Matrix | None  # per column: the place of its missing value among its levels; None where no column has one
 
-    def blocks(self, N: Matrix) -> list[tuple[Any, Rows]]:
-        """Return the columns, and where they belong: numpy's as one block, others each as its own."""
+    def blocks(self, N: Matrix) -> list[Any]:
+        """Return the columns: numpy's as one block, others each as its own."""
         codes = N.T[self.places]
         codes = codes if self.last is None else np.where(np.isnan(codes), self.last, codes)
         lines = (codes + self.starts).astype(np.intp)
-        if isinstance(self.array, np.ndarray):
-            return [(self.array[lines], self.places)]
-        return _each_alone(self.array.take(lines.ravel()), self.places)
+        taken = self.array[lines] if isinstance(self.array, np.ndarray) else self.array.take(lines.ravel())
+        return _blocks(taken, self.placed)
+
+
+class Numbers(NamedTuple):
+    """Columns of one dtype of numpy to which numbers are cast."""
+
+    dtype: Any
+    places: Rows
+    placed: list[Any]
+
+    def blocks(self, N: Matrix) -> list[Any]:
+        """Return the columns as one block."""
+        # The lines picked are a copy already: a model that writes into its rows writes into no numbers of ours.
+        return _blocks(N.T[self.places].astype(self.dtype, order="C", copy=False), self.placed)
 
 
 class Single(NamedTuple):
     """A column of a dtype that numbers are not simply cast to: dates, nullable numbers, numbers as objects."""
 
-    place: Rows
+    place: int
+    placed: list[Any]
     array_of: Callable[[Matrix], Any]
 
-    def blocks(self, N: Matrix) -> list[tuple[Any, Rows]]:
-        """Return the column, and where it belongs."""
-        array = self.array_of(N[:, self.place[0]])
-        return [(array[np.newaxis] if isinstance(array, np.ndarray) else array, self.place)]
+    def blocks(self, N: Matrix) -> list[Any]:
+        """Return the column as a block."""
+        array = self.array_of(N[:, self.place])
+        return _blocks(array[np.newaxis] if isinstance(array, np.ndarray) else array, self.placed)
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,8 +83,7 @@ class BlockForm:
     """The columns of a table by dtype."""
 
     columns: Any  # the names, as an Index
-    numbers: tuple[tuple[Any, Rows], ...]  # dtype, columns
-    others: tuple[Levels | Single, ...]
+    groups: tuple[Numbers | Levels | Single, ...]
 
     @classmethod
     def of(
@@ -93,18 +100,15 @@ class BlockForm:
         of each column that is neither levels nor numbers of a dtype of numpy.
         """
         numeric = [place for place in range(len(dtypes)) if place not in levels and place not in arrays_of]
-        numbers = tuple((dtypes[own[0]], own) for own in _by_dtype(dtypes, numeric))
+        numbers = (Numbers(dtypes[own[0]], own, [BlockPlacement(own)]) for own in _by_dtype(dtypes, numeric))
         joined = (_joined(levels, own, missing) for own in _by_dtype(dtypes, levels))
-        single = (Single(np.array([place]), array_of) for place, array_of in arrays_of.items())
-        return cls(columns, numbers, (*joined, *single))
+        single = (Single(place, [BlockPlacement(place)], array_of) for place, array_of in arrays_of.items())
+        return cls(columns, (*numbers, *joined, *single))
 
     def frame(self, N: Matrix) -> pd.DataFrame:
         """Return numbers as rows with these columns and dtypes."""
-        # The lines picked are a copy already: a model that writes into its rows writes into no numbers of ours.
-        blocks = [(N.T[places].astype(dtype, order="C", copy=False), places) for dtype, places in self.numbers]
-        for columns in self.others:
-            blocks += columns.blocks(N)
-        return _frame_of_blocks(blocks, index=pd.RangeIndex(len(N)), columns=self.columns.view())
+        blocks = [block for group in self.groups for block in group.blocks(N)]
+        return _framed(blocks, self.columns, pd.RangeIndex(len(N)))
 
 
 def frame_of_row(values: Sequence[Any], columns: Any, index: Any) -> pd.DataFrame | None:
@@ -114,21 +118,33 @@ def frame_of_row(values: Sequence[Any], columns: Any, index: Any) -> pd.DataFram
         places.setdefault(PLAIN.get(type(value)), []).append(place)
     if None in places or not values:
         return None
-    blocks: list[tuple[Any, Rows]] = []
+    blocks: list[Any] = []
     try:
         for kind, own in places.items():
-            cells, at = [values[place] for place in own], np.array(own)
+            cells = [values[place] for place in own]
             array = _plain(pd.Series(cells).array) if kind is str else np.array(cells, dtype=kind)
-            blocks += [(array[:, np.newaxis], at)] if isinstance(array, np.ndarray) else _each_alone(array, at)
-        return _frame_of_blocks(blocks, index=index, columns=columns.view())
+            array = array[:, np.newaxis] if isinstance(array, np.ndarray) else array
+            blocks += _blocks(array, _placed(array, np.array(own)))
+        return _framed(blocks, columns, index)
     except Exception:  # a number too large, half a character, a pandas without blocks: as slowly as ever
         return None
 
 
-def _each_alone(array: Any, places: Rows) -> list[tuple[Any, Rows]]:
-    """Return each column of an array that has them one after the other as a block of its own."""
-    n = len(array) // len(places)
-    return [(array[at * n : (at + 1) * n], places[at : at + 1]) for at in range(len(places))]
+def _framed(blocks: list[Any], columns: Any, index: Any) -> pd.DataFrame:
+    manager = BlockManager(tuple(blocks), [columns.view(), index], verify_integrity=False)
+    return pd.DataFrame._from_mgr(manager, manager.axes)
+
+
+def _blocks(array: Any, placed: list[Any]) -> list[Any]:
+    """Return an array as blocks: one, or one of each equally long part of it."""
+    kind, n = get_block_type(array.dtype), len(array) // len(placed)
+    parts = [array] if len(placed) == 1 else [array[at * n : (at + 1) * n] for at in range(len(placed))]
+    return [kind(ensure_block_shape(part, 2), placement=at, ndim=2) for part, at in zip(parts, placed, strict=True)]
+
+
+def _placed(array: Any, places: Rows) -> list[Any]:
+    """Return where the columns belong: those of numpy together, others each alone."""
+    return [BlockPlacement(places)] if isinstance(array, np.ndarray) else [BlockPlacement(int(at)) for at in places]
 
 
 def _by_dtype(dtypes: Sequence[Any], places: Iterable[int]) -> list[Rows]:
@@ -147,7 +163,8 @@ def _joined(levels: dict[int, Any], places: Rows, missing: set[int]) -> Levels:
     columns = [pd.Series(array, dtype=array.dtype) for array in arrays]
     joined = arrays[0] if len(arrays) == 1 else pd.concat(columns, ignore_index=True).array
     last = np.array([len(array) - 1.0 for array in arrays])[:, np.newaxis] if missing.intersection(places) else None
-    return Levels(_plain(joined), places, starts, last)
+    array = _plain(joined)
+    return Levels(array, places, _placed(array, places), starts, last)
 
 
 def _plain(array: Any) -> Any:

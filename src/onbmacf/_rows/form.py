@@ -81,6 +81,9 @@ class TableForm:
         other.__dict__.update({name: value for name, value in self.__dict__.items() if name not in other.__dict__})
         return other
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: held for name, held in self.__dict__.items() if name != "_blocks"}  # pandas' own, not to be sent
+
     def numbers(self, frame: pd.DataFrame) -> Matrix:
         """Return the rows as numbers: NaN for a missing value, infinity for no number, -1 for an unseen level."""
         N = np.empty((len(frame), len(self.schema.features)))
