@@ -11,6 +11,7 @@ the first use: the parts of pandas that are put together here, the same in panda
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -113,6 +114,18 @@ class BlockForm:
 
 def frame_of_row(values: Sequence[Any], columns: Any, index: Any) -> pd.DataFrame | None:
     """Return plain values as a frame of one row in the dtypes that pandas infers; None where it has to look at them."""
+    return _row(values, columns, index) if _rows_are_right() else None
+
+
+@cache
+def _rows_are_right() -> bool:
+    """Say whether this pandas makes of blocks the row that it makes of a record."""
+    expected = pd.DataFrame([[0.5, 1, True, "a", "b", 2.5]], columns=list("uvwxyz"))
+    made = _row([0.5, 1, True, "a", "b", 2.5], expected.columns, expected.index)
+    return made is not None and made.equals(expected)
+
+
+def _row(values: Sequence[Any], columns: Any, index: Any) -> pd.DataFrame | None:
     places: dict[Any, list[int]] = {}
     for place, value in enumerate(values):
         places.setdefault(PLAIN.get(type(value)), []).append(place)
