@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from conftest import dose_model
 from onbmacf import ONBMACF, Schema, audit
 from onbmacf._base.arrays import objects
+from onbmacf._rows.lazy_rows import LazyRows
 from onbmacf.errors import ParameterError
 
 
@@ -35,15 +36,15 @@ def made_of(changed, relaxations=None, factual=None, groups=None):
     batch = answers.batch
     fields = {
         "factual": factual,
-        "values": table.iloc[np.ones(n, dtype=int)].reset_index(drop=True),
+        "rows": LazyRows.of_frame(table.iloc[np.ones(n, dtype=int)].reset_index(drop=True)),
         "changed": np.array(changed, dtype=bool).reshape(n, 3),
         "relaxation": np.array(relaxations or ["none"] * n, dtype=object),
         "distance": np.arange(1.0, n + 1),
         "semifactual_distance": np.full(n, np.nan),
     }
+    fields["semifactual_rows"] = fields["rows"]
     for name, held in batch._asdict().items():  # whatever else a batch holds, one entry per line
         fields.setdefault(name, None if held is None else np.repeat(np.asarray(held)[:1], n, axis=0))
-    fields["semifactual_values"] = fields["values"]
     statuses = np.full(len(rows), "found", dtype=object)
     return replace(
         answers, rows=rows, labels=np.zeros(len(rows)), statuses=statuses, reasons=np.full(len(rows), ""),

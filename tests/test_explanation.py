@@ -1,6 +1,7 @@
 """Results as people read them: sentences, frames, notebooks."""
 
 import json
+import pickle
 
 import numpy as np
 import pandas as pd
@@ -8,8 +9,10 @@ import pytest
 
 from conftest import dose_model
 from onbmacf import ONBMACF, Schema
+from onbmacf._rows.form import TableForm
 from onbmacf._text.wording import html_table, shown
 from onbmacf.errors import ParameterError
+from onbmacf.explanations import Explanations
 
 
 @pytest.fixture
@@ -138,6 +141,42 @@ def test_slices_put_together_are_the_whole(answers):
     assert (whole.n_calls, whole.warnings) == (3 * answers.n_calls, answers.warnings)
     with pytest.raises(ParameterError, match="at least one"):
         type(answers).concat([])
+
+
+def test_what_is_not_looked_at_is_not_made(answers, monkeypatch):
+    found = [answer for answer in answers if answer.counterfactuals]
+    assert found
+    lazily = answers[:]  # no frame of these rows was made yet
+
+    def refused(*args):
+        raise AssertionError("nobody asked for this")
+
+    monkeypatch.setattr(TableForm, "frame", refused)
+    for answer, own in zip(answers, lazily, strict=True):
+        for expected, one in zip(answer.counterfactuals, own.counterfactuals, strict=True):
+            pd.testing.assert_frame_equal(one.changes(), expected.changes())
+            assert callable(one.__dict__["semifactual"])
+    with pytest.raises(AssertionError, match="nobody asked"):
+        lazily.batch.values  # noqa: B018
+
+
+def test_answers_travel_with_their_values_and_without_the_table(answers):
+    expected = answers.to_json()
+    sent = pickle.dumps((answers[:], answers[0], answers[0].counterfactuals))
+    assert b"TableForm" not in sent
+    whole, one, found = pickle.loads(sent)
+    assert whole.to_json() == expected
+    assert one.to_dict() == answers[0].to_dict()
+    pd.testing.assert_series_equal(found[0].values, answers[0].counterfactuals[0].values)
+
+
+def test_answers_of_different_maps_are_put_together_by_their_values():
+    first = pd.DataFrame({"a": [0.0, 1.0, 2.0, 3.0], "c": ["x", "y", "x", "y"]})
+    other = pd.DataFrame({"a": [0.0, 1.0, 2.0, 3.0], "c": ["w", "x", "w", "x"]})  # another code for "x"
+    model = lambda rows: (rows["a"] > 1).to_numpy().astype(int)  # noqa: E731
+    parts = [ONBMACF().fit(table, model).explain(table.head(2)) for table in (first, other)]
+    expected = pd.concat([part.batch.values for part in parts], ignore_index=True)
+    pd.testing.assert_frame_equal(Explanations.concat(parts).batch.values, expected)
 
 
 def test_dicts_hold_everything_as_plain_values(answers):

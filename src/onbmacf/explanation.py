@@ -2,7 +2,8 @@
 
     Explanation -> Counterfactual, Semifactual
 
-They are made when they are looked at: what `explain` returns is a table of them, in explanations.py.
+They are made when they are looked at: what `explain` returns is a table of them, in explanations.py. Their rows are
+made when they are looked at in turn: `changes()` needs no semifactual.
 """
 
 from collections.abc import Hashable
@@ -11,12 +12,14 @@ from typing import Any
 
 import pandas as pd
 
+from onbmacf._base.deferred import deferring
 from onbmacf._base.enums import Relaxation, Status
 from onbmacf._text import frames, records, short, wording
 from onbmacf._text.ranges import Ranges
 from onbmacf.certificate import Certificate
 
 
+@deferring("values", "factual")
 @dataclass(frozen=True, eq=False)
 class Semifactual:
     """A changed row to which the model still gives the label of the factual.
@@ -47,6 +50,7 @@ class Semifactual:
         return frames.changes_of(self)
 
 
+@deferring("values", "factual", "semifactual")
 @dataclass(frozen=True, eq=False)
 class Counterfactual:
     """A changed row to which the model gives another label.
@@ -129,6 +133,7 @@ class Counterfactual:
         return plots.before_after(self, ax)
 
 
+@deferring("factual")
 @dataclass(frozen=True, eq=False)
 class Explanation:
     """The answer for one row.

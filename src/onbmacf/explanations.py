@@ -7,6 +7,7 @@ A batch is held as a few frames and parallel arrays; the single results are made
 
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
 from typing import Any, NamedTuple, overload
 
 import numpy as np
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 from onbmacf._base.arrays import Mask, Matrix, Rows, stack, take
 from onbmacf._base.enums import Relaxation, Status
 from onbmacf._columns.polars_frames import PolarsTypes, polars_frame
+from onbmacf._rows.lazy_rows import LazyRows
 from onbmacf._text import frames, records, wording
 from onbmacf.errors import ParameterError
 from onbmacf.explanation import Counterfactual, Explanation, Semifactual
@@ -25,7 +27,7 @@ class Batch(NamedTuple):
     """The counterfactuals of a batch, one line each; those of one row follow each other, the best first."""
 
     factual: Rows  # position of the row they explain
-    values: pd.DataFrame
+    rows: LazyRows  # the changed rows, `values` as a frame
     label: NDArray[Any]
     distance: Matrix
     changed: Mask  # lines x features
@@ -35,12 +37,22 @@ class Batch(NamedTuple):
     plausibility: Matrix
     margin: Matrix
     probability: Matrix | None
-    semifactual_values: pd.DataFrame
+    semifactual_rows: LazyRows
     semifactual_distance: Matrix  # NaN where there is none
     semifactual_changed: Mask
     ranges: NDArray[Any] | None = None  # dicts of Range, or None; the column is None unless asked for
     box: NDArray[Any] | None = None
     stability: Matrix | None = None  # share of a committee's members that agree
+
+    @property
+    def values(self) -> pd.DataFrame:
+        """The changed rows in the caller's dtypes, numbered."""
+        return self.rows.frame
+
+    @property
+    def semifactual_values(self) -> pd.DataFrame:
+        """The semifactual of each, numbered; where there is none, any row."""
+        return self.semifactual_rows.frame
 
     def __repr__(self) -> str:
         return f"<Batch of {len(self.factual):,} counterfactuals of {len(set(self.factual.tolist())):,} rows>"
@@ -156,8 +168,9 @@ class Explanations(Sequence[Explanation]):
         if not -len(self) <= position < len(self):
             raise IndexError(f"there are answers for {len(self):,} rows, got position {position!r}.")
         place = range(len(self))[position]
-        factual = frames.row_of(self.rows, place)
-        found = tuple(self._counterfactual(line, factual) for line in self._lines(place))
+        factual: Any = cache(partial(frames.row_of, self.rows, place))  # made once for all that hold it
+        label = self.rows.index[place]
+        found = tuple(self._counterfactual(line, factual, label) for line in self._lines(place))
         status, reason, needs = Status(self.statuses[place]), self.reasons[place], tuple(self.would_need[place])
         certificate = None if self.certificates is None else self.certificates[place]
         return Explanation(factual, self.labels[place], status, reason, needs, found, certificate, self.days)
@@ -300,11 +313,13 @@ class Explanations(Sequence[Explanation]):
         whole = (certificates, self.polars, self.days)
         return Explanations(self.rows.iloc[places], *of_rows, batch, self.warnings, *counts, *whole)
 
-    def _counterfactual(self, line: int, factual: "pd.Series[Any]") -> Counterfactual:
+    def _counterfactual(self, line: int, factual: Any, label: Hashable) -> Counterfactual:
         batch = self.batch
+        values: Any = partial(batch.rows.row, line, label)
+        semifactual: Any = partial(self._semifactual, line, factual, label)
         ball = int(batch.ball[line])
         return Counterfactual(
-            values=frames.row_of(batch.values, line).rename(factual.name),
+            values=values,
             factual=factual,
             label=batch.label[line],
             distance=float(batch.distance[line]),
@@ -315,18 +330,18 @@ class Explanations(Sequence[Explanation]):
             plausibility=float(batch.plausibility[line]),
             margin=float(batch.margin[line]),
             probability=None if batch.probability is None else float(batch.probability[line]),
-            semifactual=self._semifactual(line, factual),
+            semifactual=semifactual,
             ranges=None if batch.ranges is None else batch.ranges[line],
             box=None if batch.box is None else batch.box[line],
             stability=None if batch.stability is None else float(batch.stability[line]),
             n_members=self.n_members,
         )
 
-    def _semifactual(self, line: int, factual: "pd.Series[Any]") -> Semifactual | None:
+    def _semifactual(self, line: int, factual: Any, label: Hashable) -> Semifactual | None:
         batch = self.batch
         if np.isnan(batch.semifactual_distance[line]):
             return None
-        values = frames.row_of(batch.semifactual_values, line).rename(factual.name)
+        values: Any = partial(batch.semifactual_rows.row, line, label)
         changed = self._names(batch.semifactual_changed[line])
         return Semifactual(values, factual, float(batch.semifactual_distance[line]), changed)
 

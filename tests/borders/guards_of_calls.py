@@ -80,14 +80,14 @@ ROWS = {
     ),
     "dates as nanoseconds": Guard(
         "_rows/cells.py",
-        'if isinstance(dtype, np.dtype) and dtype.kind in "fiub":\n        with',
-        'if isinstance(dtype, np.dtype) and dtype.kind in "fiubmM":\n        with',
+        'if isinstance(dtype, np.dtype) and dtype.kind in "fiub":\n        return column',
+        'if isinstance(dtype, np.dtype) and dtype.kind in "fiubmM":\n        return column',
         f"{COLUMN}[dates]",
     ),
     "categories of dates": Guard(
         "_rows/cells.py",
-        "for level in column.cat.categories.tolist()]",
-        "for level in column.cat.categories.astype(str)]",
+        "for level in column.categories.tolist()]",
+        "for level in column.categories.astype(str)]",
         "test_rows.py::test_categories_of_dates_are_levels",
     ),
     "0.10000000149 for Rule(high=.1)": Guard(

@@ -1,6 +1,6 @@
 """The types of arrays, and tables of columns held as named tuples: take some lines, or stack several tables.
 
-Frames among the columns are taken and stacked like arrays; a column that is None stays None.
+A column is an array, or has `__getitem__` and `stacked` of its own; one that is None stays None.
 """
 
 from collections.abc import Iterator, Sequence
@@ -45,7 +45,8 @@ def take(columns: Columns, lines: Rows | Mask) -> Columns:
     >>> take(Points(np.array([1, 2, 3]), None), np.array([2, 0]))
     Points(x=array([3, 1]), y=None)
     """
-    return type(columns)(*(_lines_of(column, lines) for column in columns))
+    taken: Iterator[Any] = (None if column is None else column[lines] for column in columns)
+    return type(columns)(*taken)
 
 
 def stack(parts: Sequence[Columns]) -> Columns:
@@ -53,22 +54,20 @@ def stack(parts: Sequence[Columns]) -> Columns:
     return type(parts[0])(*(_stacked(columns) for columns in zip(*parts, strict=True)))
 
 
+def arrays_of(frame: Any) -> list[Any]:
+    """Return the columns of a DataFrame as arrays, in a tenth of the time in which pandas makes a Series of each."""
+    try:
+        return list(frame._iter_column_arrays())
+    except (AttributeError, TypeError):  # its own method, which it may change
+        return [column.array for _, column in frame.items()]
+
+
 def objects(values: Any) -> NDArray[Any]:
     """Return values as an array of objects, each as it is: numpy would make a matrix of equally long lists."""
     return np.array([*values, None], dtype=object)[:-1]
 
 
-def _lines_of(column: Any, lines: Rows | Mask) -> Any:
-    if column is None:
-        return None
-    return column.iloc[lines].reset_index(drop=True) if hasattr(column, "iloc") else column[lines]
-
-
 def _stacked(columns: Sequence[Any]) -> Any:
     if columns[0] is None:
         return None
-    if not hasattr(columns[0], "iloc"):
-        return np.concatenate(columns)
-    import pandas as pd  # only a table that holds frames needs it
-
-    return pd.concat([frame for frame in columns if len(frame)] or columns[:1], ignore_index=True)
+    return columns[0].stacked(columns) if hasattr(columns[0], "stacked") else np.concatenate(columns)

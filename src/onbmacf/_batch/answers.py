@@ -19,6 +19,7 @@ from onbmacf._batch.call import Call
 from onbmacf._batch.factuals import NOT_REACHED, Asker
 from onbmacf._batch.front import on_the_front
 from onbmacf._rows.isolate import ENDLESS
+from onbmacf._rows.lazy_rows import LazyRows
 from onbmacf._rows.notes import Notes
 from onbmacf._rows.model import FAILED
 from onbmacf._search.budget import turns
@@ -161,7 +162,7 @@ def _batch(asker: Asker, found: Found, N: Matrix, effort: Effort) -> Batch:
     to_semifactual = paired(z, found.semifactual, metric)
     return Batch(
         factual=found.factual,
-        values=space.form.frame(N),
+        rows=LazyRows(space.form, N),
         label=asker.box.named(found.label),
         distance=distance,
         changed=changed,
@@ -171,7 +172,7 @@ def _batch(asker: Asker, found: Found, N: Matrix, effort: Effort) -> Batch:
         plausibility=fitted.neighbours.share(found.counterfactual, found.label),
         margin=distance * found.margin,
         probability=_probabilities(asker, found, N, effort),
-        semifactual_values=space.form.frame(found.semifactual_numbers),
+        semifactual_rows=LazyRows(space.form, found.semifactual_numbers),
         semifactual_distance=np.where(found.has_semifactual, to_semifactual, np.nan),
         semifactual_changed=space.changed(z, found.semifactual),
         stability=_stability(asker, N, found.label),

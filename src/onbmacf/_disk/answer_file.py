@@ -17,10 +17,11 @@ from onbmacf._base.arrays import objects
 from onbmacf._disk import store
 from onbmacf._disk.answer_words import ENDS, certificate_words, certificates_of, joined_ranges, split_ranges
 from onbmacf._rows.form import TableForm
+from onbmacf._rows.lazy_rows import LazyRows
 from onbmacf.errors import StoreError
 from onbmacf.explanations import Batch, Explanations
 
-FRAMES = ("values", "semifactual_values")  # columns of a batch that are frames
+ROWS = ("rows", "semifactual_rows")  # columns of a batch that are rows of the table
 RANGES = ("ranges", "box")  # columns of a batch that hold ranges
 OF_ROWS = ("labels", "statuses", "reasons", "would_need")
 COUNTS = ("n_calls", "n_questions", "n_model_rows", "n_member_questions")
@@ -66,8 +67,8 @@ def _answers(arrays: Any, manifest: Any, rows: pd.DataFrame, form: TableForm) ->
 
 
 def _split(batch: Batch, form: TableForm) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the columns of a batch that are numbers, frames among them, and those that are words or None."""
-    columns = batch._asdict() | {name: form.numbers(getattr(batch, name)) for name in FRAMES}
+    """Return the columns of a batch that are numbers, rows among them, and those that are words or None."""
+    columns = batch._asdict() | {name: form.numbers(getattr(batch, name).frame) for name in ROWS}
     arrays: dict[str, Any] = {}
     words: dict[str, Any] = {}
     for name, column in columns.items():
@@ -84,11 +85,11 @@ def _split(batch: Batch, form: TableForm) -> tuple[dict[str, Any], dict[str, Any
 def _joined(arrays: Mapping[str, Any], words: Mapping[str, Any], form: TableForm) -> Batch:
     """Return the batch that `_split` took apart."""
     numbers = {name: np.array(column) for name, column in arrays.items()}
-    frames = {name: form.frame(numbers[name]) for name in FRAMES}
+    rows: dict[str, Any] = {name: LazyRows(form, numbers[name]) for name in ROWS}
     texts = {name: None if column is None else objects(column) for name, column in words.items()}
     for name in [name for name in RANGES if words[name] is not None]:
         texts[name] = joined_ranges({end: numbers.pop(f"{name}_{end}") for end in ENDS}, words[name], form)
-    return Batch(**numbers | frames | texts)
+    return Batch(**numbers | rows | texts)
 
 
 def _plain(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""One column of a caller's cells <-> numbers, exactly: what is not a number stays none.
+"""One column of a caller's cells, as an array <-> numbers, exactly: what is not a number stays none.
 
     column  ->  exact_numbers, level_codes  ->  one number per cell
     dtype   ->  given_dtype, cast           ->  numbers as the model gets them
@@ -7,6 +7,7 @@ Dates, durations, periods, complex numbers and text are not numbers here, whatev
 """
 
 from decimal import Decimal
+from functools import cache
 from numbers import Real
 from typing import Any
 
@@ -20,12 +21,11 @@ FEW_ROWS = 64  # so many values are looked up one by one, sooner than different 
 MOST_SHOWN = 60  # characters of a value in a message
 
 
-def exact_numbers(column: "pd.Series[Any]") -> Matrix:
-    """Return the cells as float64: NaN where one is missing, infinite where it is too large or is no number."""
+def exact_numbers(column: Any) -> Matrix:
+    """Return the cells of an array as float64: NaN where one is missing, infinite where one is no number."""
     dtype = column.dtype
     if isinstance(dtype, np.dtype) and dtype.kind in "fiub":
-        with np.errstate(over="ignore"):
-            return column.to_numpy(dtype=np.float64)
+        return column.astype(np.float64)
     if isinstance(getattr(dtype, "numpy_dtype", None), np.dtype) and dtype.numpy_dtype.kind in "fiub":
         return column.to_numpy(dtype=np.float64, na_value=np.nan)
     return np.array([_number(value) for value in column.tolist()], dtype=np.float64)
@@ -44,11 +44,11 @@ def _number(value: Any) -> float:
         return np.nan
 
 
-def level_codes(column: "pd.Series[Any]", code_of: dict[Any, int]) -> Matrix:
+def level_codes(column: Any, code_of: dict[Any, int]) -> Matrix:
     """Return the code of each level; NaN where it is missing, -1 where it is unseen or nothing that can be a level."""
     if isinstance(column.dtype, pd.CategoricalDtype):
-        known = [_code(code_of, level) for level in column.cat.categories.tolist()]
-        return np.array([*known, np.nan], dtype=np.float64)[column.cat.codes.to_numpy()]
+        known = [_code(code_of, level) for level in column.categories.tolist()]
+        return np.array([*known, np.nan], dtype=np.float64)[column.codes]
     if len(column) > FEW_ROWS:
         try:
             found, values = pd.factorize(column)
@@ -56,11 +56,12 @@ def level_codes(column: "pd.Series[Any]", code_of: dict[Any, int]) -> Matrix:
             return np.array([*known, np.nan], dtype=np.float64)[found]  # factorize gives -1 for a missing value
         except TypeError:  # values that cannot be hashed, such as lists
             pass
-    levels = column.tolist()
-    codes = np.array([_code(code_of, level) for level in levels], dtype=np.float64)
-    unknown = np.flatnonzero(codes < 0)
-    codes[unknown] = [np.nan if is_absent(levels[at]) else -1 for at in unknown]
-    return codes
+    return np.array([_code_or_nan(code_of, level) for level in column], dtype=np.float64)
+
+
+def _code_or_nan(code_of: dict[Any, int], level: Any) -> float:
+    code = _code(code_of, level)
+    return np.nan if code < 0 and is_absent(level) else code
 
 
 def _code(code_of: dict[Any, int], level: Any) -> int:
@@ -85,8 +86,11 @@ def cast(values: Matrix, dtype: Any) -> Matrix:
     if dtype == np.float64:
         return values
     low, high = ends(dtype)
-    inside = np.clip(np.nan_to_num(values), low, high).astype(dtype).astype(np.float64)
-    return np.where(np.isnan(values), np.nan, inside)
+    lacks = np.isnan(values)
+    is_whole = not lacks.any()
+    known = values if is_whole else np.where(lacks, 0.0, values)
+    inside = np.minimum(np.maximum(known, low), high).astype(dtype).astype(np.float64)
+    return inside if is_whole else np.where(lacks, np.nan, inside)
 
 
 def cast_within(values: Matrix, dtype: Any, low: float, high: float) -> Matrix:
@@ -111,6 +115,7 @@ def widened(values: Matrix, dtype: Any) -> Matrix:
     return np.array([float(str(value)) for value in values.astype(dtype)], dtype=np.float64)
 
 
+@cache
 def ends(dtype: Any) -> tuple[float, float]:
     """Return the lowest and the highest number of a dtype that float64 holds, too."""
     if dtype.kind == "f":

@@ -1,6 +1,6 @@
 """Rows in whatever container a caller has them -> a DataFrame, by the names of columns where the container has any.
 
-    rows, names of the columns  ->  rows_frame  ->  DataFrame
+    rows, names of the columns, those as an Index  ->  rows_frame  ->  DataFrame
 
 Positions count only where there are no names: arrays and plain lists. Frames of polars are turned column by column,
 tables of other libraries (pyarrow and the like) make themselves a DataFrame.
@@ -18,18 +18,19 @@ from onbmacf._base.checks import listed
 from onbmacf._base.containers import is_foreign_table, kind_of, plain_array
 from onbmacf._columns.frames import arrow_as_pandas, frame_of_cells
 from onbmacf._columns.polars_frames import pandas_frame
+from onbmacf._rows.blocks import frame_of_row
 from onbmacf.errors import RowsError
 
 
-def rows_frame(rows: Any, names: tuple[Hashable, ...]) -> pd.DataFrame:
+def rows_frame(rows: Any, names: tuple[Hashable, ...], columns: Any) -> pd.DataFrame:
     """Return rows as a DataFrame with the columns that they have; what has no names must have as many as `names`."""
     rows = pandas_frame(arrow_as_pandas(rows))
     if isinstance(rows, pd.DataFrame):
         return rows
     if isinstance(rows, pd.Series):
-        return pd.DataFrame([rows.to_numpy(dtype=object)], columns=rows.index, index=[rows.name])
+        return _of_series(rows)
     if _is_record(rows):
-        return frame_of_cells([_record(rows)])
+        return _of_record(_record(rows), names, columns)
     if is_foreign_table(rows):
         return _by_name(rows)
     if isinstance(rows, list | tuple) and len(rows) and all(_is_record(row) for row in rows):
@@ -46,6 +47,20 @@ def _is_record(row: Any) -> bool:
 
 def _record(row: Any) -> dict[Any, Any]:
     return dict(row) if isinstance(row, Mapping) else row._asdict()
+
+
+def _of_series(row: "pd.Series[Any]") -> pd.DataFrame:
+    cells, made = row.tolist(), None
+    if row.name is None or type(row.name) in (str, int):
+        made = frame_of_row(cells, row.index, pd.Index([row.name]))
+    return frame_of_cells([cells], row.index).set_axis([row.name]) if made is None else made
+
+
+def _of_record(record: dict[Any, Any], names: tuple[Hashable, ...], columns: Any) -> pd.DataFrame:
+    made = None
+    if type(columns) is pd.Index and len(record) == len(names) and all(name in record for name in names):
+        made = frame_of_row([record[name] for name in names], columns, pd.RangeIndex(1))
+    return frame_of_cells([record]) if made is None else made
 
 
 def _by_name(rows: Any) -> pd.DataFrame:

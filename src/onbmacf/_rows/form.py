@@ -8,26 +8,27 @@ only module that knows about dtypes, column names and indexes.
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from onbmacf._base.arrays import Mask, Matrix, Rows
+from onbmacf._base.arrays import Mask, Matrix, Rows, arrays_of
 from onbmacf._base.checks import did_you_mean, listed
 from onbmacf._columns.converters import Converter, converter_of, holds
 from onbmacf._columns.frames import arrow_as_pandas, as_frame
 from onbmacf._columns.kinds import LARGEST_EXACT, observed_levels
 from onbmacf._columns.moments import allowed_in
 from onbmacf._columns.polars_frames import PolarsTypes, is_polars, with_room
-from onbmacf._rows.blocks import BlockForm
+from onbmacf._rows.blocks import CAST, BlockForm
 from onbmacf._rows.cells import exact_numbers, given_dtype, level_codes, shown
 from onbmacf._rows.containers import rows_frame
 from onbmacf._text.absent import is_absent
 from onbmacf.errors import RowsError, TableError
 from onbmacf.schema import Feature, Schema
 
+MASKED = (pd.arrays.IntegerArray, pd.arrays.FloatingArray, pd.arrays.BooleanArray)  # of pandas' nullable dtypes
 IDENTIFIER_ROWS = 20  # with fewer rows, all values being different means little
 
 
@@ -80,17 +81,21 @@ class TableForm:
         other.__dict__.update({name: value for name, value in self.__dict__.items() if name not in other.__dict__})
         return other
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: held for name, held in self.__dict__.items() if name != "_blocks"}  # pandas' own, not to be sent
+
     def numbers(self, frame: pd.DataFrame) -> Matrix:
         """Return the rows as numbers: NaN for a missing value, infinity for no number, -1 for an unseen level."""
         N = np.empty((len(frame), len(self.schema.features)))
-        for position, feature in enumerate(self.schema.features):
-            column = frame[feature.name]
-            if position in self._converter_of:
-                N[:, position] = self._converter_of[position].numbers(column)
-                continue
-            N[:, position] = (
-                exact_numbers(column) if feature.is_numeric else level_codes(column, self._code_of[position])
-            )
+        frame = frame if frame.columns.tolist() == list(self.schema.names) else frame[list(self.schema.names)]
+        with np.errstate(over="ignore"):  # a number that float64 cannot hold is infinite
+            for position, array in enumerate(arrays_of(frame)):
+                if position in self._converter_of:
+                    N[:, position] = self._converter_of[position].numbers(pd.Series(array, copy=False))
+                elif position in self._code_of:
+                    N[:, position] = level_codes(array, self._code_of[position])
+                else:
+                    N[:, position] = exact_numbers(array)
         return N
 
     @cached_property
@@ -112,23 +117,6 @@ class TableForm:
 
     def frame(self, N: Matrix) -> pd.DataFrame:
         """Return numbers as rows with the caller's columns and dtypes: the inverse of `numbers`."""
-        frame = self._number_frame(N)
-        for position, converter in self.converters:
-            frame[self.schema.names[position]] = self._converted(converter, N[:, position], position)
-        return frame
-
-    def _converted(self, converter: Converter, numbers: Matrix, position: int) -> "pd.Series[Any]":
-        """Return dates, decimals and the like; among objects a missing one is what it is in the caller's column."""
-        values, lacks = converter.values(numbers), np.isnan(numbers)
-        if lacks.any() and self.lacking and pd.api.types.is_object_dtype(values.dtype):
-            lacking = self.lacking[position]
-            return pd.Series([lacking if no else value for value, no in zip(values, lacks, strict=True)], dtype=object)
-        return values
-
-    def _number_frame(self, N: Matrix) -> pd.DataFrame:
-        """Return numbers as rows; dates, decimals and the like are still numbers."""
-        if self._one_dtype is not None:
-            return pd.DataFrame(N.astype(self._one_dtype, order="F"), columns=self._columns, copy=False)
         return self.plain_frame(N) if self._blocks is None else self._blocks.frame(N)
 
     def plain_frame(self, N: Matrix) -> pd.DataFrame:
@@ -136,12 +124,41 @@ class TableForm:
         columns = {}
         for position, feature in enumerate(self.schema.features):
             if feature.is_numeric:
-                lacking = self.lacking[position] if self.lacking else None
-                columns[feature.name] = _as_dtype(N[:, position], feature.kind, self.dtypes[position], lacking)
+                array = self._number_array(position, N[:, position])
             else:
-                levels = self._level_arrays[position].take(self._places(N, position))
-                columns[feature.name] = pd.Series(levels, dtype=self.dtypes[position], copy=False)
+                array = self._level_arrays[position].take(self._places(N, position))
+            columns[feature.name] = pd.Series(array, dtype=array.dtype, copy=False)
         return pd.DataFrame(columns, index=pd.RangeIndex(len(N)), copy=False)
+
+    def _number_array(self, position: int, numbers: Matrix) -> Any:
+        """Return a column of numbers, dates and the like in the caller's dtype."""
+        converter, kind = self.converter(position), self.schema.features[position].kind
+        array = _as_dtype(numbers, kind, self.dtypes[position]) if converter is None else converter.array(numbers)
+        if array.dtype == object and (lacks := np.isnan(numbers)).any():
+            array[lacks] = self.lacking[position] if self.lacking else None  # what it is in the caller's column
+        return array
+
+    def row(self, numbers: Matrix, label: Hashable) -> "pd.Series[Any]":
+        """Return one row: its values have the types that they have in a frame, each that of its own column."""
+        cells = [
+            self._number_array(at, numbers[at : at + 1])[0] if at not in self._level_cells else self._level(at, number)
+            for at, number in enumerate(numbers)
+        ]
+        return pd.Series(cells, self._columns.view(), dtype=self._row_dtype, name=label)
+
+    def _level(self, position: int, code: float) -> Any:
+        return self._level_cells[position][-1 if np.isnan(code) else int(code)]
+
+    @cached_property
+    def _level_cells(self) -> dict[int, list[Any]]:
+        own = self._level_arrays.items()
+        return {position: [levels[at] for at in range(len(levels))] for position, levels in own}
+
+    @cached_property
+    def _row_dtype(self) -> Any:
+        """The dtype of all columns, or of objects where they have different ones."""
+        dtypes = {own.dtype if (own := self.converter(at)) else dtype for at, dtype in enumerate(self.dtypes)}
+        return dtypes.pop() if len(dtypes) == 1 else np.dtype(object)
 
     def _places(self, N: Matrix, position: int) -> Rows:
         """Return where the levels of one feature lie in its array of levels; a missing value is the last of them."""
@@ -150,16 +167,23 @@ class TableForm:
         return places.astype(np.intp)
 
     @cached_property
-    def _one_dtype(self) -> Any:
-        """The dtype of all columns, where they are numbers of one dtype: such a frame is made in one step."""
-        is_plain = all(isinstance(dtype, np.dtype) and dtype.kind in "fiu" for dtype in self.dtypes)
-        is_one = is_plain and len(set(self.dtypes)) == 1
-        return self.dtypes[0] if is_one and all(feature.is_numeric for feature in self.schema.features) else None
-
-    @cached_property
     def _blocks(self) -> BlockForm | None:
+        """How frames are made of blocks; None where this pandas does not make the frame that it makes of columns."""
         has_missing = {at for at in self._level_arrays if self.schema.features[at].missing}
-        return BlockForm.of(self.schema.names, self.dtypes, self._level_arrays, has_missing)
+        own = [at for at, f in enumerate(self.schema.features) if f.is_numeric and not self._is_cast(at)]
+        arrays_of = {at: partial(self._number_array, at) for at in own}
+        rows = np.zeros((2, len(self.dtypes)))
+        rows[1, self._may_lack] = np.nan
+        try:
+            blocks = BlockForm.of(self._columns, self.dtypes, self._level_arrays, has_missing, arrays_of)
+            return blocks if blocks.frame(rows).equals(self.plain_frame(rows)) else None
+        except Exception:  # what pandas keeps to itself may be anything in its next release
+            return None
+
+    def _is_cast(self, position: int) -> bool:
+        """Say whether the numbers of a feature are cast to a dtype of numpy."""
+        dtype = self.dtypes[position]
+        return isinstance(dtype, np.dtype) and dtype.kind in CAST and position not in self._converter_of
 
     @cached_property
     def _columns(self) -> Any:
@@ -197,7 +221,9 @@ class TableForm:
 
     def arrange(self, rows: Any) -> tuple[pd.DataFrame, tuple[str, ...]]:
         """Return the rows given to explain as a frame in the fitted column order, and any warnings."""
-        rows = rows_frame(rows, self.schema.names)
+        rows = rows_frame(rows, self.schema.names, self._columns)
+        if rows.columns.tolist() == list(self.schema.names):
+            return rows, ()
         if not rows.columns.is_unique:
             raise RowsError("column names repeat in the rows to explain. Rename them.")
         return _in_order(rows, self.schema.names, RowsError)
@@ -206,7 +232,7 @@ class TableForm:
         """Return the reason for each row that cannot be encoded, by position."""
         reasons: dict[int, str] = {}
         bad = np.isinf(N) | (self._has_levels & (N < 0)) | (np.isnan(N) & ~self._may_lack)
-        for position, row in np.argwhere(bad.T).tolist():
+        for position, row in np.argwhere(bad.T).tolist() if bad.any() else ():
             feature = self.schema.features[position]
             value = frame[feature.name].iloc[row]
             reasons.setdefault(row, _fault(feature, value, self.dtypes[position], self.converter(position)))
@@ -232,8 +258,8 @@ class TableForm:
 
     @cached_property
     def given_together(self) -> tuple[tuple[Any, Rows], ...]:
-        """The features of each of these dtypes."""
-        known = [dtype for dtype in dict.fromkeys(self.given_dtypes) if dtype is not None]
+        """The features of each of these dtypes; not of float64, which holds every number as it is."""
+        known = [dtype for dtype in dict.fromkeys(self.given_dtypes) if dtype is not None and dtype != np.float64]
         return tuple((dtype, np.flatnonzero([own == dtype for own in self.given_dtypes])) for dtype in known)
 
     @cached_property
@@ -264,14 +290,18 @@ def _is_wide(feature: Feature, dtype: Any) -> bool:
     return dtype.itemsize >= 8 and (dtype.kind == "f" or feature.kind == "integer")
 
 
-def _as_dtype(numbers: Matrix, kind: str, dtype: Any, lacking: Any = None) -> Any:
-    if isinstance(dtype, np.dtype) and not pd.api.types.is_object_dtype(dtype):
+def _as_dtype(numbers: Matrix, kind: str, dtype: Any) -> Any:
+    if isinstance(dtype, np.dtype) and dtype.kind != "O":
         return numbers.astype(dtype)
     lacks = np.isnan(numbers)
-    known = np.where(lacks, 0.0, numbers) if lacks.any() else numbers
-    values = pd.array(known.astype(np.int64) if kind == "integer" else known).astype(dtype)
+    known = np.where(lacks, 0.0, numbers).astype(np.int64 if kind == "integer" else np.float64)
+    if isinstance(dtype, np.dtype):
+        return known.astype(object)
+    if (made := dtype.construct_array_type()) in MASKED:
+        return made(known.astype(dtype.numpy_dtype), lacks)
+    values = pd.array(known).astype(dtype)
     if lacks.any():
-        values[lacks] = lacking
+        values[lacks] = pd.NA
     return values
 
 

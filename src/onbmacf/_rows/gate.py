@@ -38,10 +38,11 @@ def admit(space: FeatureSpace, frame: pd.DataFrame) -> Admitted:
     faults = space.form.faults(frame, N)
     is_misfit = np.zeros(N.shape, dtype=bool)
     for dtype, places in space.form.given_together:
-        given = cast(N[:, places], dtype)
-        is_misfit[:, places] = _changes(N[:, places], given, dtype)
+        number = N[:, places]
+        given = cast(number, dtype)
+        is_misfit[:, places] = _changes(number, given, dtype)
         N[:, places] = given
-    for position in np.flatnonzero(is_misfit.any(axis=0)).tolist():
+    for position in _places(is_misfit):
         what = _misfit(space.form.given_dtypes[position])
         _note(faults, is_misfit[:, position], space.schema.features[position], frame, what)
     for position, converter in space.form.converters:
@@ -52,11 +53,16 @@ def admit(space: FeatureSpace, frame: pd.DataFrame) -> Admitted:
             _note(faults, number % 1 != 0, feature, frame, what)
     z = _encoded(space, N, faults)
     is_far = ~(np.abs(z[:, [block.start for block in space.blocks]]) <= FARTHEST) & ~np.isnan(N)  # levels never are
-    for position in np.flatnonzero(is_far.any(axis=0)).tolist():
+    for position in _places(is_far):
         what = "lies too far from the fitted values to compute with"
         _note(faults, is_far[:, position], space.schema.features[position], frame, what)
     z[list(faults)] = 0.0
     return Admitted(N, z, faults)
+
+
+def _places(bad: Mask) -> list[int]:
+    """Return the features that are marked in some row."""
+    return np.flatnonzero(bad.any(axis=0)).tolist() if bad.any() else []
 
 
 def _encoded(space: FeatureSpace, N: Matrix, faults: dict[int, str]) -> Matrix:

@@ -32,6 +32,7 @@ from onbmacf._search.table import SearchTable
 
 SHARES = np.array([1.0, 0.15, 0.6, 0.06, 0.3, 0.02])  # of all ranks: how far away a single is, the most telling first
 BELIEFS = np.array([1.0, 0.75, 1.5])  # times what is missing: the sum of gains is a guess
+USUAL = 0.5  # the dial at which points are looked for
 CAPS = (240, 150, 130, 120)  # points per factual and round
 EXTRA_ROUNDS = 2  # for factuals that still get better,
 STILL_BETTER = 0.04  # by so much of their score in the last round
@@ -102,13 +103,18 @@ def find(search: Search) -> Outcome:
     """Return up to n counterfactuals per factual, the best first."""
     record, wanted, to_center = _first_round(search)
     is_open = wanted.any(axis=1)
+    # Points are looked for at one and the same price whatever the dial, which then only chooses: so it never reverses.
+    usual = choose.price_of(USUAL, to_center)
     price = choose.price_of(search.options.plausibility, to_center)
     is_proven = _ask_all(search, record, wanted, is_open, FEW_JOINT)
     active = is_open & ~is_proven
     if search.is_ruled and not search.oracle.is_limited:
-        active &= ~_without_rules(search, record, wanted, active, price)
-    score = _rounds(search, record, wanted, active, price)
-    score = _last_resort(search, record, wanted, is_open, is_proven, price, score)
+        active &= ~_without_rules(search, record, wanted, active, usual)
+    score = _rounds(search, record, wanted, active, usual)
+    _last_resort(search, record, wanted, is_open, is_proven, score)
+    if search.options.plausibility == 1.0:
+        _into_the_midst(search, record, wanted, is_open & ~is_proven, price)
+    score = choose.worth(record, price, search.n, search.neighbours)
     if search.options.plausibility == 0.0:
         fewer = (choose.SPARSITY - choose.TIE_BREAK) * record.n_changed
         score = np.where(is_proven[:, np.newaxis], score - fewer, score)
@@ -232,12 +238,6 @@ def _donors(search: Search, wanted: Mask) -> tuple[Matrix, Rows, Matrix]:
     rows, _ = search.table.nearest_rows(search.own, search.free, wanted, ROWS)
     centers, _ = search.table.nearest_centers(search.own, search.free, wanted, CENTERS)
     found = np.concatenate([rows, centers], axis=1)
-    if search.options.plausibility == 1.0:
-        midst = [search.plausible(z, own) for z, own in zip(search.encode(search.own), wanted, strict=True)]
-        extra = np.full((len(found), max(map(len, midst), default=0)), -1, dtype=np.intp)
-        for line, own_rows in enumerate(midst):
-            extra[line, : len(own_rows)] = own_rows
-        found = np.concatenate([extra, found], axis=1)
     owner, place = np.nonzero(found >= 0)
     given = search.table.N[found[owner, place]]
     own = search.own[owner]
@@ -379,6 +379,21 @@ def _pulled(search: Search, record: Record, active: Mask, score: Matrix, price: 
     return points[kept], owner[kept]
 
 
+def _into_the_midst(search: Search, record: Record, wanted: Mask, active: Mask, price: Matrix) -> None:
+    """For the dial at 1: ask about fitted rows in the midst of their label, and refine what has all its neighbours."""
+    rows = np.flatnonzero(active)
+    Z = search.encode(search.own[rows])
+    midst = [search.plausible(z, own) for z, own in zip(Z, wanted[rows], strict=True)]
+    owner = np.repeat(rows, [len(own) for own in midst])
+    given = search.table.N[np.concatenate([np.empty(0, dtype=np.intp), *midst])]
+    points = np.where(search.free[owner] & ~np.isnan(given), given, search.own[owner])
+    _ask(search, record, wanted, points, owner, search.oracle.room(search.n))
+    for _ in range(EXTRA_ROUNDS):
+        score = choose.worth(record, price, search.n, search.neighbours)
+        raw, owner = _proposed(search, record, active, score, len(CAPS))
+        _ask(search, record, wanted, raw, owner, np.where(active, _room(search, len(CAPS)), 0))
+
+
 # --- all combinations, and the corners -----------------------------------------------------------------------------
 
 
@@ -419,15 +434,15 @@ def _ask_each(search: Search, record: Record, wanted: Mask, points: Matrix, owne
 
 
 def _last_resort(
-    search: Search, record: Record, wanted: Mask, is_open: Mask, is_proven: Mask, price: Matrix, score: Matrix
-) -> Matrix:
+    search: Search, record: Record, wanted: Mask, is_open: Mask, is_proven: Mask, score: Matrix
+) -> None:
     """Try more for factuals without an answer: all combinations where they are not too many, else the far corners.
 
     `is_proven` is told which of them have been asked about everything.
     """
     none = is_open & ~is_proven & ~np.isfinite(score).any(axis=1)
     if not none.any() or search.oracle.is_late:
-        return score
+        return
     is_proven |= _ask_all(search, record, wanted, none, MOST_JOINT)
     none &= ~is_proven
     raw, owner = _corners(search, record, none)
@@ -437,7 +452,6 @@ def _last_resort(
         for _ in range(EXTRA_ROUNDS if found.any() else 0):
             base = np.where(record.accepted(), record.base, np.inf)
             _ask(search, record, wanted, *_proposed(search, record, found, base, 2), _room(search, len(CAPS)))
-    return choose.worth(record, price, search.n, search.neighbours)
 
 
 def _corners(search: Search, record: Record, rows: Mask) -> tuple[Matrix, Rows]:

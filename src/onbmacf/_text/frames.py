@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from onbmacf._base.arrays import Rows, objects
+from onbmacf._base.arrays import Rows, arrays_of, objects
 from onbmacf._text.wording import works_in
 
 
@@ -151,10 +151,10 @@ def range_frame(answers: Any) -> pd.DataFrame:
 
 def row_of(frame: pd.DataFrame, place: int) -> "pd.Series[Any]":
     """Return one row without the casts of iloc: each value keeps the type of its own column."""
-    if len(set(frame.dtypes)) == 1:
+    arrays = arrays_of(frame)
+    if len({array.dtype for array in arrays}) == 1:
         return frame.iloc[place]
-    values = pd.Series([frame[name].iloc[place] for name in frame.columns], index=frame.columns, dtype=object)
-    return values.rename(frame.index[place])
+    return pd.Series([array[place] for array in arrays], frame.columns, dtype=object, name=frame.index[place])
 
 
 def ranks(factual: Rows) -> Rows:

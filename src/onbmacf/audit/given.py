@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from onbmacf._base.arrays import objects
+from onbmacf._rows.lazy_rows import LazyRows
 from onbmacf.errors import ParameterError
 from onbmacf.explanation import Counterfactual, Explanation
 from onbmacf.explanations import Batch, Explanations
@@ -33,7 +34,7 @@ def _batch(given: Explanation) -> Batch:
     has_probability = bool(found) and found[0].probability is not None
     return Batch(
         factual=np.zeros(len(found), dtype=np.intp),
-        values=_lines([one.values for one in found], given.factual),
+        rows=_lines([one.values for one in found], given.factual),
         label=objects([one.label for one in found]),
         distance=np.array([one.distance for one in found], dtype=float),
         changed=_mask([one.changed for one in found], names),
@@ -43,7 +44,7 @@ def _batch(given: Explanation) -> Batch:
         plausibility=np.array([one.plausibility for one in found], dtype=float),
         margin=np.array([one.margin for one in found], dtype=float),
         probability=_numbers("probability", found) if has_probability else None,
-        semifactual_values=_lines([given.factual if one is None else one.values for one in kept], given.factual),
+        semifactual_rows=_lines([given.factual if one is None else one.values for one in kept], given.factual),
         semifactual_distance=np.array([np.nan if one is None else one.distance for one in kept], dtype=float),
         semifactual_changed=_mask([() if one is None else one.changed for one in kept], names),
     )
@@ -57,7 +58,7 @@ def _mask(changed: list[Any], names: list[Any]) -> Any:
     return np.array([[name in one for name in names] for one in changed], dtype=bool).reshape(-1, len(names))
 
 
-def _lines(rows: list[Any], factual: Any) -> pd.DataFrame:
+def _lines(rows: list[Any], factual: Any) -> LazyRows:
     """Return rows as numbered lines with a dtype per column, those of the factual where there are none."""
     lines = pd.DataFrame(rows or [factual]).infer_objects().reset_index(drop=True)
-    return lines if rows else lines.iloc[:0]
+    return LazyRows.of_frame(lines if rows else lines.iloc[:0])
