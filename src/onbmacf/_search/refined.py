@@ -33,7 +33,7 @@ from onbmacf._search.table import SearchTable
 SHARES = np.array([1.0, 0.15, 0.6, 0.06, 0.3, 0.02])  # of all ranks: how far away a single is, the most telling first
 BELIEFS = np.array([1.0, 0.75, 1.5])  # times what is missing: the sum of gains is a guess
 USUAL = 0.5  # the dial at which points are looked for
-CAPS = (240, 150, 130, 120)  # points per factual and round
+CAPS = (240, 160, 145, 135)  # points per factual and round
 EXTRA_ROUNDS = 2  # for factuals that still get better,
 STILL_BETTER = 0.04  # by so much of their score in the last round
 ROWS, CENTERS = 16, 8  # donors
@@ -48,7 +48,11 @@ MOST_JOINT = 1 << 14  # combinations that are asked about when a search finds no
 MOST_CORNERS = 1 << 10
 AT_ONCE = 1 << 16  # combinations in one step
 CAPACITY = sum(CAPS) + EXTRA_ROUNDS * CAPS[-1] + FEW_JOINT  # points that are remembered of a factual
+NEARER = 0.65  # of a round, for points that may be nearer; the rest for those that may be better for their neighbours
 SHARES_OF_ROUNDS = (0.4, 0.25, 0.2, 0.15)  # of a limited number of rows
+
+
+Proposed = tuple[Matrix, Rows]  # raw points, the factual of each
 
 
 @dataclass(frozen=True, eq=False)
@@ -272,13 +276,28 @@ def _rounds(search: Search, record: Record, wanted: Mask, active: Mask, price: M
         if not room.any():
             break
         before = score
-        raw, owner = _proposed(search, record, active, score, turn)
-        if price.any():
-            more, whose = _pulled(search, record, active, score, price)
-            raw, owner = np.concatenate([more, raw]), np.concatenate([whose, owner])
-        _ask(search, record, wanted, raw, owner, room)
+        near = _proposed(search, record, active, np.where(record.accepted(), record.base, np.inf), turn)
+        good = _pulled(search, record, active, score, price), _proposed(search, record, active, score, 2)
+        _ask_shared(search, record, wanted, near, good, room)
         score = judged()
     return score
+
+
+def _ask_shared(
+    search: Search, record: Record, wanted: Mask, near: Proposed, good: tuple[Proposed, ...], room: Rows
+) -> None:
+    """Ask about what may be nearer and what may be better for its neighbours: each gets its share of the room first."""
+    raw = np.concatenate([near[0], *(own[0] for own in good), near[0]])
+    owner = np.concatenate([near[1], *(own[1] for own in good), near[1]])
+    points = search.values.placed(raw, search.own[owner])
+    allowed = search.values.allowed(points, search.own[owner])
+    cuts = [len(near[0]), len(points) - len(near[0])]
+    found = []
+    for part, most in zip(np.split(np.arange(len(points)), cuts), (NEARER * room, room, room), strict=True):
+        left = np.ceil(most).astype(np.intp) - sum(np.bincount(row, minlength=len(room)) for row, _ in found)
+        found.append(record.add(points[part], owner[part], allowed[part], np.maximum(0, left)))
+    row, slot = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    _hear(search, record, wanted, row, slot)
 
 
 def _without_rules(search: Search, record: Record, wanted: Mask, active: Mask, price: Matrix) -> Mask:
@@ -323,7 +342,6 @@ def _proposed(search: Search, record: Record, active: Mask, score: Matrix, turn:
     most = n * 4 * max(CAPS)
     out, owner, chosen = np.empty((most, width)), np.empty(most, dtype=np.intp), np.empty((n, SETS + search.n), dtype=np.intp)
     flags, found = active.astype(np.int8), []
-    base = np.where(record.accepted(), record.base, np.inf)
     if turn == 1:
         sizes = np.array([FEATURES, FEW, PAIRS, TRIPLES, GREEDY, CHAINS], dtype=np.intp)
         n_out = rounds.combine(record.trace, record.features, BELIEFS, sizes, out, owner)
@@ -331,9 +349,8 @@ def _proposed(search: Search, record: Record, active: Mask, score: Matrix, turn:
         sizes = np.array([3, 8, 0, 0, most, 1], dtype=np.intp)
     else:
         sizes = np.array([SETS + search.n - 1, PLACES, PLACES_EACH, REPAIRS, most, PROBED], dtype=np.intp)
-    for by in [base] if score is base or np.array_equal(score, base) else [score, base]:
-        n_out = rounds.refine(record.trace, record.features, by, sizes, REPAIR_BELIEF, flags, out, owner, chosen)
-        found.append((out[:n_out].copy(), owner[:n_out].copy()))
+    n_out = rounds.refine(record.trace, record.features, score, sizes, REPAIR_BELIEF, flags, out, owner, chosen)
+    found.append((out[:n_out].copy(), owner[:n_out].copy()))
     return np.concatenate([raw for raw, _ in found]), np.concatenate([own for _, own in found])
 
 
@@ -387,11 +404,47 @@ def _into_the_midst(search: Search, record: Record, wanted: Mask, active: Mask, 
     owner = np.repeat(rows, [len(own) for own in midst])
     given = search.table.N[np.concatenate([np.empty(0, dtype=np.intp), *midst])]
     points = np.where(search.free[owner] & ~np.isnan(given), given, search.own[owner])
-    _ask(search, record, wanted, points, owner, search.oracle.room(search.n))
+    label = np.repeat(search.table.labels[np.concatenate([np.empty(0, dtype=np.intp), *midst])], 1)
+    cut = _cut(search, points, owner, label)
+    raw = np.concatenate([points, *cut])
+    _ask(search, record, wanted, raw, np.tile(owner, 1 + len(cut)), search.oracle.room(search.n))
     for _ in range(EXTRA_ROUNDS):
         score = choose.worth(record, price, search.n, search.neighbours)
         raw, owner = _proposed(search, record, active, score, len(CAPS))
         _ask(search, record, wanted, raw, owner, np.where(active, _room(search, len(CAPS)), 0))
+
+
+def _cut(search: Search, points: Matrix, owner: Rows, label: Rows) -> list[Matrix]:
+    """Put changes back, the dearest first, and halve those that are left, while all neighbours have the label.
+
+    Only the fitted rows are looked at: the model is asked about the points at the end, without and with halving.
+    """
+    own, points = search.own[owner], search.values.placed(points, search.own[owner])
+    lines = np.arange(len(points))
+    cost = np.stack([_manhattan_each(search.table, own, points, at) for at in range(own.shape[1])], axis=1)
+    order, stages = np.argsort(-cost, axis=1, kind="stable"), []
+    for parts in ((0.0,), (0.5, 0.75, 0.9)):
+        for place in range(order.shape[1]):
+            at = order[:, place]
+            for part in parts:
+                trial = points.copy()
+                back = own[lines, at] + part * (points[lines, at] - own[lines, at])
+                is_number = ~search.table.is_level[at] & ~np.isnan(own[lines, at])
+                trial[lines, at] = np.where(is_number | (part == 0.0), back if part else own[lines, at], points[lines, at])
+                trial = search.values.placed(trial, own)
+                moved = np.flatnonzero(_differ(trial, points).any(axis=1) & _differ(trial, own).any(axis=1))
+                if len(moved):
+                    good = moved[search.neighbours(trial[moved], label[moved]) == 1.0]
+                    points[good] = trial[good]
+        stages.append(points.copy())
+    return stages
+
+
+def _manhattan_each(table: SearchTable, own: Matrix, points: Matrix, at: int) -> Matrix:
+    """Return what the change of one feature costs."""
+    if table.is_level[at]:
+        return table.scale[at] * (points[:, at] != own[:, at])
+    return np.nan_to_num(np.abs(points[:, at] - own[:, at]) * table.scale[at], nan=float(table.absent[at]))
 
 
 # --- all combinations, and the corners -----------------------------------------------------------------------------
