@@ -12,7 +12,7 @@ from setuptools import Extension, setup
 
 SOURCE = Path("src")
 # No fused multiply-add: sums must have the same bits on every machine.
-FLAGS = [] if os.name == "nt" else ["-O3", "-ffp-contract=off"]
+FLAGS = [] if os.name == "nt" else ["-O3", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math"]
 DIRECTIVES = {
     "language_level": 3,
     "boundscheck": False,
