@@ -1,7 +1,7 @@
 """The only module that imports numba: how kernels are compiled.
 
 Kernels are compiled on first use, by one process at a time, and cached on disk. They release the interpreter lock and
-never reorder floating-point sums (no `fastmath`). None uses numba's parallel mode: threads come from `threads.map_chunks`, so
+never reorder floating-point sums (no `fastmath`). None uses numba's parallel mode: threads come from `map_chunks`, so
 kernels can be called from any thread, any number of times at once. None makes an array: the caller keeps all arrays
 alive and gives room to work in, so references need not be counted, and the code that counts them is not compiled.
 """

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onbmacf._balls.groups import Groups
-from onbmacf._balls.kernels import loops
+from onbmacf._balls.kernels.compiled import loops
 from onbmacf._balls.kernels.grid import Grid, to_grid
 from onbmacf._balls.kernels.leaves import Leaves, box_gaps, build_leaves
 from onbmacf._balls.kernels.pairs import HIT, MANY_LEAVES, REACHED, gains_by_pairs, probes_of, share_reached

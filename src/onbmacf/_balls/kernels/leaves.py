@@ -87,9 +87,7 @@ def box_gaps(leaves: Leaves, own: int, metric: int) -> NDArray[np.int16]:
     return gaps_to_boxes(leaves, leaves.low[:, own, np.newaxis], leaves.high[:, own, np.newaxis], metric)
 
 
-def gaps_to_boxes(
-    leaves: Leaves, low: NDArray[np.int16], high: NDArray[np.int16], metric: int
-) -> NDArray[np.int16]:
+def gaps_to_boxes(leaves: Leaves, low: NDArray[np.int16], high: NDArray[np.int16], metric: int) -> NDArray[np.int16]:
     """Return the coarse sums between one box, given by its sides (features, 1), and every box."""
     gaps = np.maximum(np.maximum(leaves.low - high, low - leaves.high), np.int16(0))
     if leaves.costs is not None:

@@ -1,11 +1,11 @@
-"""The innermost loops of Algorithm 1 and of the indices, compiled when the package is built.
+"""The loops over rows on the grid, compiled when the package is built.
 
     Grid, Leaves  ->  Views  ->  nearest_of_leaf, bound_of_leaf, Greedy, compare_enemies, count_members, nearest_rows
-    BallLeaves, Query  ->  Surfaces  ->  bound_leaves, scan_leaves
 
-One module, because a function is worked into another only within a module. The functions of one metric are the same
-function with a number in place of the metric, so that no inner loop asks for it. Sums of 16-bit integers are kept in a
-local array: the compiler then knows that nothing else is written with them, and holds them in registers.
+One module, because the compiler works a function into another only within a module, and because it is compiled twice,
+for any processor and for those with AVX2. Where a metric is an argument, it is a constant of the call: the compiler
+makes one function per metric, and no inner loop asks for it. Sums over a leaf are kept in a local array: nothing else
+can change them, so they are held in registers.
 
 A missing value lies at LACKING on the grid, so far below all others that a gap beyond TOP is one to a missing value. A
 box that holds both begins at LACKING: a row that is above the box may be nearer to a missing value than to its end.
@@ -26,22 +26,39 @@ from onbmacf._base.missing import MOST as _MOST
 from onbmacf._base.missing import UNIT as _MISSING
 
 if cython.compiled:
-    from cython.cimports.libc.math import INFINITY, sqrt
-else:  # compiled, these are in loops.pxd
-    from math import inf as INFINITY
+    from cython.cimports.libc.math import sqrt
+    from cython.cimports.onbmacf._balls.kernels.constants import (
+        CHEBYSHEV,
+        EUCLIDEAN,
+        GONE,
+        LEAF,
+        MANHATTAN,
+        NUMBER,
+        PROCESSOR_HAS_AVX2,
+        TOP,
+    )
+else:
     from math import sqrt
 
     from onbmacf._balls.kernels.grid import NUMBER, TOP
     from onbmacf._balls.kernels.leaves import GONE, LEAF
     from onbmacf._balls.metrics import CHEBYSHEV, EUCLIDEAN, MANHATTAN
 
+    PROCESSOR_HAS_AVX2 = False
+
 COMPILED = cython.compiled
 TURNS = 2000  # steps of the heap per call, so that Ctrl-C is noticed between calls
 
 UNIT = cython.declare(cython.double, _UNIT)
+INFINITE = cython.declare(cython.double, np.inf)
 LEAST = cython.declare(cython.double, _LEAST)
 MOST = cython.declare(cython.double, _MOST)
 MISSING = cython.declare(cython.double, _MISSING)
+
+
+def has_avx2() -> bool:
+    """Say whether this processor runs the loops compiled for AVX2."""
+    return bool(PROCESSOR_HAS_AVX2)
 
 
 @cython.final
@@ -98,13 +115,17 @@ class Views:
         self.near, self.far = np.empty((2, len(leaves.rows)), np.int16)
         self.to_near, self.to_far, self.sums, self.maybe = np.empty((4, LEAF), np.int16)
 
+    def room(self, name):
+        """Return what a function has written."""
+        rooms = {"near": self.near, "far": self.far, "to_near": self.to_near, "to_far": self.to_far, "sums": self.sums}
+        return np.asarray(rooms[name])
+
 
 # Coarse gaps and sums: 16-bit integers.
 
 
 @cython.nogil
 @cython.cfunc
-@cython.inline
 @cython.exceptval(check=False)
 def plus(total: cython.short, gap: cython.short, metric: cython.int) -> cython.short:
     """Return a coarse sum with one column's gap added; a square keeps its upper 16 bits."""
@@ -117,17 +138,17 @@ def plus(total: cython.short, gap: cython.short, metric: cython.int) -> cython.s
 
 @cython.nogil
 @cython.cfunc
-@cython.inline
 @cython.exceptval(check=False)
-def gap_of(here: cython.short, there: cython.short) -> cython.short:
-    """Return the coarse gap of two numbers."""
+def gap_of(here: cython.short, there: cython.short, metric: cython.int) -> cython.short:
+    """Return the coarse gap of two numbers; with its sign, where it will be squared."""
     gap: cython.short = here - there
+    if metric == EUCLIDEAN:
+        return gap
     return cython.cast(cython.short, abs(cython.cast(cython.int, gap)))
 
 
 @cython.nogil
 @cython.cfunc
-@cython.inline
 @cython.exceptval(check=False)
 def nearest_gap(here: cython.short, low: cython.short, high: cython.short, cost: cython.short) -> cython.short:
     """Return the coarse gap in one column that no row of a box is below."""
@@ -142,7 +163,6 @@ def nearest_gap(here: cython.short, low: cython.short, high: cython.short, cost:
 
 @cython.nogil
 @cython.cfunc
-@cython.inline
 @cython.exceptval(check=False)
 def farthest_gap(here: cython.short, low: cython.short, high: cython.short, cost: cython.short) -> cython.short:
     """Return the coarse gap in one column that no row of a box is above."""
@@ -159,17 +179,16 @@ def farthest_gap(here: cython.short, low: cython.short, high: cython.short, cost
 
 @cython.nogil
 @cython.cfunc
-@cython.inline
 @cython.exceptval(check=False)
-def _leaf_sums(
-    views: Views, row: cython.Py_ssize_t, leaf: cython.Py_ssize_t, metric: cython.int
-) -> cython.short:
-    at: cython.Py_ssize_t
-    column: cython.Py_ssize_t
-    here: cython.short
-    gap: cython.short
-    width: cython.short
-    cost: cython.short
+def _leaf_sums(views: Views, row: cython.Py_ssize_t, leaf: cython.Py_ssize_t, metric: cython.int) -> cython.short:
+    cython.declare(
+        at=cython.Py_ssize_t,
+        column=cython.Py_ssize_t,
+        here=cython.short,
+        gap=cython.short,
+        width=cython.short,
+        cost=cython.short,
+    )
     least: cython.short = GONE
     sums = cython.declare(cython.short[128])
     for at in range(LEAF):
@@ -182,11 +201,11 @@ def _leaf_sums(
                 sums[at] = plus(sums[at], gap, metric)
         elif cost != NUMBER:
             for at in range(LEAF):
-                gap = gap_of(here, views.places[leaf, column, at])
+                gap = gap_of(here, views.places[leaf, column, at], MANHATTAN)
                 sums[at] = plus(sums[at], cost if gap > TOP else gap, metric)
         else:
             for at in range(LEAF):
-                sums[at] = plus(sums[at], gap_of(here, views.places[leaf, column, at]), metric)
+                sums[at] = plus(sums[at], gap_of(here, views.places[leaf, column, at], metric), metric)
     for at in range(LEAF):
         least = sums[at] if sums[at] < least else least
     for at in range(LEAF):
@@ -208,15 +227,16 @@ def leaf_sums(views: Views, row: cython.Py_ssize_t, leaf: cython.Py_ssize_t) -> 
 
 @cython.nogil
 @cython.cfunc
-@cython.inline
 @cython.exceptval(check=False)
 def _box_sums(views: Views, row: cython.Py_ssize_t, metric: cython.int) -> cython.void:
-    leaf: cython.Py_ssize_t
-    column: cython.Py_ssize_t
-    here: cython.short
-    width: cython.short
-    cost: cython.short
-    gap: cython.short
+    cython.declare(
+        leaf=cython.Py_ssize_t,
+        column=cython.Py_ssize_t,
+        here=cython.short,
+        width=cython.short,
+        cost=cython.short,
+        gap=cython.short,
+    )
     for leaf in range(views.count):
         views.near[leaf] = views.far[leaf] = 0
     for column in range(views.columns):
@@ -256,16 +276,17 @@ def box_sums(views: Views, row: cython.Py_ssize_t) -> cython.void:
 
 @cython.nogil
 @cython.cfunc
-@cython.inline
 @cython.exceptval(check=False)
 def _rows_to_box(views: Views, own: cython.Py_ssize_t, leaf: cython.Py_ssize_t, metric: cython.int) -> cython.void:
-    at: cython.Py_ssize_t
-    column: cython.Py_ssize_t
-    low: cython.short
-    high: cython.short
-    width: cython.short
-    cost: cython.short
-    gap: cython.short
+    cython.declare(
+        at=cython.Py_ssize_t,
+        column=cython.Py_ssize_t,
+        low=cython.short,
+        high=cython.short,
+        width=cython.short,
+        cost=cython.short,
+        gap=cython.short,
+    )
     near = cython.declare(cython.short[128])
     far = cython.declare(cython.short[128])
     for at in range(LEAF):
@@ -322,10 +343,11 @@ def count_within(views: Views, most: cython.short) -> cython.short:
 @cython.nogil
 @cython.ccall
 @cython.exceptval(check=False)
-def any_within(views: Views, most: cython.short, each: cython.const[cython.short][:, ::1], leaf: cython.Py_ssize_t) -> cython.bint:
+def any_within(
+    views: Views, most: cython.short, each: cython.const[cython.short][:, ::1], leaf: cython.Py_ssize_t
+) -> cython.bint:
     """Say whether a coarse sum of a leaf is within `most`, or within the entry of `each` in its own place."""
-    at: cython.Py_ssize_t
-    bound: cython.short
+    cython.declare(at=cython.Py_ssize_t, bound=cython.short)
     within: cython.short = 0
     for at in range(LEAF):
         bound = most if most > each[leaf, at] else each[leaf, at]
@@ -338,7 +360,6 @@ def any_within(views: Views, most: cython.short, each: cython.const[cython.short
 
 @cython.nogil
 @cython.cfunc
-@cython.inline
 @cython.exceptval(check=False)
 def with_gap(total: cython.double, gap: cython.double, metric: cython.int) -> cython.double:
     """Return a sum with one column's gap added."""
@@ -351,7 +372,6 @@ def with_gap(total: cython.double, gap: cython.double, metric: cython.int) -> cy
 
 @cython.nogil
 @cython.cfunc
-@cython.inline
 @cython.exceptval(check=False)
 def exact_gap(left: cython.double, right: cython.double, lacks: cython.bint) -> cython.double:
     """Return the gap of two numbers, or what it costs that one of them is missing."""
@@ -360,37 +380,21 @@ def exact_gap(left: cython.double, right: cython.double, lacks: cython.bint) -> 
 
 
 @cython.nogil
-@cython.cfunc
-@cython.inline
-@cython.exceptval(check=False)
-def box_gap(
-    value: cython.double, low: cython.double, high: cython.double, lacks: cython.bint
-) -> cython.double:
-    """Return the gap that no number of a box is below, exact to the bit."""
-    below: cython.double = low - value
-    gap: cython.double = value - high
-    gap = below if below > gap else gap
-    gap = gap if gap > 0.0 else 0.0
-    if not lacks:
-        return gap
-    if LEAST <= gap <= MOST:
-        return gap / MISSING
-    below = -low / MISSING
-    return below if -MOST <= low <= -LEAST and below < gap else gap
-
-
-@cython.nogil
 @cython.ccall
 @cython.exceptval(check=False)
 def exact_sum(views: Views, row: cython.Py_ssize_t, other: cython.Py_ssize_t) -> cython.double:
     """Return the sum between a row of `own` and one of Z, columns left to right, as in the plain algorithm."""
-    column: cython.Py_ssize_t
+    cython.declare(column=cython.Py_ssize_t, height=cython.double, gap=cython.double)
     metric: cython.int = views.metric
-    height: cython.double
     total: cython.double = 0.0
     if views.is_plain and metric == MANHATTAN:
         for column in range(views.columns):
             total += abs(views.own[row, column] - views.Z[other, column])
+        return total
+    if views.is_plain and metric == EUCLIDEAN:
+        for column in range(views.columns):
+            gap = views.own[row, column] - views.Z[other, column]
+            total += gap * gap
         return total
     for column in range(views.columns):
         height = views.heights[column]
@@ -442,15 +446,12 @@ def nearest_of_leaf(
 
     The smaller the sums so far, the fewer boxes can hold a smaller one.
     """
-    turn: cython.Py_ssize_t
-    leaf: cython.Py_ssize_t
-    at: cython.Py_ssize_t
-    row: cython.Py_ssize_t
+    cython.declare(turn=cython.Py_ssize_t, leaf=cython.Py_ssize_t, at=cython.Py_ssize_t, row=cython.Py_ssize_t)
     count: cython.Py_ssize_t = views.live[own]
     widest: cython.short = TOP
     with cython.nogil:
         for at in range(count):
-            best[views.rows[own, at]] = INFINITY
+            best[views.rows[own, at]] = INFINITE
             views.maybe[at] = TOP
         for turn in range(views.count):
             leaf = order[turn]
@@ -474,8 +475,7 @@ def _nearest_in_leaf(
     views: Views, leaf: cython.Py_ssize_t, row: cython.Py_ssize_t, best: cython.double, maybe: cython.short
 ) -> cython.double:
     """Return the smallest sum between `row` and the rows of one leaf, or the best so far."""
-    at: cython.Py_ssize_t
-    total: cython.double
+    cython.declare(at=cython.Py_ssize_t, total=cython.double)
     for at in range(LEAF):
         if views.sums[at] <= maybe:
             total = exact_sum(views, row, views.rows[leaf, at])
@@ -483,31 +483,6 @@ def _nearest_in_leaf(
                 best = total
                 maybe = maybe_of(views, total)
     return best
-
-
-def nearest_other(
-    z: cython.const[cython.double][:, ::1],
-    codes: cython.const[cython.Py_ssize_t][::1],
-    Z: cython.const[cython.double][:, ::1],
-    labels: cython.const[cython.Py_ssize_t][::1],
-    metric: cython.int,
-    lacks: cython.bint,
-    best: cython.double[::1],
-) -> None:
-    """Line 9 for new points: the smallest sum between each and the rows with another label."""
-    line: cython.Py_ssize_t
-    row: cython.Py_ssize_t
-    column: cython.Py_ssize_t
-    total: cython.double
-    with cython.nogil:
-        for line in range(z.shape[0]):
-            for row in range(Z.shape[0]):
-                if labels[row] == codes[line]:
-                    continue
-                total = 0.0
-                for column in range(Z.shape[1]):
-                    total = with_gap(total, exact_gap(z[line, column], Z[row, column], lacks), metric)
-                best[line] = total if total < best[line] else best[line]
 
 
 # Lines 6-19: the greedy cover.
@@ -521,9 +496,7 @@ def bound_of_leaf(
     gains: cython.Py_ssize_t[::1],
 ) -> None:
     """Line 10 for the rows of one leaf, from the grid alone; `between` says how near its box is to every box."""
-    leaf: cython.Py_ssize_t
-    at: cython.Py_ssize_t
-    row: cython.Py_ssize_t
+    cython.declare(leaf=cython.Py_ssize_t, at=cython.Py_ssize_t, row=cython.Py_ssize_t)
     count: cython.Py_ssize_t = views.live[own]
     widest: cython.short = -1
     with cython.nogil:
@@ -588,11 +561,8 @@ class Greedy:
 def _advance(greedy: Greedy, views: Views, turns: cython.Py_ssize_t, goal: cython.Py_ssize_t) -> cython.bint:
     """Line 11 requires strictly more, so a tie goes to the lower row number, which has the lower key."""
     total: cython.longlong = greedy.limits.shape[0]
-    row: cython.Py_ssize_t
-    gain: cython.Py_ssize_t
-    key: cython.longlong
-    turn: cython.Py_ssize_t
-    for turn in range(turns):
+    cython.declare(row=cython.Py_ssize_t, gain=cython.Py_ssize_t, key=cython.longlong, _turn=cython.Py_ssize_t)
+    for _turn in range(turns):
         if greedy.left <= goal:  # line 6
             break
         row, gain = greedy.heap[0] % total, 0
@@ -621,10 +591,7 @@ def _gain(greedy: Greedy, views: Views, row: cython.Py_ssize_t, ball: cython.Py_
 
     The sums to boxes are written when counting, and read again when giving.
     """
-    leaf: cython.Py_ssize_t
-    at: cython.Py_ssize_t
-    other: cython.Py_ssize_t
-    inside: cython.Py_ssize_t
+    cython.declare(leaf=cython.Py_ssize_t, at=cython.Py_ssize_t, other=cython.Py_ssize_t, inside=cython.Py_ssize_t)
     gain: cython.Py_ssize_t = 0
     counts: cython.bint = ball < 0
     limit: cython.double = greedy.limits[row]
@@ -664,9 +631,7 @@ def _gain(greedy: Greedy, views: Views, row: cython.Py_ssize_t, ball: cython.Py_
 @cython.exceptval(check=False)
 def _listed_gain(greedy: Greedy, views: Views, row: cython.Py_ssize_t, ball: cython.Py_ssize_t) -> cython.Py_ssize_t:
     """Return what `_gain` returns, from the list of rows that may lie in the ball."""
-    at: cython.Py_ssize_t
-    other: cython.Py_ssize_t
-    place: cython.Py_ssize_t
+    cython.declare(at=cython.Py_ssize_t, other=cython.Py_ssize_t, place=cython.Py_ssize_t)
     gain: cython.Py_ssize_t = 0
     for at in range(greedy.members.shape[1]):
         other = greedy.members[row, at]
@@ -714,12 +679,14 @@ def compare_enemies(
     maybe: cython.short[:, ::1],
 ) -> None:
     """Line 9 between the rows of two groups of leaves of different classes; `best` and `maybe` are by place."""
-    own: cython.Py_ssize_t
-    leaf: cython.Py_ssize_t
-    at: cython.Py_ssize_t
-    there: cython.Py_ssize_t
-    row: cython.Py_ssize_t
-    total: cython.double
+    cython.declare(
+        own=cython.Py_ssize_t,
+        leaf=cython.Py_ssize_t,
+        at=cython.Py_ssize_t,
+        there=cython.Py_ssize_t,
+        row=cython.Py_ssize_t,
+        total=cython.double,
+    )
     with cython.nogil:
         for own in range(start, stop):
             for leaf in range(first, last):
@@ -751,12 +718,14 @@ def count_members(
     members: cython.int[:, ::1],
 ) -> None:
     """Line 10 between the rows of two groups of leaves, which may be the same one; `maybe` is by place."""
-    own: cython.Py_ssize_t
-    leaf: cython.Py_ssize_t
-    at: cython.Py_ssize_t
-    there: cython.Py_ssize_t
-    row: cython.Py_ssize_t
-    other: cython.Py_ssize_t
+    cython.declare(
+        own=cython.Py_ssize_t,
+        leaf=cython.Py_ssize_t,
+        at=cython.Py_ssize_t,
+        there=cython.Py_ssize_t,
+        row=cython.Py_ssize_t,
+        other=cython.Py_ssize_t,
+    )
     most: cython.Py_ssize_t = members.shape[1]
     with cython.nogil:
         for own in range(start, stop):
@@ -792,21 +761,22 @@ def nearest_rows(
 
     The smallest sums so far are kept in order; boxes and rows that cannot be below the last one are skipped.
     """
-    line: cython.Py_ssize_t
-    turn: cython.Py_ssize_t
-    leaf: cython.Py_ssize_t
-    closest: cython.Py_ssize_t
-    at: cython.Py_ssize_t
-    row: cython.Py_ssize_t
+    cython.declare(
+        line=cython.Py_ssize_t,
+        turn=cython.Py_ssize_t,
+        leaf=cython.Py_ssize_t,
+        closest=cython.Py_ssize_t,
+        at=cython.Py_ssize_t,
+        row=cython.Py_ssize_t,
+    )
     last: cython.Py_ssize_t = totals.shape[0] - 1
-    maybe: cython.short
-    total: cython.double
+    cython.declare(maybe=cython.short, total=cython.double)
     with cython.nogil:
         for line in range(start, stop):
             box_sums(views, line)
             maybe, closest = TOP, 0
             for at in range(last + 1):
-                totals[at] = INFINITY
+                totals[at] = INFINITE
             for leaf in range(views.count):
                 closest = leaf if views.near[leaf] < views.near[closest] else closest
             for turn in range(-1, views.count):
@@ -841,189 +811,3 @@ def _insert(
         at -= 1
     totals[at] = total
     found[line, at] = row
-
-
-# The nearest surfaces of balls.
-
-
-@cython.final
-@cython.cclass
-class Surfaces:
-    """Leaves of balls, and points with what is asked about them; one per thread, with room to work in."""
-
-    balls: cython.const[cython.Py_ssize_t][:, ::1]
-    points: cython.const[cython.double][:, :, ::1]
-    radii: cython.const[cython.double][:, ::1]
-    widest: cython.const[cython.double][::1]
-    labels: cython.const[cython.Py_ssize_t][::1]
-    low: cython.const[cython.double][:, ::1]
-    high: cython.const[cython.double][:, ::1]
-    metric: cython.int
-    z: cython.const[cython.double][:, ::1]
-    wanted: cython.const[cython.uchar][:, ::1]
-    base: cython.const[cython.double][::1]
-    share: cython.double
-    lacks: cython.bint
-    columns: cython.Py_ssize_t
-    totals: cython.double[::1]
-
-    def __init__(self, leaves, query):
-        self.balls, self.points, self.radii, self.widest = leaves.balls, leaves.points, leaves.radii, leaves.widest
-        self.labels, self.low, self.high, self.metric = leaves.labels, leaves.low, leaves.high, leaves.metric
-        self.z, self.wanted, self.base = query.z, query.wanted.view(np.uint8), query.base
-        self.share, self.lacks, self.columns = query.share, query.lacks, query.z.shape[1]
-        self.totals = np.empty(LEAF)
-
-
-@cython.nogil
-@cython.cfunc
-@cython.inline
-@cython.exceptval(check=False)
-def _bound(
-    total: cython.double, radius: cython.double, base: cython.double, share: cython.double, metric: cython.int
-) -> cython.double:
-    """Return the bound that belongs to a sum and a radius."""
-    return ((sqrt(total) if metric == EUCLIDEAN else total) - radius - base) * share
-
-
-@cython.nogil
-@cython.cfunc
-@cython.inline
-@cython.exceptval(check=False)
-def _bound_line(
-    surfaces: Surfaces,
-    line: cython.Py_ssize_t,
-    near: cython.double[:, ::1],
-    to: cython.Py_ssize_t,
-    metric: cython.int,
-    lacks: cython.bint,
-) -> cython.void:
-    leaf: cython.Py_ssize_t
-    column: cython.Py_ssize_t
-    value: cython.double
-    gap: cython.double
-    for leaf in range(near.shape[1]):
-        near[to, leaf] = 0.0
-    for column in range(surfaces.columns):
-        value = surfaces.z[line, column]
-        for leaf in range(near.shape[1]):
-            gap = box_gap(value, surfaces.low[column, leaf], surfaces.high[column, leaf], lacks)
-            near[to, leaf] = with_gap(near[to, leaf], gap, metric)
-    for leaf in range(near.shape[1]):
-        gap = _bound(near[to, leaf], surfaces.widest[leaf], surfaces.base[line], surfaces.share, metric)
-        near[to, leaf] = gap if surfaces.wanted[line, surfaces.labels[leaf]] else INFINITY
-
-
-def bound_leaves(
-    surfaces: Surfaces, start: cython.Py_ssize_t, stop: cython.Py_ssize_t, near: cython.double[:, ::1]
-) -> None:
-    """Write what no ball of a leaf is below, per point and leaf; infinity where its label is not wanted."""
-    line: cython.Py_ssize_t
-    with cython.nogil:
-        for line in range(start, stop):
-            if surfaces.lacks:
-                _bound_line(surfaces, line, near, line - start, surfaces.metric, True)
-            elif surfaces.metric == MANHATTAN:
-                _bound_line(surfaces, line, near, line - start, MANHATTAN, False)
-            elif surfaces.metric == EUCLIDEAN:
-                _bound_line(surfaces, line, near, line - start, EUCLIDEAN, False)
-            else:
-                _bound_line(surfaces, line, near, line - start, CHEBYSHEV, False)
-
-
-@cython.nogil
-@cython.cfunc
-@cython.inline
-@cython.exceptval(check=False)
-def _ball_sums(
-    surfaces: Surfaces, line: cython.Py_ssize_t, leaf: cython.Py_ssize_t, metric: cython.int, lacks: cython.bint
-) -> cython.void:
-    """Write the bounds of the balls of one leaf."""
-    at: cython.Py_ssize_t
-    column: cython.Py_ssize_t
-    value: cython.double
-    totals = cython.declare(cython.double[128])
-    for at in range(LEAF):
-        totals[at] = 0.0
-    for column in range(surfaces.columns):
-        value = surfaces.z[line, column]
-        for at in range(LEAF):
-            totals[at] = with_gap(totals[at], exact_gap(value, surfaces.points[leaf, column, at], lacks), metric)
-    for at in range(LEAF):
-        surfaces.totals[at] = _bound(
-            totals[at], surfaces.radii[leaf, at], surfaces.base[line], surfaces.share, metric
-        )
-
-
-def scan_leaves(
-    surfaces: Surfaces,
-    start: cython.Py_ssize_t,
-    stop: cython.Py_ssize_t,
-    near: cython.const[cython.double][:, ::1],
-    order: cython.const[cython.Py_ssize_t][:, ::1],
-    found: cython.Py_ssize_t[:, ::1],
-    bounds: cython.double[:, ::1],
-) -> None:
-    """Keep the smallest bounds so far in a heap, the largest on top; stop at the first leaf that is beyond it."""
-    line: cython.Py_ssize_t
-    turn: cython.Py_ssize_t
-    leaf: cython.Py_ssize_t
-    at: cython.Py_ssize_t
-    ball: cython.Py_ssize_t
-    bound: cython.double
-    with cython.nogil:
-        for line in range(start, stop):
-            for turn in range(near.shape[1]):
-                leaf = order[line - start, turn]
-                if near[line - start, leaf] > bounds[line, 0] or near[line - start, leaf] == INFINITY:
-                    break
-                if surfaces.lacks:
-                    _ball_sums(surfaces, line, leaf, surfaces.metric, True)
-                elif surfaces.metric == MANHATTAN:
-                    _ball_sums(surfaces, line, leaf, MANHATTAN, False)
-                elif surfaces.metric == EUCLIDEAN:
-                    _ball_sums(surfaces, line, leaf, EUCLIDEAN, False)
-                else:
-                    _ball_sums(surfaces, line, leaf, CHEBYSHEV, False)
-                for at in range(LEAF):
-                    bound, ball = surfaces.totals[at], surfaces.balls[leaf, at]
-                    if bound < bounds[line, 0] or (bound == bounds[line, 0] and ball < found[line, 0]):
-                        _replace_top(bounds, found, line, bound, ball)
-
-
-@cython.nogil
-@cython.cfunc
-@cython.exceptval(check=False)
-def _replace_top(
-    bounds: cython.double[:, ::1],
-    balls: cython.Py_ssize_t[:, ::1],
-    line: cython.Py_ssize_t,
-    bound: cython.double,
-    ball: cython.Py_ssize_t,
-) -> cython.void:
-    """Put a bound and its ball in the place of the largest, and move it down to where it belongs."""
-    at: cython.Py_ssize_t = 0
-    most: cython.Py_ssize_t
-    while 2 * at + 1 < bounds.shape[1]:
-        most = 2 * at + 1
-        if most + 1 < bounds.shape[1] and _is_after(
-            bounds[line, most + 1], balls[line, most + 1], bounds[line, most], balls[line, most]
-        ):
-            most += 1
-        if not _is_after(bounds[line, most], balls[line, most], bound, ball):
-            break
-        bounds[line, at] = bounds[line, most]
-        balls[line, at] = balls[line, most]
-        at = most
-    bounds[line, at] = bound
-    balls[line, at] = ball
-
-
-@cython.nogil
-@cython.cfunc
-@cython.inline
-@cython.exceptval(check=False)
-def _is_after(
-    bound: cython.double, ball: cython.Py_ssize_t, other: cython.double, other_ball: cython.Py_ssize_t
-) -> cython.bint:
-    return bound > other or (bound == other and ball > other_ball)

@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onbmacf._balls.groups import Groups, compacted
-from onbmacf._balls.kernels import loops
+from onbmacf._balls.kernels.compiled import loops
 from onbmacf._balls.kernels.grid import LACKING, NUMBER, SLACK, Ruler, grid_window, to_grid
 from onbmacf._balls.kernels.leaves import build_leaves
-from onbmacf._balls.neighbours import nearest_rows
 from onbmacf._base.missing import has_missing, is_missing
 from onbmacf._base.threads import map_chunks
 
-CHUNK = 64  # points per task
+CHUNK = 64  # points per task, and more where there are few rows
+CELLS = 1 << 22  # of points x rows x columns that are worth a task
 
 
 class NearestRows:
@@ -36,6 +36,8 @@ class NearestRows:
         """Return the row numbers of the k nearest rows of each point, nearest first."""
         compact = points if self._groups is None else compacted(points, self._groups)
         if compact is None or not self._knows(compact):  # a category without a single active level
+            from onbmacf._balls.neighbours import nearest_rows  # which imports this class
+
             return nearest_rows(self._Z, points, k)
         points, last = np.ascontiguousarray(compact), np.floor((self._high - self._low) / self._step)
         coarse = np.clip(np.rint((points - self._low) / self._step), 0.0, last).astype(np.int16)
@@ -48,7 +50,7 @@ class NearestRows:
         def work(start: int, stop: int) -> None:
             loops.nearest_rows(loops.Views(self._grid, self._leaves, points, coarse), start, stop, np.empty(k), found)
 
-        map_chunks(work, len(points), CHUNK, threads)
+        map_chunks(work, len(points), max(CHUNK, CELLS // self._grid.points.size), threads)
         return found
 
     def _knows(self, points: NDArray[np.float64]) -> bool:

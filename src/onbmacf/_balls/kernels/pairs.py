@@ -14,7 +14,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from onbmacf._balls.kernels import loops
+from onbmacf._balls.kernels.compiled import loops
 from onbmacf._balls.kernels.grid import TOP, Grid, most_of
 from onbmacf._balls.kernels.leaves import LEAF, Leaves, gaps_to_boxes
 from onbmacf._base.threads import map_chunks

@@ -15,13 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onbmacf._balls.geometry import Balls
-from onbmacf._balls.kernels import loops
+from onbmacf._balls.kernels.compiled import surface_loops
 from onbmacf._balls.kernels.grid import code_of, to_grid
 from onbmacf._balls.kernels.leaves import LEAF, kd_order
 from onbmacf._base.missing import has_missing
 from onbmacf._base.threads import map_chunks
 
-CHUNK = 16  # points per task
+CHUNK = 16  # points per task, and more where there are few balls
+CELLS = 1 << 22  # of points x balls x columns that are worth a task
 
 
 class BallLeaves(NamedTuple):
@@ -99,12 +100,15 @@ class NearestBalls:
         found, bounds = np.full((len(query.z), k), -1, dtype=np.intp), np.full((len(query.z), k), np.inf)
 
         def work(start: int, stop: int) -> None:
-            surfaces, near = loops.Surfaces(self._leaves, query), np.empty((stop - start, len(self._leaves.labels)))
-            loops.bound_leaves(surfaces, start, stop, near)
+            surfaces, near = (
+                surface_loops.Surfaces(self._leaves, query),
+                np.empty((stop - start, len(self._leaves.labels))),
+            )
+            surface_loops.bound_leaves(surfaces, start, stop, near)
             order = np.argsort(near, axis=1, kind="stable")
-            loops.scan_leaves(surfaces, start, stop, near, order, found, bounds)
+            surface_loops.scan_leaves(surfaces, start, stop, near, order, found, bounds)
 
-        map_chunks(work, len(query.z), CHUNK, threads)
+        map_chunks(work, len(query.z), max(CHUNK, CELLS // self._leaves.points.size), threads)
         return found, bounds
 
 

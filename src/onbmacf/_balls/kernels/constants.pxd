@@ -7,3 +7,13 @@ cdef enum:
     MANHATTAN = 0
     EUCLIDEAN = 1
     CHEBYSHEV = 2
+
+cdef extern from *:
+    """
+    #if defined(__x86_64__) && defined(__GNUC__)
+    #define PROCESSOR_HAS_AVX2 __builtin_cpu_supports("avx2")
+    #else
+    #define PROCESSOR_HAS_AVX2 0
+    #endif
+    """
+    bint PROCESSOR_HAS_AVX2
