@@ -45,7 +45,7 @@ class NearestRows:
             coarse = np.where(self._grid.heights > 0, points, coarse).astype(np.int16)
         if self._grid.costs is not None:
             coarse = np.where(is_missing(points), np.int16(LACKING), coarse)
-        found = np.full((len(points), k), -1, dtype=np.intp)
+        found = np.full((len(points), k), len(self._Z), dtype=np.intp)  # beyond all rows, as a distance beyond all
 
         def work(start: int, stop: int) -> None:
             loops.nearest_rows(loops.Views(self._grid, self._leaves, points, coarse), start, stop, np.empty(k), found)
