@@ -31,13 +31,12 @@ DIRECTIVES = {
 
 
 def kernels():
-    """Return one extension per kernel; a failure to compile it is no failure to install."""
+    """Return one extension per kernel."""
     paths = sorted(path for path in SOURCE.rglob("kernels/*.py") if "import cython" in path.read_text("utf-8"))
     return [
-        Extension(".".join(path.relative_to(SOURCE).with_suffix("").parts), [str(path)], extra_compile_args=FLAGS,
-                  optional=True)
+        Extension(".".join(path.relative_to(SOURCE).with_suffix("").parts), [str(path)], extra_compile_args=FLAGS)
         for path in paths
-    ]  # fmt: skip
+    ]
 
 
 def widened(extension):
@@ -48,10 +47,12 @@ def widened(extension):
     text = source.read_text("utf-8").replace(f"PyInit_{short}", f"PyInit_{short}_avx2")
     if not copy.exists() or copy.read_text("utf-8") != text:  # a file that is not written is not compiled again
         copy.write_text(text, "utf-8")
-    return Extension(name, [str(copy)], extra_compile_args=[*FLAGS, "-mavx2"], optional=True)
+    return Extension(name, [str(copy)], extra_compile_args=[*FLAGS, "-mavx2"])
 
 
 extensions = cythonize(kernels(), compiler_directives=DIRECTIVES, build_dir="build/kernels")
 if HAS_WIDE:
     extensions += [widened(extension) for extension in extensions if extension.name in WIDE]
+for extension in extensions:
+    extension.optional = True  # said to `Extension`, it would be lost in `cythonize`
 setup(ext_modules=extensions)

@@ -28,10 +28,11 @@ loops, surface_loops = _widest("loops"), _widest("surface_loops")
 @cache
 def are_compiled() -> bool:
     """Say whether the loops are compiled; where they are not, warn, once."""
-    if not loops.COMPILED:
+    is_all = loops.COMPILED and surface_loops.COMPILED
+    if not is_all:
         warnings.warn(
             f"the kernels of onbmacf are not compiled, so everything takes many times as long: {ADVICE}.",
             OnbmacfWarning,
             stacklevel=2,
         )
-    return bool(loops.COMPILED)
+    return bool(is_all)

@@ -28,6 +28,8 @@ else:
     from onbmacf._balls.kernels.leaves import LEAF
     from onbmacf._balls.metrics import CHEBYSHEV, EUCLIDEAN, MANHATTAN
 
+COMPILED = cython.compiled
+
 INFINITE = cython.declare(cython.double, np.inf)
 LEAST = cython.declare(cython.double, _LEAST)
 MOST = cython.declare(cython.double, _MOST)
