@@ -4,6 +4,8 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 TORCH := torch==2.13.0
 SMOKE := build/bench-smoke
+# Compiled when the package is installed, so it is installed again when one of them is edited.
+KERNELS := $(shell grep -ls "import cython" src/onbmacf/*/kernels/*.py) $(wildcard src/onbmacf/*/kernels/*.pxd)
 # The benchmark's tables, where they lie beside the project.
 ifneq ($(wildcard ../shared/data),)
 export ONBMACF_DATA ?= $(abspath ../shared/data)
@@ -63,7 +65,7 @@ format: $(VENV)/.lint
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-$(VENV)/.base: pyproject.toml
+$(VENV)/.base: pyproject.toml setup.py $(KERNELS)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --editable ".[all]"
 	touch $@

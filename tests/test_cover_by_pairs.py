@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from onbmacf._balls import cover
 from onbmacf._balls.cover import build_cover
 from onbmacf._balls.kernels import enemies, greedy, nearest_enemy_fast, pairs
-from onbmacf._balls.kernels.grid import bracket, most_of, to_grid
+from onbmacf._balls.kernels.compiled import loops
+from onbmacf._balls.kernels.grid import most_of, to_grid
 from onbmacf._balls.kernels.leaves import build_leaves
 from onbmacf._balls.kernels.sums import to_limits
-from onbmacf._base.jit import kernel
 from test_fast_cover import (
     COMPETITORS,
     METRIC_NAMES,
@@ -103,7 +103,6 @@ def test_missing_values_have_the_plain_cover(metric):
 def test_lists_take_no_more_memory_than_reckoned():
     Z, labels = table(20_000, 10, 2)
     with by_pairs(members=32, group=32), patch.object(cover, "MANY_ROWS", 0):
-        build_cover(*table(300, 10, 2), fast=True)  # kernels are compiled
         tracemalloc.start()
         try:
             build_cover(Z, labels, fast=True)
@@ -169,22 +168,12 @@ def test_each_pair_comes_once_and_those_at_the_same_time_share_no_number(count, 
     assert sorted(seen) == [(left, right) for left in range(count) for right in range(left, count)]
 
 
-@kernel
-def call_bracket(limit, ruler):
-    return bracket(limit, ruler)
-
-
-@kernel
-def call_any_within(sums, most, each):
-    return pairs.any_within(sums, most, each)
-
-
 @settings(deadline=None)
 @given(st.lists(REACHES, min_size=1, max_size=20), st.sampled_from(METRIC_NAMES), st.sampled_from([1e-150, 1.0, 1e150]))
 def test_the_limits_of_many_are_those_of_each(reach, metric, scale):
-    ruler = to_grid(table(50, 4, 2)[0] * scale, metric).ruler
-    limits = to_limits(np.array(reach), metric)
-    assert most_of(limits, ruler).tolist() == [call_bracket(limit, ruler)[1] for limit in limits]
+    grid, limits = to_grid(table(50, 4, 2)[0] * scale, metric), to_limits(np.array(reach), metric)
+    views = loops.Views(grid, build_leaves(grid, np.arange(50)))
+    assert most_of(limits, grid.ruler).tolist() == [loops.maybe_of(views, limit) for limit in limits]
 
 
 @settings(deadline=None)
@@ -194,7 +183,10 @@ def test_any_within_is_what_its_words_say(seed, most):
     sums, each = rng.integers(0, 2000, (2, 128)).astype(np.int16)
     each //= 60
     each[rng.integers(0, 128)] = rng.integers(0, 100)
-    assert call_any_within(sums, np.int16(most), each) == bool(((sums <= most) | (sums <= each)).any())
+    grid = to_grid(table(50, 4, 2)[0], "manhattan")
+    views = loops.Views(grid, build_leaves(grid, np.arange(50)))
+    views.room("sums")[:] = sums
+    assert loops.any_within(views, most, each[np.newaxis], 0) == bool(((sums <= most) | (sums <= each)).any())
 
 
 @pytest.mark.parametrize("metric", METRIC_NAMES)

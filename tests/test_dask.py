@@ -98,7 +98,7 @@ def test_the_cover_is_the_same_to_the_bit(client, metric, competitors):
 
 
 def test_fit_with_a_client_is_fit(client, table, explainer, monkeypatch):
-    monkeypatch.setattr(cover, "LARGE", 0)  # the compiled cover: the one that is shared out
+    monkeypatch.setattr(cover, "FEW", 0)  # the compiled cover: the one that is shared out
     assert_same_cover(ONBMACF(2).fit(table, folded, client=client).cover_, explainer.cover_)
 
 

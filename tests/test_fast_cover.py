@@ -9,20 +9,12 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from onbmacf._balls.kernels import greedy_cover_fast, nearest_enemy_fast
-from onbmacf._balls.kernels.grid import GROSS, TOP, bracket, code_of, plus, to_grid
-from onbmacf._balls.kernels.leaves import (
-    LEAF,
-    box_gaps,
-    box_sums,
-    build_leaves,
-    count_within,
-    join_leaves,
-    leaf_sums,
-    rows_to_box,
-)
-from onbmacf._balls.kernels.sums import exact_sum, to_limits
+from onbmacf._balls.kernels.compiled import loops
+from onbmacf._balls.kernels.grid import GROSS, TOP, code_of, to_grid
+from onbmacf._balls.kernels.leaves import box_gaps, build_leaves, join_leaves
+from onbmacf._balls.kernels.sums import to_limits
 from onbmacf._balls.metrics import METRICS
-from onbmacf._base.jit import kernel, map_chunks
+from onbmacf._base.threads import map_chunks
 
 METRIC_NAMES = sorted(METRICS)
 COMPETITORS = ["uncovered", "all"]
@@ -168,42 +160,7 @@ def test_read_only_and_fortran_tables_give_the_same():
     np.testing.assert_array_equal(nearest_enemy_fast(other, labels), expected)
 
 
-# The kernels, one by one. What is only ever compiled into a kernel is called by one here.
-
-
-@kernel
-def call_exact_sum(left, right, metric):
-    return exact_sum(left, right, metric)
-
-
-@kernel
-def call_bracket(limit, ruler):
-    return bracket(limit, ruler)
-
-
-@kernel
-def call_plus(total, gap, metric):
-    return plus(total, gap, metric)
-
-
-@kernel
-def call_box_sums(point, leaves, metric, near, far):
-    box_sums(point, leaves, metric, near, far)
-
-
-@kernel
-def call_rows_to_box(leaves, own, leaf, metric, near, far):
-    rows_to_box(leaves, own, leaf, metric, near, far)
-
-
-@kernel
-def call_leaf_sums(point, leaves, leaf, metric, sums):
-    return leaf_sums(point, leaves, leaf, metric, sums)
-
-
-@kernel
-def call_count_within(sums, most):
-    return count_within(sums, most)
+# The kernels, one by one.
 
 
 @pytest.mark.filterwarnings("ignore:overflow")
@@ -217,10 +174,16 @@ def test_a_limit_is_the_largest_sum_inside_the_ball(reach, metric):
     assert ((root(beyond) >= reach) & (beyond > 0)).all()
 
 
+def views_of(Z, metric):
+    grid = to_grid(Z, metric)
+    return loops.Views(grid, build_leaves(grid, np.arange(len(Z))))
+
+
 @pytest.mark.parametrize("metric", METRIC_NAMES)
 def test_exact_sum_has_the_bits_of_the_plain_distance(metric):
     Z, _ = table(200, 17, 2)
-    sums = np.array([call_exact_sum(Z[0], z, code_of(metric)) for z in Z])
+    views = views_of(Z, metric)
+    sums = np.array([loops.exact_sum(views, 0, row) for row in range(len(Z))])
     root = np.sqrt if metric == "euclidean" else np.abs
     np.testing.assert_array_equal(root(sums), plain_distances(Z, Z[0], metric))
 
@@ -230,16 +193,17 @@ def test_exact_sum_has_the_bits_of_the_plain_distance(metric):
 def test_the_bracket_holds_every_limit(kind, metric):
     Z, _ = nasty(kind)
     grid = to_grid(Z, metric)
-    leaves, sums = build_leaves(grid, np.arange(len(Z))), np.empty(LEAF, np.int16)
+    leaves = build_leaves(grid, np.arange(len(Z)))
+    views = loops.Views(grid, leaves)
     for row in range(0, len(Z), 7):
-        exact = np.array([call_exact_sum(Z[row], z, code_of(metric)) for z in Z])
+        exact = np.array([loops.exact_sum(views, row, other) for other in range(len(Z))])
         coarse = np.empty(len(Z), np.int64)
         for leaf in range(len(leaves.rows)):
-            call_leaf_sums(grid.points[row], leaves, leaf, code_of(metric), sums)
+            loops.leaf_sums(views, row, leaf)
             here = leaves.rows[leaf] >= 0
-            coarse[leaves.rows[leaf][here]] = sums[here]
+            coarse[leaves.rows[leaf][here]] = views.room("sums")[here]
         for limit in np.quantile(exact, [0, 0.01, 0.2, 0.9]):
-            sure, maybe = call_bracket(limit, grid.ruler)
+            sure, maybe = loops.sure_of(views, limit), loops.maybe_of(views, limit)
             assert (coarse[exact <= limit] <= maybe).all()
             assert (exact[(coarse <= sure) & grid.tame & grid.tame[row]] <= limit).all()
 
@@ -263,33 +227,36 @@ def test_boxes_bracket_their_rows_and_leaves_hold_each_row_once(metric):
     forest = [build_leaves(grid, np.arange(300)), build_leaves(grid, np.arange(300, 1000))]
     leaves = join_leaves(forest)
     assert sorted(leaves.rows[leaves.rows >= 0]) == list(range(1000))
-    near, far = np.empty(len(leaves.rows), np.int16), np.empty(len(leaves.rows), np.int16)
-    sums, each = np.empty(LEAF, np.int16), np.empty((2, LEAF), np.int16)
+    views = loops.Views(grid, leaves)
+    near, far, to_near, to_far, sums = map(views.room, ("near", "far", "to_near", "to_far", "sums"))
     for row in range(0, 1000, 31):
-        call_box_sums(grid.points[row], leaves, code, near, far)
+        loops.box_sums(views, row)
         own, at = np.argwhere(leaves.rows == row)[0]
         between = box_gaps(leaves, own, code)
         for leaf in range(len(leaves.rows)):
-            call_rows_to_box(leaves, own, leaf, code, *each)
-            assert (each[0][at], each[1][at]) == (near[leaf], far[leaf])
+            loops.rows_to_box(views, own, leaf)
+            assert (to_near[at], to_far[at]) == (near[leaf], far[leaf])
             assert between[leaf] <= near[leaf]
-            least = call_leaf_sums(grid.points[row], leaves, leaf, code, sums)
+            least = loops.leaf_sums(views, row, leaf)
             filled = sums[: leaves.live[leaf]]
             assert (near[leaf] <= filled).all()
             assert (filled <= far[leaf]).all()
             assert least == filled.min()
             assert (sums[leaves.live[leaf] :] > TOP).all()
-            assert call_count_within(sums, np.int16(far[leaf])) == leaves.live[leaf]
+            assert loops.count_within(views, far[leaf]) == leaves.live[leaf]
+
+
+def farthest(grid):
+    """Return the coarse sum between the two rows of a grid."""
+    views = loops.Views(grid, build_leaves(grid, np.arange(2)))
+    loops.leaf_sums(views, 0, 0)
+    return int(views.room("sums")[:2].max())
 
 
 def test_coarse_sums_never_wrap_around():
     Z = np.array([[0.0] * 3, [1.0] * 3])
     for metric in METRICS:
-        low, high = to_grid(Z, metric).points
-        total = np.int16(0)
-        for gap in high - low:
-            total = call_plus(total, gap, code_of(metric))
-        assert 0.9 * TOP < total <= TOP
+        assert 0.9 * TOP < farthest(to_grid(Z, metric)) <= TOP
 
 
 def test_chunks_cover_the_range_once_and_an_error_comes_out():

@@ -8,13 +8,10 @@ from hypothesis import strategies as st
 from onbmacf._balls.cover import build_cover
 from onbmacf._balls.groups import Groups, compacted
 from onbmacf._balls.kernels import NearestRows
-from onbmacf._balls.kernels.compact import NUMBER
-from onbmacf._balls.kernels.grid import TOP, code_of, plus, to_grid
+from onbmacf._balls.kernels.grid import TOP, to_grid
 from onbmacf._balls.metrics import METRICS, one_hot_height
 from onbmacf._balls.neighbours import Neighbours, nearest_rows, squares, squares_of_compact
-from onbmacf._base.jit import kernel
-
-call_plus = kernel(lambda total, gap, metric: plus(total, gap, metric))
+from test_fast_cover import farthest
 
 
 def encoded(numbers, codes, heights):
@@ -89,10 +86,7 @@ def test_a_point_between_two_levels_is_looked_up_in_all_columns():
 @pytest.mark.parametrize("metric", sorted(METRICS))
 def test_coarse_sums_of_categories_never_exceed_the_largest(metric):
     Z, groups = encoded(np.zeros((2, 40)), np.tile([[0], [1]], (1, 40)), np.linspace(0.3, 0.9, 40))
-    grid, total = to_grid(Z, metric, groups), np.int16(0)
-    for low, high, width in zip(*grid.points, grid.widths, strict=True):
-        total = call_plus(total, width if width != NUMBER else np.int16(high - low), code_of(metric))
-    assert 0.9 * TOP < total <= TOP
+    assert 0.9 * TOP < farthest(to_grid(Z, metric, groups)) <= TOP
 
 
 @settings(max_examples=60, deadline=None)

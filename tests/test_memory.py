@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from onbmacf import ONBMACF
-from onbmacf._balls import kernels
+from onbmacf._balls import cover
 from onbmacf._balls.cover import build_cover
 from onbmacf._base import memory as _memory
 from onbmacf.errors import NotEnoughMemoryError
@@ -62,7 +62,7 @@ def test_the_compiled_cover_needs_no_matrix(monkeypatch):
         raise WorkHasBegunError
 
     monkeypatch.setattr(_memory, "available_bytes", lambda: 100_000)
-    monkeypatch.setattr(kernels, "nearest_enemy_fast", work)  # what is beyond the check is tested elsewhere
+    monkeypatch.setattr(cover, "nearest_enemy_fast", work)  # what is beyond the check is tested elsewhere
     with pytest.raises(WorkHasBegunError):
         build_cover(Z, LABELS, fast=True)
 

@@ -15,12 +15,12 @@ from onbmacf._balls.distance import distances, paired
 from onbmacf._balls.geometry import Balls
 from onbmacf._balls.groups import Groups
 from onbmacf._balls.kernels import NearestBalls, NearestRows, greedy_cover_fast, nearest_enemy_fast, reach_of_fast
+from onbmacf._balls.kernels.compiled import loops
 from onbmacf._balls.kernels.grid import to_grid
-from onbmacf._balls.kernels.leaves import box_gaps, box_sums, build_leaves, leaf_sums
+from onbmacf._balls.kernels.leaves import box_gaps, build_leaves
 from onbmacf._balls.metrics import METRICS
 from onbmacf._balls.neighbours import Neighbours, nearest_rows, squares
 from onbmacf._balls.recover import reach_of
-from onbmacf._base.jit import kernel
 from onbmacf._base.missing import missing_code
 from paper import algorithm_1
 
@@ -125,29 +125,19 @@ def test_categories_and_missing_numbers_have_the_plain_cover_together(metric):
     np.testing.assert_array_equal(owner, plain.owner[own])
 
 
-@kernel
-def call_box_sums(point, leaves, metric, near, far):
-    box_sums(point, leaves, metric, near, far)
-
-
-@kernel
-def call_leaf_sums(point, leaves, leaf, metric, sums):
-    leaf_sums(point, leaves, leaf, metric, sums)
-
-
 @pytest.mark.parametrize("metric", METRIC_NAMES)
 def test_boxes_bracket_their_rows(metric):
     N, weights, _ = many(1000, 4, 8, 0.3)
     grid = to_grid(encoded(N, weights), metric)
     leaves, code = build_leaves(grid, np.arange(len(N))), grid.ruler.metric
-    sums = np.empty(128, np.int16)
-    near, far = np.empty(len(leaves.rows), np.int16), np.empty(len(leaves.rows), np.int16)
+    views = loops.Views(grid, leaves)
+    near, far, sums = map(views.room, ("near", "far", "sums"))
     for own in range(len(leaves.rows)):
         between = box_gaps(leaves, own, code)
         for row in leaves.rows[own][leaves.rows[own] >= 0][:20]:
-            call_box_sums(grid.points[row], leaves, code, near, far)
+            loops.box_sums(views, row)
             for leaf in range(len(leaves.rows)):
-                call_leaf_sums(grid.points[row], leaves, leaf, code, sums)
+                loops.leaf_sums(views, row, leaf)
                 inside = sums[leaves.rows[leaf] >= 0]
                 assert between[leaf] <= near[leaf] <= inside.min()
                 assert inside.max() <= far[leaf]

@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
+from onbmacf._balls import neighbours
 from onbmacf._balls.kernels import NearestRows
 from onbmacf._balls.neighbours import (
     BLOCK,
-    SMALL,
     Neighbours,
     blocks,
     is_near,
@@ -55,17 +55,19 @@ def test_sums_that_only_a_root_would_tie_are_told_apart():
 
 def test_the_share_of_a_label_among_the_nearest():
     Z = np.array([[0.0], [1], [2], [3], [10], [11]])
-    neighbours = Neighbours(Z, np.array([0, 0, 1, 1, 1, 1]), np.ones(1), y=4)
-    assert neighbours.share(np.array([[0.0], [10.0]]), np.array([0, 1])).tolist() == [0.5, 1.0]
+    index = Neighbours(Z, np.array([0, 0, 1, 1, 1, 1]), np.ones(1), y=4)
+    assert index.share(np.array([[0.0], [10.0]]), np.array([0, 1])).tolist() == [0.5, 1.0]
 
 
-def test_small_and_large_tables_agree():
+@pytest.mark.parametrize("compiled", [True, False])
+def test_shares_are_the_plain_ones_with_and_without_compiled_kernels(compiled, monkeypatch):
+    monkeypatch.setattr(neighbours, "are_compiled", lambda: compiled)
     rng = np.random.default_rng(1)
-    Z, labels, points = rng.random((SMALL + 1, 3)), rng.integers(0, 2, SMALL + 1), rng.random((50, 3))
+    Z, labels, points = rng.random((1001, 3)), rng.integers(0, 2, 1001), rng.random((50, 3))
     wanted = np.ones(50, dtype=np.intp)
-    large = Neighbours(Z, labels, np.ones(3), 5).share(points, wanted)
+    found = Neighbours(Z, labels, np.ones(3), 5).share(points, wanted)
     plain = (labels[nearest_rows(Z, points, 5)] == 1).mean(axis=1)
-    np.testing.assert_array_equal(large, plain)
+    np.testing.assert_array_equal(found, plain)
 
 
 @pytest.mark.parametrize("far", [0.0, 1e6, 1e90])
@@ -77,8 +79,10 @@ def test_products_find_the_same_rows_however_far_away_they_lie(far):
     np.testing.assert_array_equal(by_products, is_near(squares(points, Z), 5))
 
 
+@pytest.mark.parametrize("compiled", [True, False])
 @pytest.mark.parametrize("far", [1.0, 1e150, 1e300])
-def test_shares_are_those_of_exact_distances_whatever_the_size_of_numbers(far):
+def test_shares_are_those_of_exact_distances_whatever_the_size_of_numbers(far, compiled, monkeypatch):
+    monkeypatch.setattr(neighbours, "are_compiled", lambda: compiled)
     rng = np.random.default_rng(3)
     Z, labels = rng.random((60, 3)) * [1.0, 1.0, far], rng.integers(0, 2, 60)
     points, wanted = np.concatenate([Z[:20] * 1.01, rng.random((5, 3))]), np.ones(25, dtype=np.intp)

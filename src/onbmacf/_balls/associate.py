@@ -8,18 +8,15 @@ test of lines 12 to 14 is a comparison of d - r, and the loop of lines 8 to 15 a
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from onbmacf._balls.geometry import Balls, surface_distance
+from onbmacf._balls.kernels import NearestBalls
+from onbmacf._balls.kernels.compiled import are_compiled
 from onbmacf._balls.metrics import Metric, has_kernel
 from onbmacf._base.arrays import Matrix, Rows
 
-if TYPE_CHECKING:
-    from onbmacf._balls.kernels import NearestBalls
-
-MANY_BALLS = 4096  # from which on an index finds the nearest ones faster than a look at all
+MANY_BALLS = 1000  # from which on an index finds the nearest ones faster than a look at all
 ASSOCIATIONS = ("surface", "center")
 
 
@@ -37,9 +34,7 @@ def home_balls(distances: Matrix, radii: Matrix, association: str = "surface", b
 
 
 def ball_index(balls: Balls, metric: Metric) -> NearestBalls | None:
-    """Return an index of the balls by their surfaces; None where they are few or the kernels do not know the metric."""
-    if len(balls.radii) <= MANY_BALLS or not has_kernel(metric):
+    """Return an index of the balls by their surfaces; None where they are few, or kernels do not know the metric."""
+    if len(balls.radii) <= MANY_BALLS or not has_kernel(metric) or not are_compiled():
         return None
-    from onbmacf._balls.kernels import NearestBalls
-
     return NearestBalls(balls, metric)

@@ -12,13 +12,15 @@ import numpy as np
 
 from onbmacf._balls.distance import blocks, distances
 from onbmacf._balls.groups import Groups
+from onbmacf._balls.kernels import greedy_cover_fast, nearest_enemy_fast
+from onbmacf._balls.kernels.compiled import are_compiled
 from onbmacf._balls.metrics import Metric, check_metric, has_kernel
 from onbmacf._base.arrays import Mask, Matrix, Rows, lines_of
 from onbmacf._base.checks import check_choice
 from onbmacf._base.memory import check_memory
 from onbmacf.errors import ParameterError
 
-LARGE = 1e9  # cells of rows x rows x columns: the plain functions take some seconds there
+FEW = 300  # rows up to which the plain functions are as fast as the compiled ones
 BYTES_PER_CELL, BYTES_PER_ROW = 24, 100  # of the encoded table: what the compiled cover was measured to take
 MANY_ROWS, BYTES_PER_LIST = 65_536, 130  # of so many rows each may have a list of the rows in its ball (decision 0098)
 COMPETITORS = ("uncovered", "all")
@@ -92,7 +94,7 @@ def build_cover(
 
     labels are integer codes. With competitors="all" every row of the class may become a centre, also one that
     is covered already (the paper's text); by default only uncovered ones may (its line 8). `fast` picks the compiled
-    twins of `nearest_enemy` and `greedy_cover`, which give the same cover; None lets the size of the table decide.
+    twins of `nearest_enemy` and `greedy_cover`, which give the same cover; None takes what is faster.
     A Dask client shares out what can be shared out of the compiled twins; it too gives the same cover. `groups` tells
     the compiled twins which columns are the levels of one category: they then take one column in place of them.
     """
@@ -102,7 +104,7 @@ def build_cover(
     if len(classes) < 2:
         raise ParameterError("a cover needs two labels: with one there is nothing to be counter to.")
     if fast is None:
-        fast = is_large(len(Z), Z.shape[1])
+        fast = has_kernel(metric) and is_worth_kernels(len(Z))
     check_cover_memory(len(Z), Z.shape[1], 0 if fast and has_kernel(metric) else np.bincount(labels).max())
     reach = line_9(Z, labels, metric, fast, threads, client, groups)
     owner = np.empty(len(Z), dtype=np.intp)
@@ -122,8 +124,8 @@ def build_cover(
 def check_cover_memory(n_rows: int, n_columns: int, n_matrix: int = 0) -> None:
     """Raise an error if a cover will not fit into memory; n_matrix is the rows of the plain functions' matrix."""
     needed = bytes_of_cover(n_rows, n_columns) + 2.0 * n_matrix**2
-    remedy = "Fit fewer rows, or with metric='manhattan'." if n_matrix else "Fit fewer rows or columns."
-    check_memory(needed, f"a cover of {n_rows:,} rows x {n_columns:,} encoded columns", remedy)
+    what = "rows, or with metric='manhattan' and compiled kernels" if n_matrix else "rows or columns"
+    check_memory(needed, f"a cover of {n_rows:,} rows x {n_columns:,} encoded columns", f"Fit fewer {what}.")
 
 
 def bytes_of_cover(n_rows: int, n_columns: int) -> int:
@@ -132,9 +134,9 @@ def bytes_of_cover(n_rows: int, n_columns: int) -> int:
     return n_rows * (BYTES_PER_CELL * n_columns + BYTES_PER_ROW + lists)
 
 
-def is_large(n_rows: int, n_columns: int) -> bool:
-    """Say whether a table is worth the compiled twins, which take seconds to load, and more the first time."""
-    return n_rows * n_rows * n_columns > LARGE
+def is_worth_kernels(n_rows: int) -> bool:
+    """Say whether the compiled twins are there, and faster for so many rows."""
+    return n_rows > FEW and are_compiled()
 
 
 def line_9(
@@ -148,8 +150,6 @@ def line_9(
 ) -> Matrix:
     """Return the nearest enemy's distance of every row, by the plain function or its compiled twin."""
     if fast and has_kernel(metric):
-        from onbmacf._balls.kernels import nearest_enemy_fast
-
         return nearest_enemy_fast(Z, labels, metric, threads, client, groups)
     return nearest_enemy(Z, labels, metric)
 
@@ -166,8 +166,6 @@ def lines_6_to_18(
 ) -> tuple[Rows, Rows]:
     """Return the greedy cover of one label, by the plain function or its compiled twin."""
     if fast and has_kernel(metric):
-        from onbmacf._balls.kernels import greedy_cover_fast
-
         return greedy_cover_fast(Z, reach, metric, competitors, threads, client, groups)
     return greedy_cover(Z, reach, metric, competitors)
 

@@ -34,7 +34,7 @@ def compacted(Z: Matrix, groups: Groups | None) -> Matrix | None:
     """Return rows with one column per feature; None where there is no category, or a row has no single active level."""
     if groups is None or not groups.heights.any() or groups.sizes.max() > MOST_LEVELS:
         return None
-    compact = Z[:, groups.starts]
+    compact = Z.take(groups.starts, axis=1)  # row after row in memory, which an index in brackets would not give
     is_single = (_compact(Z[lines], compact[lines], groups) for lines in in_steps(*Z.shape))
     return compact if all(is_single) else None
 

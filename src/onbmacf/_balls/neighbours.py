@@ -7,18 +7,18 @@ whatever metric the cover uses. The model is never asked: the rows' labels are k
 """
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
 from onbmacf._balls.groups import Groups, compacted
+from onbmacf._balls.kernels import NearestRows
+from onbmacf._balls.kernels.compiled import are_compiled
 from onbmacf._base.arrays import Mask, Matrix, Rows, in_steps
 from onbmacf._base.missing import as_costs, may_lack
 
 AT_ONCE = 1 << 17  # distances that are worked on together
 SLACK = 1e-11  # of squared lengths: products of up to 10,000 columns are off by less
 MODERATE = 1e100  # missing values are encoded far beyond
-SMALL = 1000  # rows up to which a plain search is quick enough
 BLOCK = 1 << 18  # multiplications up to which libraries of products use one thread
 POINTS = 32  # in one block
 
@@ -121,11 +121,9 @@ class Neighbours:
         self._Z = np.empty(Z.shape)
         for lines in in_steps(*Z.shape):
             np.multiply(Z[lines], scale, out=self._Z[lines])
-        self._index: Any = None
+        self._index: NearestRows | None = None
         self._compact: Matrix | None = None
-        if len(Z) > SMALL:
-            from onbmacf._balls.kernels import NearestRows
-
+        if are_compiled():
             self._index = NearestRows(self._Z, self._groups)
             return
         self._Z = np.asfortranarray(self._Z)  # columns are compared one after the other

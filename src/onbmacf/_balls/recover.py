@@ -10,33 +10,24 @@ answer changes (decision 0011).
 import numpy as np
 
 from onbmacf._balls.associate import home_balls
-from onbmacf._balls.cover import BallCover, is_large, lines_6_to_18
+from onbmacf._balls.cover import BallCover, is_worth_kernels, lines_6_to_18
 from onbmacf._balls.distance import blocks, distances
+from onbmacf._balls.kernels import reach_of_fast
+from onbmacf._balls.kernels.compiled import are_compiled
 from onbmacf._balls.metrics import Metric, has_kernel
 from onbmacf._base.arrays import Matrix, Rows
 
-MANY_MEMBERS = 500  # of a home ball: the plain functions take some hundredths of a second for them
-MANY_CELLS = 1 << 20  # of the encoded table: the plain functions take some hundredths of a second for a point there
 
-
-def recover(
-    z: Matrix, members: Matrix, reach: Matrix, metric: Metric, competitors: str, is_loaded: bool = False
-) -> tuple[Rows, Matrix]:
-    """Return the members chosen as centres of smaller balls, in order, and their radii.
-
-    Where the kernels are loaded anyway, they are used from far fewer members on.
-    """
+def recover(z: Matrix, members: Matrix, reach: Matrix, metric: Metric, competitors: str) -> tuple[Rows, Matrix]:
+    """Return the members chosen as centres of smaller balls, in order, and their radii."""
     radii = np.minimum(reach, distances(z[np.newaxis], members, metric)[0])
-    fast = is_large(len(members), members.shape[1]) or (is_loaded and len(members) > MANY_MEMBERS)
-    centers, _ = lines_6_to_18(members, radii, metric, competitors, fast, threads=1)
+    centers, _ = lines_6_to_18(members, radii, metric, competitors, is_worth_kernels(len(members)), threads=1)
     return centers, radii[centers]
 
 
 def reach_of(z: Matrix, codes: Rows, Z: Matrix, labels: Rows, metric: Metric) -> Matrix:
     """Return for each new point the distance to the nearest row with another label than its own."""
-    if Z.size > MANY_CELLS and has_kernel(metric):
-        from onbmacf._balls.kernels import reach_of_fast
-
+    if has_kernel(metric) and are_compiled():
         return reach_of_fast(z, codes, Z, labels, metric)
     reach = np.empty(len(z))
     for part in blocks(len(z), len(Z)):

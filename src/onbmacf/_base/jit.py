@@ -1,4 +1,4 @@
-"""The only module that imports numba: how kernels are compiled, and how they run on threads.
+"""The only module that imports numba: how kernels are compiled.
 
 Kernels are compiled on first use, by one process at a time, and cached on disk. They release the interpreter lock and
 never reorder floating-point sums (no `fastmath`). None uses numba's parallel mode: threads come from `map_chunks`, so
@@ -8,10 +8,8 @@ alive and gives room to work in, so references need not be counted, and the code
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from functools import partial, update_wrapper
 from pathlib import Path
@@ -120,30 +118,3 @@ def inlined(function: Function) -> Function:
 def _inner(function: Function, inline: bool) -> Function:
     compiled: Any = _njit(function, forceinline=inline, no_cpython_wrapper=True)
     return compiled
-
-
-def cores() -> int:
-    """Return how many cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
-def map_chunks(work: Callable[[int, int], None], total: int, size: int, threads: int | None) -> None:
-    """Call `work(start, stop)` for the chunks of `range(total)`, on `threads` threads (None: one per core).
-
-    Chunks write to disjoint parts of the result, so their order and the number of threads do not affect it.
-    After an error or Ctrl-C, chunks that have not started are cancelled.
-    """
-    spans = [(start, min(start + size, total)) for start in range(0, total, size)]
-    threads = min(threads or cores(), len(spans))
-    if threads < 2:
-        for span in spans:
-            work(*span)
-        return
-    pool = ThreadPoolExecutor(threads)
-    try:
-        for done in [pool.submit(work, *span) for span in spans]:
-            done.result()
-    finally:
-        pool.shutdown(cancel_futures=True)

@@ -1,5 +1,6 @@
 """Stands in for the module `cython` where that is not installed: kernels then run as the Python that they are."""
 
+import builtins
 from collections.abc import Callable
 from typing import Any
 
@@ -19,16 +20,6 @@ def exceptval(*values: Any, check: bool = True) -> Callable[[Any], Any]:
     return cfunc
 
 
-def cast(kind: Any, value: Any) -> Any:
-    """Return the value as it is."""
-    return value
-
-
-def declare(kind: Any = None, value: Any = None) -> Any:
-    """Return the value as it is."""
-    return value
-
-
 class _NoLock:
     """What stands for `nogil`, as a decorator and in a `with` statement."""
 
@@ -44,13 +35,28 @@ nogil = _NoLock()
 
 
 class _Kind:
-    """A type that is named in annotations and does nothing."""
+    """A type that is named in annotations and in casts; with a number in brackets, an array of that length."""
 
-    def __getitem__(self, dimensions: Any) -> "_Kind":
-        return self
+    def __init__(self, convert: Callable[[Any], Any] | None = None, length: Any = None) -> None:
+        self.convert, self.length = convert, length
+
+    def __getitem__(self, length: Any) -> "_Kind":
+        return _Kind(self.convert, length)
 
     def __call__(self, value: Any = 0) -> Any:
-        return value
+        return value if self.convert is None else self.convert(value)
 
 
-double = short = int = long = longlong = Py_ssize_t = bint = char = uchar = float = ulonglong = uint = _Kind()
+def cast(kind: _Kind, value: Any) -> Any:
+    """Return the value, a number with a fraction as a whole one where the kind is one of integers."""
+    return kind(value)
+
+
+def declare(kind: Any = None, value: Any = None, **kinds: _Kind) -> Any:
+    """Return the value as it is; for an array without one, room for its numbers."""
+    return [0] * kind.length if isinstance(kind, _Kind) and kind.length is not None and value is None else value
+
+
+bint = _Kind(builtins.bool)
+short = long = longlong = Py_ssize_t = char = uchar = ulonglong = uint = int = _Kind(builtins.int)
+double = const = void = float = _Kind()

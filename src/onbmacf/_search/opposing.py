@@ -18,6 +18,7 @@ import numpy as np
 from onbmacf._balls.associate import MANY_BALLS, home_balls
 from onbmacf._balls.distance import distances, paired
 from onbmacf._balls.geometry import Balls
+from onbmacf._balls.kernels.compiled import are_compiled
 from onbmacf._balls.recover import reach_of, recover
 from onbmacf._base.arrays import Mask, Matrix, Rows, stack, take
 from onbmacf._search.options import Options
@@ -128,9 +129,8 @@ def _found(index: NearestBalls | None, z: Matrix, wanted: Mask, gap: Matrix, fac
 def _overlay(fitted: Map, options: Options, z: Matrix, home: int) -> Balls:
     """Line 16: the balls that replace the home ball of one factual."""
     rows = fitted.cover.members(home)
-    is_loaded = fitted.ball_index is not None
     own = (z, fitted.Z[rows], fitted.cover.reach[rows])
-    chosen, radii = recover(*own, options.metric, options.competitors, is_loaded)
+    chosen, radii = recover(*own, options.metric, options.competitors)
     return Balls(fitted.Z[rows[chosen]], radii, np.full(len(chosen), fitted.cover.labels[home]))
 
 
@@ -193,7 +193,8 @@ def chunks(n_factuals: int, n_balls: int, width: int, n_jobs: int = 1, search: s
     and of many levels, which are a column each, there are fewer: Ctrl-C is heard between steps, not within one.
     """
     n_tried = n_balls if search == "exhaustive" else min(n_balls, 4 * FIRST_ROUND)
-    listed = MOST_FOUND if search != "exhaustive" and n_balls > MANY_BALLS else MOST_LISTED
+    has_index = n_balls > MANY_BALLS and are_compiled()
+    listed = MOST_FOUND if search != "exhaustive" and has_index else MOST_LISTED
     n_first = max(LEAST_POINTS, n_balls if search == "exhaustive" else min(n_balls, FIRST_ROUND))
     most = min(MOST_PAIRS // max(1, n_tried), listed // max(1, n_balls), MOST_NUMBERS // (n_first * width))
     step = max(1, min(most, -(-n_factuals // n_jobs)))

@@ -1,6 +1,6 @@
 """The table on a grid of 16-bit integers: four times as many SIMD lanes as float64, and a proven bracket per limit.
 
-    Z  ->  to_grid  ->  Grid          limit  ->  bracket  ->  (sure, maybe)
+    Z  ->  to_grid  ->  Grid          limit  ->  sure_of, maybe_of  ->  its bracket
 
 A coarse sum is the sum of the integer gaps between two grid points. A row is tame if each of its coordinates lies in
 the window of its column. For two tame rows
@@ -14,18 +14,19 @@ bits, which loses less than one unit per column.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from onbmacf._balls.groups import Groups, compacted
-from onbmacf._balls.kernels.compact import LACKING, NUMBER, TOP, gaps_of
 from onbmacf._balls.metrics import CHEBYSHEV, EUCLIDEAN, MANHATTAN, METRICS
-from onbmacf._base.jit import inlined
 from onbmacf._base.missing import UNIT as MISSING_UNIT
 from onbmacf._base.missing import has_missing, is_missing, known_ends
 
+TOP = 16383  # the largest coarse sum
+LACKING = -16384  # a missing value on the grid; others are from 0 to TOP
+NUMBER = -1  # the width of a column that is not a category, the cost of one that is never missing
 UNIT = 65536.0  # squared steps in one unit of a euclidean coarse sum
 SLACK = 0.01  # in steps: far above the rounding error of any arithmetic on sums of up to TOP steps
 TAILS = (0.0, 0.001, 0.01, 0.05)  # shares of a column's values that its window may leave out at either end
@@ -40,7 +41,7 @@ class Ruler(NamedTuple):
     step: float  # the length of one grid step
     error: float  # in steps: how far the coarse distance of two tame rows can be from their true distance
     columns: int
-    metric: int | None  # see code_of
+    metric: int  # see code_of
 
 
 class Grid(NamedTuple):
@@ -51,7 +52,7 @@ class Grid(NamedTuple):
     tame: NDArray[np.bool_]  # per row: whether it lies inside every column's window
     ruler: Ruler
     heights: NDArray[np.float64] | None = None  # per column: of a category, 0 for a number; None without categories
-    widths: NDArray[np.int16] | None = None  # per column: the coarse gap of a category, or NUMBER
+    widths: NDArray[np.int16] | None = None  # per column: the coarse gap of a category (of a short one, 0), or NUMBER
     costs: NDArray[np.int16] | None = None  # per column: the coarse gap of a missing value, or NUMBER; None without any
 
 
@@ -131,17 +132,21 @@ def grid_window(Z: NDArray[np.float64], metric: str, heights: NDArray[np.float64
         return Window(low, high, step)
 
 
-def code_of(metric: str) -> int | None:
-    """Return the number by which the kernels know a metric; None for the Manhattan one.
-
-    None is a type of its own, so kernels are compiled for this metric alone: the code of the others is left out.
-    """
+def code_of(metric: str) -> int:
+    """Return the number by which the kernels know a metric."""
     code = METRICS[metric].kernel
     assert code is not None, f"no kernel for {metric}"
-    return None if code == MANHATTAN else code
+    return code
 
 
-def _windows(Z: NDArray[np.float64], metric: int | None) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def gaps_of(heights: NDArray[np.float64], metric: int) -> NDArray[np.float64]:
+    """Return how far apart two rows are that differ in one category; 0 for a number."""
+    if metric == MANHATTAN:
+        return 2 * heights
+    return np.sqrt(2.0) * heights if metric == EUCLIDEAN else heights
+
+
+def _windows(Z: NDArray[np.float64], metric: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return each column's window: its range, or most of it where extreme outliers stretch the range."""
     lowest, highest = Z.min(axis=0), Z.max(axis=0)
     low, high = lowest, highest
@@ -156,14 +161,14 @@ def _windows(Z: NDArray[np.float64], metric: int | None) -> tuple[NDArray[np.flo
     return low, high
 
 
-def _length(gaps: NDArray[np.float64], metric: int | None) -> float:
+def _length(gaps: NDArray[np.float64], metric: int) -> float:
     """Return the distance that these gaps, one per column, add up to."""
-    if metric is None:
+    if metric == MANHATTAN:
         return float(gaps.sum())
     return float(np.sqrt((gaps**2).sum()) if metric == EUCLIDEAN else gaps.max())
 
 
-def _step(widths: NDArray[np.float64], metric: int | None) -> float:
+def _step(widths: NDArray[np.float64], metric: int) -> float:
     """Return the smallest step that keeps coarse sums within TOP; a step below 1 is made one over a whole number.
 
     The values 0 and 1 of binary columns then lie on the grid and add no error.
@@ -174,30 +179,8 @@ def _step(widths: NDArray[np.float64], metric: int | None) -> float:
     return 1.0 / np.floor(1.0 / step) if 1e-9 < step < 1.0 else step
 
 
-@inlined
-def bracket(limit: Any, ruler: Ruler) -> Any:
-    """Return (sure, maybe) for a limit: see the top of this file."""
-    distance = np.sqrt(limit) if ruler.metric == EUCLIDEAN else limit
-    inner, outer = distance / ruler.step - ruler.error, distance / ruler.step + ruler.error
-    if ruler.metric == EUCLIDEAN:
-        inner = inner * inner / UNIT - ruler.columns if inner > 0.0 else -1.0
-        outer = outer * outer / UNIT
-    sure = np.int16(min(inner, TOP)) if inner >= 0.0 else np.int16(-1)
-    return sure, np.int16(min(outer, TOP))
-
-
 def most_of(limits: NDArray[np.float64], ruler: Ruler) -> NDArray[np.int16]:
     """Return `maybe` of many limits."""
     with np.errstate(over="ignore"):
         outer = (np.sqrt(limits) if ruler.metric == EUCLIDEAN else limits) / ruler.step + ruler.error
         return np.minimum(outer * outer / UNIT if ruler.metric == EUCLIDEAN else outer, TOP).astype(np.int16)
-
-
-@inlined
-def plus(total: Any, gap: Any, metric: int | None) -> Any:
-    """Return a coarse sum with one column's gap added."""
-    if metric is None:
-        return np.int16(total + gap)
-    if metric == EUCLIDEAN:
-        return np.int16(total + ((np.int32(gap) * np.int32(gap)) >> 16))
-    return max(total, gap)

@@ -8,15 +8,13 @@ Box tests are exact: integer gaps to the nearest (farthest) corner are never abo
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from onbmacf._balls.kernels.compact import NUMBER, TOP, coarse_gap, farthest_gap, nearest_gap, width_of
-from onbmacf._balls.kernels.grid import Grid, plus
+from onbmacf._balls.kernels.grid import NUMBER, TOP, Grid
 from onbmacf._balls.metrics import CHEBYSHEV, EUCLIDEAN
-from onbmacf._base.jit import inlined
 
 LEAF = 128  # rows in a leaf
 GONE = TOP + 1  # start value of the coarse sums of covered rows, and of the empty places of the last leaf
@@ -25,10 +23,10 @@ GONE = TOP + 1  # start value of the coarse sums of covered rows, and of the emp
 class Leaves(NamedTuple):
     """Leaves as parallel arrays."""
 
-    rows: NDArray[np.int64]  # (leaves, LEAF): row numbers, -1 in empty places
+    rows: NDArray[np.intp]  # (leaves, LEAF): row numbers, -1 in empty places
     points: NDArray[np.int16]  # (leaves, features, LEAF)
     gone: NDArray[np.int16]  # (leaves, LEAF): 0 or GONE
-    live: NDArray[np.int64]  # per leaf: number of rows that are not gone
+    live: NDArray[np.intp]  # per leaf: number of rows that are not gone
     tame: NDArray[np.bool_]  # per leaf: whether all its rows are tame
     low: NDArray[np.int16]  # (features, leaves): the box
     high: NDArray[np.int16]
@@ -36,11 +34,11 @@ class Leaves(NamedTuple):
     costs: NDArray[np.int16] | None = None  # see Grid
 
 
-def build_leaves(grid: Grid, rows: NDArray[np.int64]) -> Leaves:
+def build_leaves(grid: Grid, rows: NDArray[np.intp]) -> Leaves:
     """Put the rows into leaves, halving the widest side of a box until its rows fit into one leaf."""
     order = kd_order(grid.points, rows)
     count = -(-len(order) // LEAF)
-    places = np.full(count * LEAF, -1)
+    places = np.full(count * LEAF, -1, np.intp)
     places[: len(order)] = order
     filled = np.where(places < 0, order[-1], places).reshape(count, LEAF)
     points = np.ascontiguousarray(grid.points[filled].transpose(0, 2, 1))
@@ -49,7 +47,7 @@ def build_leaves(grid: Grid, rows: NDArray[np.int64]) -> Leaves:
         rows=places.reshape(count, LEAF),
         points=points,
         gone=gone,
-        live=(gone == 0).sum(axis=1),
+        live=(gone == 0).sum(axis=1, dtype=np.intp),
         tame=np.all(grid.tame[filled], axis=1),
         low=np.ascontiguousarray(points.min(axis=2).T),
         high=np.ascontiguousarray(points.max(axis=2).T),
@@ -58,7 +56,7 @@ def build_leaves(grid: Grid, rows: NDArray[np.int64]) -> Leaves:
     )
 
 
-def kd_order(points: NDArray[np.int16], rows: NDArray[np.int64]) -> NDArray[np.int64]:
+def kd_order(points: NDArray[np.int16], rows: NDArray[np.intp]) -> NDArray[np.intp]:
     """Return the rows reordered so that each run of LEAF rows is a leaf."""
     order, spans = rows.copy(), [(0, len(rows))]
     while spans:
@@ -84,27 +82,12 @@ def join_leaves(forest: list[Leaves]) -> Leaves:
     return Leaves(**joined, widths=forest[0].widths, costs=forest[0].costs)
 
 
-@inlined
-def box_sums(point: Any, leaves: Leaves, metric: int | None, near: Any, far: Any) -> None:
-    """Write the coarse sums from `point` to the nearest and the farthest corner of every box."""
-    for leaf in range(len(near)):
-        near[leaf], far[leaf] = 0, 0
-    for column in range(len(point)):
-        here, lows, highs = point[column], leaves.low[column], leaves.high[column]
-        width, cost = width_of(leaves.widths, column), width_of(leaves.costs, column)
-        for leaf in range(len(near)):
-            near[leaf] = plus(near[leaf], nearest_gap(here, lows[leaf], highs[leaf], width, cost), metric)
-            far[leaf] = plus(far[leaf], farthest_gap(here, lows[leaf], highs[leaf], width, cost), metric)
-
-
-def box_gaps(leaves: Leaves, own: int, metric: int | None) -> NDArray[np.int16]:
+def box_gaps(leaves: Leaves, own: int, metric: int) -> NDArray[np.int16]:
     """Return the coarse sums between the box of leaf `own` and every box: no two rows of theirs are nearer."""
     return gaps_to_boxes(leaves, leaves.low[:, own, np.newaxis], leaves.high[:, own, np.newaxis], metric)
 
 
-def gaps_to_boxes(
-    leaves: Leaves, low: NDArray[np.int16], high: NDArray[np.int16], metric: int | None
-) -> NDArray[np.int16]:
+def gaps_to_boxes(leaves: Leaves, low: NDArray[np.int16], high: NDArray[np.int16], metric: int) -> NDArray[np.int16]:
     """Return the coarse sums between one box, given by its sides (features, 1), and every box."""
     gaps = np.maximum(np.maximum(leaves.low - high, low - leaves.high), np.int16(0))
     if leaves.costs is not None:
@@ -119,45 +102,3 @@ def gaps_to_boxes(
     if metric == EUCLIDEAN:
         gaps = ((gaps.astype(np.int32) ** 2) >> 16).astype(np.int16)
     return gaps.sum(axis=0, dtype=np.int16)
-
-
-@inlined
-def rows_to_box(leaves: Leaves, own: int, leaf: int, metric: int | None, near: Any, far: Any) -> None:
-    """Write the coarse sums from every row of leaf `own` to the nearest and the farthest corner of the box of `leaf`.
-
-    Rows of a leaf are compared with another leaf together, as long as that one is near the processor.
-    """
-    points = leaves.points[own]
-    for at in range(LEAF):
-        near[at], far[at] = 0, 0
-    for column in range(len(points)):
-        low, high = leaves.low[column, leaf], leaves.high[column, leaf]
-        width, cost = width_of(leaves.widths, column), width_of(leaves.costs, column)
-        for at in range(LEAF):
-            near[at] = plus(near[at], nearest_gap(points[column, at], low, high, width, cost), metric)
-            far[at] = plus(far[at], farthest_gap(points[column, at], low, high, width, cost), metric)
-
-
-@inlined
-def leaf_sums(point: Any, leaves: Leaves, leaf: int, metric: int | None, sums: Any) -> Any:
-    """Write the coarse sums from `point` to the rows of one leaf; return the smallest."""
-    points, gone = leaves.points[leaf], leaves.gone[leaf]
-    for at in range(LEAF):
-        sums[at] = gone[at]
-    for column in range(len(point)):
-        here, width, cost = point[column], width_of(leaves.widths, column), width_of(leaves.costs, column)
-        for at in range(LEAF):
-            sums[at] = plus(sums[at], coarse_gap(here, points[column, at], width, cost), metric)
-    least = sums[0]
-    for at in range(LEAF):
-        least = min(least, sums[at])
-    return least
-
-
-@inlined
-def count_within(sums: Any, most: Any) -> Any:
-    """Return how many coarse sums of a leaf are at most `most`."""
-    count = np.int16(0)
-    for at in range(LEAF):
-        count = np.int16(count + np.int16(sums[at] <= most))
-    return count

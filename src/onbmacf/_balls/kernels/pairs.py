@@ -10,16 +10,14 @@ are taken in groups, and groups in rounds of pairs that share no group: tasks of
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from onbmacf._balls.kernels.compact import TOP
-from onbmacf._balls.kernels.grid import Grid, Ruler, bracket, most_of
-from onbmacf._balls.kernels.leaves import LEAF, Leaves, gaps_to_boxes, leaf_sums
-from onbmacf._balls.kernels.sums import exact_sum
-from onbmacf._base.jit import inlined, kernel, map_chunks, part
+from onbmacf._balls.kernels.compiled import loops
+from onbmacf._balls.kernels.grid import TOP, Grid, most_of
+from onbmacf._balls.kernels.leaves import LEAF, Leaves, gaps_to_boxes
+from onbmacf._base.threads import map_chunks
 
 GROUP = 32  # leaves: two groups of 20 columns stay near the processor
 MANY_LEAVES = 512  # from which on it is worth finding out whether boxes exclude anything
@@ -59,7 +57,7 @@ def each_pair(work: Callable[[int, int], None], count: int, threads: int | None)
 
 
 def enemies_by_pairs(
-    grid: Grid, leaves: Leaves, ends: NDArray[np.int64], threads: int | None = None
+    grid: Grid, leaves: Leaves, ends: NDArray[np.intp], threads: int | None = None
 ) -> NDArray[np.float64]:
     """Return each row's smallest sum to a row of another class. Class k has the leaves `ends[k - 1]` to `ends[k]`."""
     best, maybe = np.full(leaves.rows.shape, np.inf), np.full(leaves.rows.shape, TOP, np.int16)
@@ -69,7 +67,7 @@ def enemies_by_pairs(
     def work(left: int, right: int) -> None:
         if label[left] != label[right]:
             spans = cuts[left], cuts[left + 1], cuts[right], cuts[right + 1]
-            _compare_enemies(grid, leaves, *spans, best, maybe, np.empty(LEAF, np.int16))
+            loops.compare_enemies(loops.Views(grid, leaves), *spans, best, maybe)
 
     each_pair(work, len(cuts) - 1, threads)
     found = np.empty(len(grid.Z))
@@ -77,99 +75,18 @@ def enemies_by_pairs(
     return found
 
 
-@kernel
-def _compare_enemies(
-    grid: Grid, leaves: Leaves, start: int, stop: int, first: int, last: int, best: Any, maybe: Any, sums: Any
-) -> None:
-    """Line 9 between the rows of two groups of leaves of different classes; `best` and `maybe` are by place."""
-    for own in range(start, stop):
-        for leaf in range(first, last):
-            for at in range(leaves.live[own]):
-                leaf_sums(grid.points[leaves.rows[own, at]], leaves, leaf, grid.ruler.metric, sums)
-                if any_within(sums, maybe[own, at], maybe[leaf]):
-                    _improve(grid, leaves, own, at, leaf, best, maybe, sums)
-
-
-@inlined
-def any_within(sums: Any, most: Any, each: Any) -> Any:
-    """Say whether a coarse sum of a leaf is within `most`, or within the entry of `each` in its own place."""
-    least = np.int16(1)
-    for at in range(LEAF):
-        least = min(least, np.int16(sums[at] - max(most, each[at])))
-    return least <= 0
-
-
-@part
-def _improve(grid: Grid, leaves: Leaves, own: int, at: int, leaf: int, best: Any, maybe: Any, sums: Any) -> None:
-    """Lower the smallest sums of one row and of the rows of one leaf."""
-    row = leaves.rows[own, at]
-    for there in range(LEAF):
-        if sums[there] <= max(maybe[own, at], maybe[leaf, there]):
-            other = leaves.rows[leaf, there]
-            total = exact_sum(grid.Z[row], grid.Z[other], grid.ruler.metric, grid.heights, grid.costs)
-            _lower(best, maybe, own, at, total, grid.ruler)
-            _lower(best, maybe, leaf, there, total, grid.ruler)
-
-
-@inlined
-def _lower(best: Any, maybe: Any, leaf: int, at: int, total: Any, ruler: Ruler) -> None:
-    if total < best[leaf, at]:
-        best[leaf, at], maybe[leaf, at] = total, bracket(total, ruler)[1]
-
-
 def gains_by_pairs(
     grid: Grid, limits: NDArray[np.float64], leaves: Leaves, threads: int | None = None
-) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+) -> tuple[NDArray[np.intp], NDArray[np.int32]]:
     """Return a bound on each ball's gain, and the rows that may lie in it: -1 behind the last, and where too many."""
-    gains, members = np.zeros(len(limits), np.int64), np.full((len(limits), MEMBERS), -1, np.int32)
+    gains, members = np.zeros(len(limits), np.intp), np.full((len(limits), MEMBERS), -1, np.int32)
     maybe = most_of(limits, grid.ruler)[leaves.rows]  # that of some row in empty places, whose sums are beyond it
     cuts = np.append(np.arange(0, len(leaves.rows), GROUP), len(leaves.rows))
 
     def work(left: int, right: int) -> None:
         spans = cuts[left], cuts[left + 1], cuts[right], cuts[right + 1]
-        _count_members(grid, leaves, *spans, maybe, gains, members, np.empty(LEAF, np.int16))
+        loops.count_members(loops.Views(grid, leaves), *spans, maybe, gains, members)
 
     each_pair(work, len(cuts) - 1, threads)
     members[gains > MEMBERS] = -1
     return gains, members
-
-
-@kernel
-def _count_members(
-    grid: Grid,
-    leaves: Leaves,
-    start: int,
-    stop: int,
-    first: int,
-    last: int,
-    maybe: Any,
-    gains: Any,
-    members: Any,
-    sums: Any,
-) -> None:
-    """Line 10 between the rows of two groups of leaves, which may be the same one; `maybe` is by place."""
-    for own in range(start, stop):
-        for leaf in range(max(own, first), last):
-            for at in range(leaves.live[own]):
-                leaf_sums(grid.points[leaves.rows[own, at]], leaves, leaf, grid.ruler.metric, sums)
-                if any_within(sums, maybe[own, at], maybe[leaf]):
-                    _list(leaves, own, at, leaf, maybe, gains, members, sums)
-
-
-@part
-def _list(leaves: Leaves, own: int, at: int, leaf: int, maybe: Any, gains: Any, members: Any, sums: Any) -> None:
-    """List the rows of one leaf in the ball of one row, and this row in their balls."""
-    row = leaves.rows[own, at]
-    for there in range(LEAF):
-        other = leaves.rows[leaf, there]
-        if sums[there] <= maybe[own, at]:
-            _add(gains, members, row, other)
-        if own != leaf and sums[there] <= maybe[leaf, there]:
-            _add(gains, members, other, row)
-
-
-@inlined
-def _add(gains: Any, members: Any, row: int, other: int) -> None:
-    if gains[row] < members.shape[1]:
-        members[row, gains[row]] = other
-    gains[row] += 1

@@ -7,14 +7,10 @@ Columns are added left to right, as in the plain algorithm, so every sum is equa
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
-from onbmacf._balls.kernels.compact import exact_gap, height_of
-from onbmacf._balls.metrics import EUCLIDEAN, METRICS
-from onbmacf._base.jit import inlined
+from onbmacf._balls.metrics import METRICS
 
 
 def to_limits(reach: NDArray[np.float64], metric: str) -> NDArray[np.float64]:
@@ -39,28 +35,3 @@ def to_limits(reach: NDArray[np.float64], metric: str) -> NDArray[np.float64]:
 def to_distances(sums: NDArray[np.float64], metric: str) -> NDArray[np.float64]:
     """Return the distances that belong to these sums."""
     return METRICS[metric].finish(sums)
-
-
-@inlined
-def with_gap(total: Any, gap: Any, metric: int | None) -> Any:
-    """Return a sum with one column's gap added."""
-    if metric is None:
-        return total + gap
-    return total + gap * gap if metric == EUCLIDEAN else max(total, gap)
-
-
-@inlined
-def exact_sum(left: Any, right: Any, metric: int | None, heights: Any = None, costs: Any = None) -> Any:
-    """Return the sum between two rows, columns left to right; `heights` says which columns are categories.
-
-    `costs` is None where no value is missing.
-    """
-    total = 0.0
-    for column in range(len(left)):
-        height = height_of(heights, column)
-        if height > 0.0:
-            if left[column] != right[column]:
-                total = with_gap(with_gap(total, height, metric), height, metric)
-        else:
-            total = with_gap(total, exact_gap(left[column], right[column], costs), metric)
-    return total

@@ -9,34 +9,33 @@ a box is never above the bound of a ball in it, to the last bit, and no leaf is 
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from onbmacf._balls.geometry import Balls
-from onbmacf._balls.kernels.compact import box_gap, exact_gap
+from onbmacf._balls.kernels.compiled import surface_loops
 from onbmacf._balls.kernels.grid import code_of, to_grid
 from onbmacf._balls.kernels.leaves import LEAF, kd_order
-from onbmacf._balls.kernels.sums import with_gap
-from onbmacf._balls.metrics import EUCLIDEAN
-from onbmacf._base.jit import inlined, kernel, map_chunks, part
 from onbmacf._base.missing import has_missing
+from onbmacf._base.threads import map_chunks
 
-CHUNK = 16  # points per task
+CHUNK = 16  # points per task, and more where there are few balls
+CELLS = 1 << 22  # of points x balls x columns that are worth a task
 
 
 class BallLeaves(NamedTuple):
     """Leaves of balls as parallel arrays."""
 
-    balls: NDArray[np.int64]  # (leaves, LEAF): positions in the cover, -1 in empty places
+    balls: NDArray[np.intp]  # (leaves, LEAF): positions in the cover, -1 in empty places
     points: NDArray[np.float64]  # (leaves, columns, LEAF): centres
     radii: NDArray[np.float64]  # (leaves, LEAF): minus infinity in empty places
     widest: NDArray[np.float64]  # per leaf: its largest radius
-    labels: NDArray[np.int64]  # per leaf
+    labels: NDArray[np.intp]  # per leaf
     low: NDArray[np.float64]  # (columns, leaves): the box around the centres
     high: NDArray[np.float64]
-    metric: int | None  # see code_of
+    metric: int  # see code_of
 
 
 class Query(NamedTuple):
@@ -46,7 +45,7 @@ class Query(NamedTuple):
     wanted: NDArray[np.bool_]  # points x labels
     base: NDArray[np.float64]
     share: float
-    lacks: bool | None  # whether a value of theirs, or of a ball, is missing; None, a type of its own, if none is
+    lacks: bool  # whether a value of theirs, or of a ball, is missing
 
 
 class NearestBalls:
@@ -64,7 +63,7 @@ class NearestBalls:
             points=points,
             radii=radii,
             widest=radii.max(axis=1),
-            labels=balls.labels[order[::LEAF]].astype(np.int64),
+            labels=balls.labels[order[::LEAF]].astype(np.intp),
             low=np.ascontiguousarray(points.min(axis=2).T),
             high=np.ascontiguousarray(points.max(axis=2).T),
             metric=code_of(metric),
@@ -95,23 +94,25 @@ class NearestBalls:
     def _query(
         self, z: NDArray[np.float64], wanted: NDArray[np.bool_], base: NDArray[np.float64], share: float
     ) -> Query:
-        lacks = True if self._lacks or has_missing(z) else None
-        return Query(np.ascontiguousarray(z), wanted, base, share, lacks)
+        return Query(np.ascontiguousarray(z), wanted, base, share, self._lacks or has_missing(z))
 
     def _smallest(self, query: Query, k: int, threads: int | None) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-        found, bounds = np.full((len(query.z), k), -1, dtype=np.int64), np.full((len(query.z), k), np.inf)
+        found, bounds = np.full((len(query.z), k), -1, dtype=np.intp), np.full((len(query.z), k), np.inf)
 
         def work(start: int, stop: int) -> None:
-            near = np.empty((stop - start, len(self._leaves.labels)))
-            _bound_leaves(self._leaves, query, start, stop, near)
-            order, totals = np.argsort(near, axis=1, kind="stable"), np.empty(LEAF)
-            _scan_leaves(self._leaves, query, start, stop, near, order, totals, found, bounds)
+            surfaces, near = (
+                surface_loops.Surfaces(self._leaves, query),
+                np.empty((stop - start, len(self._leaves.labels))),
+            )
+            surface_loops.bound_leaves(surfaces, start, stop, near)
+            order = np.argsort(near, axis=1, kind="stable")
+            surface_loops.scan_leaves(surfaces, start, stop, near, order, found, bounds)
 
-        map_chunks(work, len(query.z), CHUNK, threads)
+        map_chunks(work, len(query.z), max(CHUNK, CELLS // self._leaves.points.size), threads)
         return found, bounds
 
 
-def _leaf_order(balls: Balls) -> NDArray[np.int64]:
+def _leaf_order(balls: Balls) -> NDArray[np.intp]:
     """Return the balls so that each run of LEAF places is a leaf of one label; -1 in places that stay empty.
 
     A leaf holds balls that are near to each other and of similar radius: the radius is one more side of its box.
@@ -120,74 +121,5 @@ def _leaf_order(balls: Balls) -> NDArray[np.int64]:
     parts = []
     for label in np.unique(balls.labels):
         rows = kd_order(grid.points, np.flatnonzero(balls.labels == label))
-        parts += [rows, np.full(-len(rows) % LEAF, -1)]
+        parts += [rows, np.full(-len(rows) % LEAF, -1, np.intp)]
     return np.concatenate(parts)
-
-
-@inlined
-def _bound(total: Any, radius: Any, base: Any, share: Any, metric: int | None) -> Any:
-    """Return the bound that belongs to a sum and a radius."""
-    return ((np.sqrt(total) if metric == EUCLIDEAN else total) - radius - base) * share
-
-
-@kernel
-def _bound_leaves(leaves: BallLeaves, query: Query, start: int, stop: int, near: Any) -> None:
-    """Write what no ball of a leaf is below, per point and leaf; infinity where its label is not wanted."""
-    for line in range(start, stop):
-        here, z = near[line - start], query.z[line]
-        for leaf in range(len(here)):
-            here[leaf] = 0.0
-        for column in range(len(z)):
-            value, low, high = z[column], leaves.low[column], leaves.high[column]
-            for leaf in range(len(here)):
-                gap = box_gap(value, low[leaf], high[leaf], query.lacks)
-                here[leaf] = with_gap(here[leaf], gap, leaves.metric)
-        for leaf in range(len(here)):
-            bound = _bound(here[leaf], leaves.widest[leaf], query.base[line], query.share, leaves.metric)
-            here[leaf] = bound if query.wanted[line, leaves.labels[leaf]] else np.inf
-
-
-@kernel
-def _scan_leaves(
-    leaves: BallLeaves, query: Query, start: int, stop: int, near: Any, order: Any, totals: Any, found: Any, bounds: Any
-) -> None:
-    """Keep the smallest bounds so far in a heap, the largest on top; stop at the first leaf that is beyond it.
-
-    `totals` is room to work in.
-    """
-    for line in range(start, stop):
-        z, top, balls = query.z[line], bounds[line], found[line]
-        for leaf in order[line - start]:
-            if near[line - start, leaf] > top[0] or near[line - start, leaf] == np.inf:
-                break
-            for at in range(LEAF):
-                totals[at] = 0.0
-            for column in range(len(z)):
-                points = leaves.points[leaf, column]
-                for at in range(LEAF):
-                    totals[at] = with_gap(totals[at], exact_gap(z[column], points[at], query.lacks), leaves.metric)
-            for at in range(LEAF):
-                bound = _bound(totals[at], leaves.radii[leaf, at], query.base[line], query.share, leaves.metric)
-                ball = leaves.balls[leaf, at]
-                if bound < top[0] or (bound == top[0] and ball < balls[0]):
-                    _replace_top(top, balls, bound, ball)
-
-
-@part
-def _replace_top(bounds: Any, balls: Any, bound: float, ball: int) -> None:
-    """Put a bound and its ball in the place of the largest, and move it down to where it belongs."""
-    at, size = 0, len(bounds)
-    while 2 * at + 1 < size:
-        most = 2 * at + 1
-        if most + 1 < size and _is_after(bounds[most + 1], balls[most + 1], bounds[most], balls[most]):
-            most += 1
-        if not _is_after(bounds[most], balls[most], bound, ball):
-            break
-        bounds[at], balls[at] = bounds[most], balls[most]
-        at = most
-    bounds[at], balls[at] = bound, ball
-
-
-@inlined
-def _is_after(bound: Any, ball: Any, other: Any, other_ball: Any) -> Any:
-    return bound > other or (bound == other and ball > other_ball)
