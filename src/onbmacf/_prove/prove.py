@@ -16,18 +16,12 @@ import numpy as np
 from onbmacf._base.arrays import Matrix
 from onbmacf._prove.columns import unwrapped
 from onbmacf._prove.forest import Forest
-from onbmacf._prove.layers import Layers
-from onbmacf._prove.network import Network
-from onbmacf._prove.solve import (
-    AdditiveSearch,
-    Ask,
-    Conditions,
-    NetworkSearch,
-    Search,
-    TreeSearch,
-    demand_of,
-    solve,
-)
+from onbmacf._prove.kernels.additive import AdditiveSearch
+from onbmacf._prove.kernels.network import NetworkSearch
+from onbmacf._prove.kernels.search import Search
+from onbmacf._prove.kernels.trees import TreeSearch
+from onbmacf._prove.network import Layers, Network
+from onbmacf._prove.solve import Ask, Conditions, posed, solve
 from onbmacf._prove.structures import Additive, Structure, Trees, read, reader_of
 from onbmacf._prove.table import ColumnTable
 from onbmacf._prove.values import Choices, Domain, NotKnownError, below, near_enough, only_own
@@ -65,7 +59,6 @@ class Prover:
         structure = read(estimator, table.own, table.size())
         prover = cls(structure, domain, table, least)
         prover._check_labels(labels)
-        prover._search(0, 0, np.inf).run(0)  # compiled here, on nobody's time
         return prover
 
     def row(self, row: int, wanted: list[Any], distance: float, ask: Ask, seconds: float) -> Proof:
@@ -87,17 +80,16 @@ class Prover:
     def _search(self, row: int, target: int, limit: float) -> Search:
         conditions, weights = self._conditions(target)
         if isinstance(self.structure, Trees):
-            forest = self._forest
-            cells, kept = forest.cells(row)
-            nodes = forest.nodes._replace(values=self._by_target(target, weights))
-            return TreeSearch(nodes, cells, kept, demand_of(conditions, limit, self.domain, kept), self.domain.is_sum)
+            cells, kept = self._forest.cells(row)
+            nodes = self._forest.nodes._replace(values=self._by_target(target, weights))
+            return TreeSearch(*posed(conditions, limit, self.domain, kept), nodes, cells)
         if isinstance(self.structure, Network):
             kept, layers = self._layers(row, weights, limit)
-            return NetworkSearch(layers, kept, demand_of(conditions, limit, self.domain, kept), self.domain.is_sum)
+            return NetworkSearch(*posed(conditions, limit, self.domain, kept), layers)
         kept, gains = self._terms(row, weights, limit)
         fixed = weights.T @ self._fixed_scores(row)
         conditions = conditions._replace(need=conditions.need - fixed)
-        return AdditiveSearch(gains, kept, demand_of(conditions, limit, self.domain, kept), self.domain.is_sum)
+        return AdditiveSearch(*posed(conditions, limit, self.domain, kept), gains)
 
     def _conditions(self, target: int) -> tuple[Conditions, Matrix]:
         """Return what the scores must reach for a label, and how scores become the sums of each condition."""
