@@ -48,6 +48,7 @@ class Prover:
     structure: Structure
     domain: Domain
     table: ColumnTable
+    forest: Forest | None  # the model's trees, where it has some
     least: float  # probability that an answer must have
 
     @classmethod
@@ -57,7 +58,8 @@ class Prover:
         reader_of(estimator)  # before its columns are looked at: why a function cannot be read is not what it takes
         table = ColumnTable.of(domain, form, to_columns)
         structure = read(estimator, table.own, table.size())
-        prover = cls(structure, domain, table, least)
+        forest = Forest.of(structure, domain, table) if isinstance(structure, Trees) else None
+        prover = cls(structure, domain, table, forest, least)
         prover._check_labels(labels)
         return prover
 
@@ -79,9 +81,9 @@ class Prover:
 
     def _search(self, row: int, target: int, limit: float) -> Search:
         conditions, weights = self._conditions(target)
-        if isinstance(self.structure, Trees):
-            cells, kept = self._forest.cells(row)
-            nodes = self._forest.nodes._replace(values=self._by_target(target, weights))
+        if self.forest is not None:
+            cells, kept = self.forest.cells(row)
+            nodes = self.forest.nodes._replace(values=self._by_target(target, self.forest.nodes.values, weights))
             return TreeSearch(*posed(conditions, limit, self.domain, kept), nodes, cells)
         if isinstance(self.structure, Network):
             kept, layers = self._layers(row, weights, limit)
@@ -106,18 +108,13 @@ class Prover:
         return Conditions(need - structure.offset @ weights, error, is_exact), weights
 
     @cached_property
-    def _forest(self) -> Forest:
-        assert isinstance(self.structure, Trees)
-        return Forest.of(self.structure, self.domain, self.table)
-
-    @cached_property
     def _of_targets(self) -> dict[int, Matrix]:
         return {}
 
-    def _by_target(self, target: int, weights: Matrix) -> Matrix:
+    def _by_target(self, target: int, values: Matrix, weights: Matrix) -> Matrix:
         """Return the trees' values as sums of a label's conditions; the same for all rows."""
         if target not in self._of_targets:
-            self._of_targets[target] = self._forest.nodes.values @ weights
+            self._of_targets[target] = values @ weights
         return self._of_targets[target]
 
     def _terms(self, row: int, weights: Matrix, limit: float) -> tuple[list[Choices], Matrix]:

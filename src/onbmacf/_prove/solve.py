@@ -1,7 +1,7 @@
 """One row, one label: the search over boxes, slice by slice, with the model asked about what comes out.
 
-    conditions, a limit, a row's choices  ->  posed  ->  what a search of `kernels` takes
-    a search, ask, a clock  ->  solve  ->  Solved: the nearest point below the limit, or how far it is proven
+conditions, a limit, a row's choices  ->  posed  ->  what a search of `kernels` takes
+a search, ask, a clock  ->  solve  ->  Solved: the nearest point below the limit, or how far it is proven
 """
 
 from collections.abc import Callable
@@ -79,12 +79,17 @@ def solve(search: Search, ask: Ask, deadline: float) -> Solved:
         if search.is_over():
             return Solved(highest, None, True)
         if search.has_candidate():
-            point = search.candidate()
-            if ask(point):
+            point = _confirmed(search, ask)
+            if point is not None:
                 return Solved(search.least_bound(), point, True)
             if search.is_firm():
                 raise NotKnownError("the model's answers are not those of its structure")
             search.refuse()
         if perf_counter() >= deadline:
-            point = search.candidate()  # the nearest one that waits
-            return Solved(search.least_bound(), point if point is not None and ask(point) else None, False)
+            return Solved(search.least_bound(), _confirmed(search, ask), False)
+
+
+def _confirmed(search: Search, ask: Ask) -> Matrix | None:
+    """Return the nearest candidate that waits, if the model says that it is an answer."""
+    point = search.candidate()
+    return point if point is not None and ask(point) else None

@@ -16,7 +16,7 @@ import numpy as np
 
 from onbmacf._base.arrays import Matrix, Rows
 from onbmacf._prove.kernels.constants import NEVER, OPEN, SLACK
-from onbmacf._prove.kernels.search import Search, integers, numbers
+from onbmacf._prove.kernels.search import Search, numbers
 
 try:
     import cython
@@ -77,7 +77,7 @@ class AdditiveSearch(Search):
         return bound
 
     def _buy(self, k: int, box: int) -> float:
-        """Return the least sum of costs at which a condition may hold, and leave the corners bought and where to cut."""
+        """Return the least sum of costs at which a condition may hold; leave the corners bought and where to cut."""
         total, sum_, need = 0.0, 0.0, self.need[k]
         for feature in range(self.n_features):
             start = self.start[feature]

@@ -104,7 +104,7 @@ class NetworkSearch(Search):
 
     @cython.final
     def _look(self, unit: int, sign: float) -> float:
-        """Find what all features offer to a sum, or to its negative; return what it is at the cost of the cheapest point.
+        """Find what all features offer to a sum, or to its negative; return what it is at the cheapest cost.
 
         The sum is a unit of the first layer or, with -1 for it, the line that was left in `weight`.
         """
@@ -194,7 +194,7 @@ class NetworkSearch(Search):
         return total
 
     def _bound_units(self, budget: float) -> None:
-        """Find the range of every unit's sum but the conditions', where no more than the budget is added to the cost."""
+        """Find the range of every unit's sum but the conditions', where the cost rises by the budget at most."""
         budget = budget * (1.0 + SLACK) + SLACK
         for unit in range(self.n_first):
             self.high[unit] = self._look(unit, 1.0)
@@ -224,7 +224,7 @@ class NetworkSearch(Search):
         return total
 
     def _from_above(self, layer: int, unit: int, sign: float) -> float:
-        """Bound a sum, or with sign -1 its negative: leave the weights of the first layer's sums, return the constant."""
+        """Bound a sum, or with sign -1 its negative: leave weights of the first layer's sums, return the constant."""
         constant, n_units = sign * self.bias[self.unit_start[layer] + unit], self.sizes[layer]
         for one in range(self.sizes[layer - 1]):
             self.raw[self.unit_start[layer - 1] + one] = (

@@ -197,10 +197,10 @@ class Search:
 
     def _reaches(self, least: Matrix) -> bool:
         """Say whether every sum is large enough."""
-        for k in range(self.sums.shape[0]):
-            if not self.sums[k] >= least[k]:
-                return False
-        return True
+        k = 0
+        while k < self.sums.shape[0] and self.sums[k] >= least[k]:
+            k += 1
+        return k == self.sums.shape[0]
 
     def _keeps(self, point: Rows) -> bool:
         """Say whether a point changes no more features than it may and keeps the pairs."""
@@ -251,7 +251,7 @@ class Search:
         return most
 
     def _cut_in_half(self, box: int) -> None:
-        """Cut a box that nothing else says how to cut: at a feature of a pair its cheapest point breaks, or the widest."""
+        """Cut a box that nothing else says how to cut: at a pair that its cheapest point breaks, else at the widest."""
         widest, pair = 0, self._broken_pair(self.first)
         for at in range(1, self.n_features):
             if self.hi[box, at] - self.lo[box, at] > self.hi[box, widest] - self.lo[box, widest]:
