@@ -57,6 +57,7 @@ class TreeSearch(Search):
             self.path_feature[node], self.low_before[node], self.high_before[node] = feature, low, high
             self._keep_side(node, split)
 
+    @cython.final
     def _keep_side(self, node: int, split: int) -> None:
         """Leave the first and last cell that go a node's way at the split above it; reversed if none does."""
         low, high, side = self.low_before[node], self.high_before[node], self.is_right[node]
@@ -72,6 +73,7 @@ class TreeSearch(Search):
                 high -= 1
         self.path_low[node], self.path_high[node] = low, high
 
+    @cython.final
     def _is_side(self, split: int, cell: int, side: int) -> bool:
         """Say whether a cell goes to one side of a split that has no place."""
         at = self.table[split] + cell
