@@ -83,7 +83,7 @@ def main() -> None:
         model = make().fit(task.table, task.y)
         for n_fixed in (N_FIXED, 0):
             print("| " + " | ".join(map(str, line(task.table, name, model, n_fixed))) + " |", flush=True)
-    names = ("onbmacf", "scikit-learn", "xgboost", "numpy", "numba")
+    names = ("onbmacf", "scikit-learn", "xgboost", "numpy")
     packages = ", ".join(f"{package} {version(package)}" for package in names)
     print(f"\nSeed {SEED}. Python {platform.python_version()}, {packages}; {platform.machine()}, CPU time.")
 
@@ -95,7 +95,7 @@ def line(table, name, model, n_fixed):
     rows = rejected.iloc[np.sort(random.choice(len(rejected), N_ROWS, replace=False))]
     fixed = [table.columns[place] for place in np.sort(random.choice(table.shape[1], n_fixed, replace=False))]
     explainer = ONBMACF().fit(table, model, schema=Schema.infer(table, immutable=fixed))
-    explainer.explain(rows.iloc[:2], 1, prove=True)  # kernels are compiled
+    explainer.explain(rows.iloc[:2], 1, prove=True)  # what a process does once is not timed
     watched = Watched()
     proofs = onbmacf._batch.certified._Proofs
     with (

@@ -10,13 +10,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from onbmacf import ONBMACF, Schema
+from onbmacf._prove.kernels.network import NetworkSearch
 from onbmacf._prove.network import Network
-from onbmacf._prove.networks import expand, room_of
-from onbmacf._prove.queue import OPEN, Choosable, Demand, first_queue
-from onbmacf._prove.solve import NetworkSearch, solve
+from onbmacf._prove.solve import Demand, choosable_of, solve
 from onbmacf._prove.values import Choices
 from onbmacf.datasets import heart_network, load_heart
 from onbmacf.io import train_network, train_trees
+from plain_kernels import plain_kernels, steps
 
 NO_PAIRS = np.zeros((0, 2), np.intp)
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -54,7 +54,7 @@ class Small:
         amount = np.concatenate([choices.value for choices in self.kept])
         pairs = np.array([[0, 1]]) if seed % 5 == 0 else NO_PAIRS
         most = int(random.integers(1, 4))
-        limit = np.array([[9.0, 1.0, 0.6][seed % 7 % 3]])
+        limit = [9.0, 1.0, 0.6][seed % 7 % 3]
         self.demand = Demand(self.need - 1e-9, self.need + 1e-9, limit, most, pairs, amount)
 
     def sums_at(self, point):
@@ -66,6 +66,19 @@ class Small:
         along = np.concatenate([self.columns[0][:, 0], self.columns[1][:, 1], np.zeros(len(self.columns[2]))])
         line = np.vstack([self.weights[0][:2], np.zeros_like(self.weights[0][:1])])
         return self.network.layers(given, self.bias[0], (np.array([1, 1, 0]), line, along), self.conditions)
+
+    def search_in(self, lo, hi, demand):
+        """Return a search over a box of the choices alone; the row's own may lie outside."""
+        spans = [slice(low, high + 1) for low, high in zip(lo, hi, strict=True)]
+        kept = [
+            Choices(*(part[span] for part in choices[:3]), choices.own - span.start)
+            for choices, span in zip(self.kept, spans, strict=True)
+        ]
+        layers, starts = self.layers(), choosable_of(self.kept, self.is_sum).start
+        inside = np.concatenate([np.arange(low, high + 1) + at for low, high, at in zip(lo, hi, starts, strict=False)])
+        layers = layers._replace(given=layers.given[inside], along=layers.along[inside])
+        demand = demand._replace(amount=demand.amount[inside])
+        return NetworkSearch(choosable_of(kept, self.is_sum), demand, layers)
 
     def is_good(self, point):
         """Say whether a point meets the conditions, changes few enough features and keeps the pairs."""
@@ -79,7 +92,7 @@ class PlainBox:
     """The bound of a box, written with whole arrays."""
 
     def __init__(self, small, boxes):
-        self.small, self.limit = small, small.demand.limit[0]
+        self.small, self.limit = small, small.demand.limit
         self.costs = [choices.cost[list(cells)] for choices, cells in zip(small.kept, boxes, strict=True)]
         self.base = (sum if small.is_sum else max)(own.min() for own in self.costs)
         rows = [columns[list(cells)] for columns, cells in zip(small.columns, boxes, strict=True)]
@@ -162,40 +175,44 @@ class PlainBox:
 @pytest.mark.parametrize("seed", range(60))
 def test_the_bound_of_a_box_agrees_with_its_plain_twin_and_lies_below_all_points(seed):
     small = Small(seed)
-    layers, sizes = small.layers(), [len(choices.cost) for choices in small.kept]
-    cost, own = np.concatenate([c.cost for c in small.kept]), np.array([c.own for c in small.kept])
-    choosable = Choosable(np.r_[0, np.cumsum(sizes)], cost, own, small.is_sum)
+    sizes = [len(choices.cost) for choices in small.kept]
     demand = small.demand._replace(most=9, pairs=NO_PAIRS, firm=np.full(small.n_conditions, np.inf))
     random = np.random.default_rng(seed)
     for _ in range(8):
         lo = np.array([int(random.integers(size)) for size in sizes])
         hi = np.array([int(random.integers(low, size)) for low, size in zip(lo, sizes, strict=True)])
-        queue = first_queue(choosable)
-        queue.lo[queue.heap[0]], queue.hi[queue.heap[0]] = lo, hi
-        expand(layers, choosable, demand, queue, room_of(layers, len(sizes)), 1)
+        search = small.search_in(lo, hi, demand)
+        search.run(1)
         boxes = [range(low, high + 1) for low, high in zip(lo, hi, strict=True)]
         is_inside = ((small.points >= lo) & (small.points <= hi)).all(axis=1)
         good = is_inside & (small.sums >= small.need).all(axis=1)
         nearest, expected = small.costs[good].min(initial=np.inf), PlainBox(small, boxes).bound()
-        if not queue.n[0]:
-            assert not (good & (small.costs < small.demand.limit[0])).any()
-            assert expected >= small.demand.limit[0] - 1e-6
+        if search.is_over():
+            assert not (good & (small.costs < small.demand.limit)).any()
+            assert expected >= small.demand.limit - 1e-6
             continue
-        bound = queue.bound[queue.heap[0]]
+        bound = search.least_bound()
         assert bound <= nearest + 1e-9
-        if queue.kind[queue.heap[0]] == OPEN:
+        if not search.has_candidate():
             assert bound == pytest.approx(expected, abs=1e-6 if small.is_sum else 1e-3)
 
 
 @pytest.mark.parametrize("seed", range(60))
 def test_a_search_over_a_network_agrees_with_all_points(seed):
     small = Small(seed)
-    search = NetworkSearch(small.layers(), small.kept, small.demand, small.is_sum)
-    good = np.array([small.is_good(point) for point in small.points]) & (small.costs < small.demand.limit[0])
+    search = NetworkSearch(choosable_of(small.kept, small.is_sum), small.demand, small.layers())
+    good = np.array([small.is_good(point) for point in small.points]) & (small.costs < small.demand.limit)
     solved = solve(search, lambda point: small.is_good(point.astype(int)), np.inf)
     assert solved.is_over
     assert (solved.point is None) == (not good.any())
     assert solved.bound == pytest.approx(small.costs[good].min(initial=solved.bound))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_compiled_search_over_a_network_takes_the_steps_of_its_source(seed):
+    small = Small(seed)
+    given = choosable_of(small.kept, small.is_sum), small.demand, small.layers()
+    assert steps(NetworkSearch(*given)) == steps(plain_kernels().network.NetworkSearch(*given))
 
 
 @pytest.fixture(scope="module")

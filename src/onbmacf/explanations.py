@@ -90,6 +90,9 @@ class Explanations(Sequence[Explanation]):
         How many members the committee has; 0 without one.
     n_member_questions : int
         How many points its members were asked about, each member's counted; in none of the figures above.
+    n_copy_questions : int
+        How many points an exact copy of the model was asked about in its place; 0 where the model was asked itself.
+        What is returned was always asked of the model, once (``read_model``).
     certificates : array of Certificate, or None
         Per row: what was proven about its answer, None for a row that was not searched; None unless a proof was asked
         for.
@@ -112,6 +115,7 @@ class Explanations(Sequence[Explanation]):
     n_model_rows: int = 0
     n_members: int = 0
     n_member_questions: int = 0
+    n_copy_questions: int = 0
     certificates: NDArray[Any] | None = None
     polars: PolarsTypes | None = None
     days: tuple[Hashable, ...] = ()
@@ -150,6 +154,7 @@ class Explanations(Sequence[Explanation]):
             n_model_rows=sum(part.n_model_rows for part in parts),
             n_members=parts[0].n_members,
             n_member_questions=sum(part.n_member_questions for part in parts),
+            n_copy_questions=sum(part.n_copy_questions for part in parts),
             certificates=_joined([part.certificates for part in parts]),
             polars=parts[0].polars,
             days=parts[0].days,
@@ -309,6 +314,7 @@ class Explanations(Sequence[Explanation]):
         batch = batch._replace(factual=np.repeat(np.arange(len(places)), [len(own) for own in lines]))
         of_rows = (self.labels[places], self.statuses[places], self.reasons[places], self.would_need[places])
         counts = (self.n_calls, self.n_questions, self.n_model_rows, self.n_members, self.n_member_questions)
+        counts = (*counts, self.n_copy_questions)
         certificates = None if self.certificates is None else self.certificates[places]
         whole = (certificates, self.polars, self.days)
         return Explanations(self.rows.iloc[places], *of_rows, batch, self.warnings, *counts, *whole)

@@ -136,7 +136,7 @@ def explain_frame(call: Call, frame: pd.DataFrame) -> tuple[Fitted, Explanations
     answers = with_reasons(call, factuals, answers, effort.ran_out, again)
     if call.query.ranges:
         answers = with_ranges(call, factuals, answers, effort.left, box)
-    names = ("n_calls", "n_questions", "n_model_rows", "n_member_questions")
+    names = ("n_calls", "n_questions", "n_model_rows", "n_member_questions", "n_copy_questions")
     noticed = tuple(dict.fromkeys(box.notices))
     return fitted, replace(answers, warnings=noticed, **{name: getattr(box.counts, name) for name in names})
 

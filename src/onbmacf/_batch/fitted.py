@@ -21,6 +21,7 @@ from onbmacf._base.arrays import Matrix, Rows
 from onbmacf._batch.fit_checks import fit_warnings, probe_rows
 from onbmacf._batch.forecast import fit_forecast
 from onbmacf._columns.frames import as_frame
+from onbmacf._prove.model_copy import Answering, steps_of
 from onbmacf._rows.committee import Committee, seated
 from onbmacf._rows.constraints import Constraints
 from onbmacf._rows.form import TableForm
@@ -101,10 +102,28 @@ class Fitted:
         centers, radii = self.cover.centers, self.cover.radii
         return SearchTable(N, self.labels, centers, radii, is_level, scale, weights.astype(np.float64))
 
-    @property
-    def model_copy(self) -> Any:
+    @cached_property
+    def model_copy(self) -> Answering | None:
         """The exact copy of the model, where it can be read; None where it cannot, or was seen to say something else."""
-        return None
+        box = self.black_box
+        if box.scorer is None or box.asked is not box.model:
+            return None
+        return Answering.of(box.model, box.form, self.map.table.N, box.all_names or [], box.scorer.has_probabilities)
+
+    def reading(self) -> "Fitted":
+        """Return the map with what can be read of the model: a copy of it or, where only its steps can be, of these."""
+        box = self.black_box
+        if self.model_copy is not None or box.scorer is None or box.asked is not box.model:
+            return self
+        steps = steps_of(box.model, box.form, self.map.table.N)
+        other = replace(self, black_box=box.with_steps(steps)) if steps is not None else self
+        other.__dict__.update({name: value for name, value in self.__dict__.items() if name not in other.__dict__})
+        return other
+
+    def without_copy(self) -> "Fitted":
+        """Return the map for good without a copy of the model."""
+        self.__dict__["model_copy"] = None
+        return self
 
     def depth(self, N: Matrix) -> Matrix:
         """Return how deep points lie in balls of each label: less the distance to the nearest surface."""
@@ -147,7 +166,7 @@ class Fitted:
         if schema == self.space.schema:
             return self
         other = replace(self, space=self.space.under(schema))
-        for name in ("neighbours", "ranges", "map", "_seen"):
+        for name in ("neighbours", "ranges", "map", "_seen", "model_copy"):
             other.__dict__[name] = getattr(self, name)
         return other
 
@@ -195,7 +214,8 @@ def fit_table(
     Z = space.encode_numbers(N)
     cover = build_cover(Z, labels, options.metric, options.competitors, client=client, groups=groups_of(space))
     warnings = fit_warnings(form, N, cover, box, labels)
-    return Fitted(space, box, Z, labels, cover, N[probes], options_of_fit(options), warnings, guard)
+    fitted = Fitted(space, box, Z, labels, cover, N[probes], options_of_fit(options), warnings, guard)
+    return fitted.reading() if options.read_model else fitted
 
 
 def learned(box: BlackBox, N: Matrix, rows: Rows, codes: Rows) -> BlackBox:

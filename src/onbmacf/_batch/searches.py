@@ -27,7 +27,7 @@ from onbmacf._rows.model import FAILED, BlackBox
 from onbmacf._rows.values import Values
 from onbmacf._search.opposing import chunks
 from onbmacf._search.options import LIMITS, Options
-from onbmacf._search.oracle import Oracle, Terms
+from onbmacf._search.oracle import DISTRUSTED, Oracle, Terms
 from onbmacf._search.plausible import plausible_rows
 from onbmacf._search.problem import Found, Problem
 from onbmacf._search.refined import CAPACITY, Search, find
@@ -61,6 +61,8 @@ def searched(call: Call, rows: Admitted, box: BlackBox) -> tuple[Factuals, Found
     parts = _run(call, box, rows.N, rows.z, np.unique(first))
     labels, codes = np.full(len(rows.N), None, dtype=object), np.full(len(rows.N), FAILED, dtype=np.intp)
     codes[good] = UNREACHED
+    if any(DISTRUSTED in part.notices for part in parts):
+        call.fitted.without_copy()
     for part in parts:
         box.counts.add(part.counts)
         box.notices.extend(part.notices)

@@ -24,7 +24,7 @@ from onbmacf.explanations import Batch, Explanations
 ROWS = ("rows", "semifactual_rows")  # columns of a batch that are rows of the table
 RANGES = ("ranges", "box")  # columns of a batch that hold ranges
 OF_ROWS = ("labels", "statuses", "reasons", "would_need")
-COUNTS = ("n_calls", "n_questions", "n_model_rows", "n_member_questions")
+COUNTS = ("n_calls", "n_questions", "n_model_rows", "n_member_questions", "n_copy_questions")
 LAYOUT = (
     *Batch._fields,
     *OF_ROWS,

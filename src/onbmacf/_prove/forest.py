@@ -1,6 +1,6 @@
 """Additive trees over the values of a row: splits cut the values into cells, and boxes of cells are searched.
 
-Trees, ColumnTable  ->  Forest.of  ->  for each row: Forest.cells  ->  Forest.solver  ->  trees.Search
+Trees, ColumnTable  ->  Forest.of  ->  for each row: Forest.cells  ->  kernels.trees.TreeSearch
 """
 
 from dataclasses import dataclass
@@ -10,11 +10,33 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onbmacf._base.arrays import Matrix, Rows
-from onbmacf._base.jit import kernel
-from onbmacf._prove.boxes import Cells, Nodes
+from onbmacf._prove.kernels.trees import link, walk_down
 from onbmacf._prove.structures import Trees
 from onbmacf._prove.table import ColumnTable
 from onbmacf._prove.values import Choices, Domain, only_own
+
+
+class Nodes(NamedTuple):
+    """Trees as arrays, one entry per node, each tree from its root downwards, the left branch first."""
+
+    split: Rows  # the number of the node's split; -1 for a leaf
+    left: Rows  # the next node on the left; for a leaf, -1
+    right: Rows
+    after: Rows  # the node that follows when this one and all below are left out
+    upper: Rows  # the node above; -1 for a root
+    is_right: Rows  # 1 where the node is the right branch of the one above
+    before: Rows  # the nearest node above that a split of the same feature leads to; -1: none
+    roots: Rows  # and one past the last node
+    values: Matrix  # per node: what a leaf adds to each condition
+
+
+class Cells(NamedTuple):
+    """Where the splits cut a row's choices."""
+
+    feature: Rows  # per split
+    place: Rows  # per split: the cells before this one go left; -1 where that is not so
+    table: Rows  # per split: where its counts begin in `counts`, for splits without a place
+    counts: Rows  # how many of the first 0, 1, 2, ... cells go left
 
 
 class Splits(NamedTuple):
@@ -117,8 +139,8 @@ def _laid_out(structure: Trees, number: Rows, feature: Rows) -> Nodes:
     split[left >= 0] = number
     order, upper, is_right = np.zeros((3, len(left)), dtype=np.intp)
     roots = np.zeros(len(first), dtype=np.intp)
-    room = np.zeros((3, len(left) + 1), dtype=np.intp)
-    n_nodes = _walk_down(left, right, first, order, upper, is_right, roots, room)
+    stack = np.zeros((3, len(left) + 1), dtype=np.intp)
+    n_nodes = walk_down(left, right, first, order, upper, is_right, roots, stack)
     order, upper, is_right = order[:n_nodes], upper[:n_nodes], is_right[:n_nodes]
     place = np.full(len(left), -1, dtype=np.intp)
     place[order] = np.arange(n_nodes)
@@ -126,41 +148,6 @@ def _laid_out(structure: Trees, number: Rows, feature: Rows) -> Nodes:
     left = np.where(inner, place[left[order]], -1)
     right = np.where(inner, place[right[order]], -1)
     after, before = np.arange(1, n_nodes + 1), np.full(n_nodes, -1, dtype=np.intp)
-    _link(left, right, upper, split[order], feature, after, before)
+    link(left, right, upper, split[order], feature, after, before)
     values = np.concatenate([tree.values for tree in structure.trees])[order]
     return Nodes(split[order], left, right, after, upper, is_right, before, roots, values)
-
-
-@kernel
-def _walk_down(
-    left: Rows, right: Rows, first: Rows, order: Rows, upper: Rows, is_right: Rows, roots: Rows, room: Rows
-) -> int:
-    """Number the nodes that can be reached from each root, a node before those below it."""
-    n, stack, above, side = 0, room[0], room[1], room[2]
-    for tree in range(len(first) - 1):
-        roots[tree] = n
-        depth, stack[0], above[0], side[0] = 1, first[tree], -1, 0
-        while depth > 0:
-            depth -= 1
-            node = stack[depth]
-            order[n], upper[n], is_right[n] = node, above[depth], side[depth]
-            if left[node] >= 0:
-                stack[depth], above[depth], side[depth] = right[node], n, 1
-                stack[depth + 1], above[depth + 1], side[depth + 1] = left[node], n, 0
-                depth += 2
-            n += 1
-    roots[len(first) - 1] = n
-    return n
-
-
-@kernel
-def _link(left: Rows, right: Rows, upper: Rows, split: Rows, feature: Rows, after: Rows, before: Rows) -> None:
-    """Find what follows each node's branch, and the nearest node above that a split of the same feature leads to."""
-    for node in range(len(left) - 1, -1, -1):
-        if left[node] >= 0:
-            after[node] = after[right[node]]
-        if upper[node] >= 0:
-            above = upper[node]
-            while upper[above] >= 0 and feature[split[upper[above]]] != feature[split[upper[node]]]:
-                above = upper[above]
-            before[node] = above if upper[above] >= 0 else -1

@@ -247,3 +247,39 @@ def _is_same(found: Any, answer: Any) -> bool:
     if found.dtype.kind != "f":
         return np.array_equal(objects(found.tolist()), objects(answer.tolist()))
     return found.shape == answer.shape and np.allclose(found, answer, rtol=EXACT, atol=64 * DOUBLE)
+
+
+class Answering(NamedTuple):
+    """A copy that answers as the model's own method for scores does, a column per label of `classes_`."""
+
+    copy: ModelCopy
+    has_probabilities: bool
+
+    @classmethod
+    def of(
+        cls, model: Any, form: TableForm, N: Matrix, names: Sequence[Any], has_probabilities: bool
+    ) -> "Answering | None":
+        """Read a model; None where it cannot be read."""
+        try:
+            copy = ModelCopy.of(model, form, N, names)
+        except NotKnownError:
+            return None
+        except Exception:  # a class of the caller's own that only looks like one that can be read
+            return None
+        return cls(copy, has_probabilities) if bool(copy.link) == has_probabilities else None
+
+    def answers(self, N: Matrix) -> Matrix:
+        """Return probabilities or decision values."""
+        found = self.copy.probabilities(N) if self.has_probabilities else self.copy.scores(N)
+        assert found is not None, "a copy with a link has probabilities"
+        return found
+
+
+def steps_of(model: Any, form: TableForm, N: Matrix) -> ColumnsCopy | None:
+    """Return a copy of the steps of a pipeline; None where there are none, or they cannot be read."""
+    if not is_of(model, "sklearn", "Pipeline"):
+        return None
+    try:
+        return ColumnsCopy.of(model, form, N)
+    except Exception:  # what cannot be read is asked as a whole
+        return None

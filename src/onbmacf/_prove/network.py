@@ -6,13 +6,12 @@ Network, a row's choices  ->  Network.layers  ->  Layers, for the search over bo
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import expit
 
 from onbmacf._base.arrays import Matrix, Rows
-from onbmacf._prove.layers import Layers
 from onbmacf._prove.values import NotKnownError
 
 OPERATIONS = 16  # with whose rounding a unit is charged beside its own sum
@@ -23,6 +22,21 @@ ACTIVATIONS: dict[str, Callable[[Matrix], Matrix]] = {
     "relu": lambda sums: np.maximum(sums, 0.0),
     "tanh": np.tanh,
 }
+
+
+class Layers(NamedTuple):
+    """A network as one row sees it: what each choice adds to the first layer's sums, and the layers after it."""
+
+    given: Matrix  # choices x units of the first layer
+    fixed: Matrix  # what the units of the first layer get whatever is chosen
+    is_line: Rows  # per feature: 1 where its choices lie on one line, in order
+    line: Matrix  # features x units of the first layer: the direction of such a line
+    along: Matrix  # per choice of such a feature: how far along it lies
+    sizes: Rows  # units per layer, the first one first; the last are the conditions
+    start: Rows  # where each layer's units begin among all units
+    weights: Matrix  # of the layers after the first, one after the other: units of the layer before x units
+    at: Rows  # where the weights of each layer begin; of the first, nothing
+    bias: Matrix  # of all units; of the first layer, nothing
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,18 +16,12 @@ import numpy as np
 from onbmacf._base.arrays import Matrix
 from onbmacf._prove.columns import unwrapped
 from onbmacf._prove.forest import Forest
-from onbmacf._prove.layers import Layers
-from onbmacf._prove.network import Network
-from onbmacf._prove.solve import (
-    AdditiveSearch,
-    Ask,
-    Conditions,
-    NetworkSearch,
-    Search,
-    TreeSearch,
-    demand_of,
-    solve,
-)
+from onbmacf._prove.kernels.additive import AdditiveSearch
+from onbmacf._prove.kernels.network import NetworkSearch
+from onbmacf._prove.kernels.search import Search
+from onbmacf._prove.kernels.trees import TreeSearch
+from onbmacf._prove.network import Layers, Network
+from onbmacf._prove.solve import Ask, Conditions, posed, solve
 from onbmacf._prove.structures import Additive, Structure, Trees, read, reader_of
 from onbmacf._prove.table import ColumnTable
 from onbmacf._prove.values import Choices, Domain, NotKnownError, below, near_enough, only_own
@@ -54,6 +48,7 @@ class Prover:
     structure: Structure
     domain: Domain
     table: ColumnTable
+    forest: Forest | None  # the model's trees, where it has some
     least: float  # probability that an answer must have
 
     @classmethod
@@ -63,9 +58,9 @@ class Prover:
         reader_of(estimator)  # before its columns are looked at: why a function cannot be read is not what it takes
         table = ColumnTable.of(domain, form, to_columns)
         structure = read(estimator, table.own, table.size())
-        prover = cls(structure, domain, table, least)
+        forest = Forest.of(structure, domain, table) if isinstance(structure, Trees) else None
+        prover = cls(structure, domain, table, forest, least)
         prover._check_labels(labels)
-        prover._search(0, 0, np.inf).run(0)  # compiled here, on nobody's time
         return prover
 
     def row(self, row: int, wanted: list[Any], distance: float, ask: Ask, seconds: float) -> Proof:
@@ -86,18 +81,17 @@ class Prover:
 
     def _search(self, row: int, target: int, limit: float) -> Search:
         conditions, weights = self._conditions(target)
-        if isinstance(self.structure, Trees):
-            forest = self._forest
-            cells, kept = forest.cells(row)
-            nodes = forest.nodes._replace(values=self._by_target(target, weights))
-            return TreeSearch(nodes, cells, kept, demand_of(conditions, limit, self.domain, kept), self.domain.is_sum)
+        if self.forest is not None:
+            cells, kept = self.forest.cells(row)
+            nodes = self.forest.nodes._replace(values=self._by_target(target, self.forest.nodes.values, weights))
+            return TreeSearch(*posed(conditions, limit, self.domain, kept), nodes, cells)
         if isinstance(self.structure, Network):
             kept, layers = self._layers(row, weights, limit)
-            return NetworkSearch(layers, kept, demand_of(conditions, limit, self.domain, kept), self.domain.is_sum)
+            return NetworkSearch(*posed(conditions, limit, self.domain, kept), layers)
         kept, gains = self._terms(row, weights, limit)
         fixed = weights.T @ self._fixed_scores(row)
         conditions = conditions._replace(need=conditions.need - fixed)
-        return AdditiveSearch(gains, kept, demand_of(conditions, limit, self.domain, kept), self.domain.is_sum)
+        return AdditiveSearch(*posed(conditions, limit, self.domain, kept), gains)
 
     def _conditions(self, target: int) -> tuple[Conditions, Matrix]:
         """Return what the scores must reach for a label, and how scores become the sums of each condition."""
@@ -114,18 +108,13 @@ class Prover:
         return Conditions(need - structure.offset @ weights, error, is_exact), weights
 
     @cached_property
-    def _forest(self) -> Forest:
-        assert isinstance(self.structure, Trees)
-        return Forest.of(self.structure, self.domain, self.table)
-
-    @cached_property
     def _of_targets(self) -> dict[int, Matrix]:
         return {}
 
-    def _by_target(self, target: int, weights: Matrix) -> Matrix:
+    def _by_target(self, target: int, values: Matrix, weights: Matrix) -> Matrix:
         """Return the trees' values as sums of a label's conditions; the same for all rows."""
         if target not in self._of_targets:
-            self._of_targets[target] = self._forest.nodes.values @ weights
+            self._of_targets[target] = values @ weights
         return self._of_targets[target]
 
     def _terms(self, row: int, weights: Matrix, limit: float) -> tuple[list[Choices], Matrix]:

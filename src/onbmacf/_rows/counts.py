@@ -11,6 +11,7 @@ class Counts:
     n_questions: int = 0  # points that it was asked about
     n_model_rows: int = 0  # rows that it was given, padding included
     n_member_questions: int = 0  # points that members of a committee were asked about, each member's counted
+    n_copy_questions: int = 0  # points that a copy of the model was asked about in its place
 
     def add(self, other: "Counts") -> None:
         """Add the counts of another part of the work."""
@@ -18,6 +19,7 @@ class Counts:
         self.n_questions += other.n_questions
         self.n_model_rows += other.n_model_rows
         self.n_member_questions += other.n_member_questions
+        self.n_copy_questions += other.n_copy_questions
 
     def count(self, n_questions: int, n_rows: int) -> None:
         """Count one call."""

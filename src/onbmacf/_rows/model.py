@@ -60,6 +60,7 @@ class BlackBox:
     reading: Reading = PLAIN  # what the caller says about the model's answers
     notices: list[str] = field(default_factory=list)  # what a caller should know of how a call asked it
     scorer: Scorer | None = None  # how scores are asked for; None: the model gives labels alone
+    steps: Any = None  # a copy of a pipeline's steps, by which its last estimator is asked for scores without a frame
 
     def __post_init__(self) -> None:
         check_choice("output", self.output, OUTPUTS)
@@ -114,6 +115,12 @@ class BlackBox:
         if not self.sizes or not _says_the_same(self, (self.chunk, large), N):
             return self
         return self._with_sizes((*self.sizes, large))
+
+    def with_steps(self, steps: Any) -> "BlackBox":
+        """Return the black box that asks a pipeline's last estimator for scores, by a copy of the steps before it."""
+        other = replace(self, steps=steps)
+        other.__dict__["asked"] = self.asked
+        return other
 
     def _with_sizes(self, sizes: tuple[int, ...]) -> "BlackBox":
         other = replace(self, sizes=sizes)
@@ -227,13 +234,15 @@ class BlackBox:
 
     def _scored(self, method: str, N: Matrix) -> Matrix:
         """Call a method that gives scores with one chunk."""
+        rows = self._rows(N) if self.steps is None else self.steps.columns(self._padded(N))
+        n_rows = rows.shape[0] if hasattr(rows, "shape") else len(rows)
+        self.counts.count(len(N), n_rows)
+        given = getattr(self.asked if self.steps is None else self.steps.estimator, method)(rows)
         if method == "predict_proba":
-            return self._predict_proba(N)
-        rows = self._rows(N)
-        self.counts.count(len(N), len(rows))
-        answer = as_columns(getattr(self.asked, method)(rows))
-        if len(answer) != len(rows):
-            raise ModelError(f"{method} returned {len(answer)} lines for {len(rows)} rows.")
+            return probabilities_of(given, n_rows, len(self.names or ()))[: len(N)]
+        answer = as_columns(given)
+        if len(answer) != n_rows:
+            raise ModelError(f"{method} returned {len(answer)} lines for {n_rows} rows.")
         return answer[: len(N)]
 
     def ask_scores(self, N: Matrix, retries: int = SOME) -> tuple[Matrix, list[tuple[Codes, Exception]]]:
@@ -285,9 +294,10 @@ class BlackBox:
 
     def _rows(self, N: Matrix) -> Any:
         """Return one chunk in the caller's form; where the size of a call matters, padded with copies of its first row."""
-        if self.sizes:
-            return self.form.rows_for_model(N)
-        return self.form.rows_for_model(np.concatenate([N, np.repeat(N[:1], self.chunk - len(N), axis=0)]))
+        return self.form.rows_for_model(self._padded(N))
+
+    def _padded(self, N: Matrix) -> Matrix:
+        return N if self.sizes else np.concatenate([N, np.repeat(N[:1], self.chunk - len(N), axis=0)])
 
     def _predict(self, N: Matrix) -> NDArray[Any]:
         """Call the model with one chunk of a fixed size and return one label per real row."""

@@ -31,6 +31,7 @@ UNASKED = -2  # the label of a point that was not asked
 REFUSED = -1e-6  # the margin of a point that the model accepts and somebody else does not
 SLIGHTLY = 1e-6  # by so much the label that was said scores more than any other, where scores come from the map
 UNLIMITED = 1 << 60
+DISTRUSTED = "the copy of the model said something else than the model itself, which is asked from now on."
 
 
 class Copy(Protocol):
@@ -125,6 +126,7 @@ class Oracle:
         if not len(N):
             return Reply(np.empty(0, dtype=np.intp), np.empty((0, len(self.box.classes))), None)
         if self._copy is not None:
+            self.box.counts.n_copy_questions += len(N)
             return self._read(self._copy.answers(N), [], factual)
         before = self.box.counts.n_calls
         if self.box.scorer is None:
@@ -272,3 +274,4 @@ class Oracle:
     def distrust(self) -> None:
         """Ask the model itself from now on: its copy said something else."""
         self._copy = None
+        self.box.notices.append(DISTRUSTED)
