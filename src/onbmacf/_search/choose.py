@@ -12,17 +12,18 @@ from collections.abc import Callable
 import numpy as np
 
 from onbmacf._base.arrays import Matrix, Rows
+from onbmacf._search.kernels import rounds
 from onbmacf._search.record import Record
 
 SPARSITY = 0.03  # what one more changed feature costs, in units of distance; the kernels have it, too
 TIE_BREAK = 1e-9  # the same where only the distance counts
 PRICE = 0.3  # distance that it costs at plausibility=0.5 to have no neighbour of the label,
 PER_DISTANCE = 0.2  # and so much more for each unit of distance to the nearest projected centre
-POWER = 1.5  # of the share of neighbours that are missing: the first ones count more than the last
+POWER = 1.5  # of the share of neighbours that are missing, in the kernels, too: the first ones count more than the last
 ANYTHING = 1e6  # the price at plausibility=1
 OVERLAP = 1.0  # what it costs to change the same features as a counterfactual chosen before
 ALIKE = 0.01  # of a feature's range: points that change the same features and are so near each other are one answer
-TOGETHER = 8  # points of a factual whose neighbours are counted at once
+TOGETHER = 16  # points of a factual whose neighbours are counted at once
 OF_A_SET = 3  # points of each set of changes that compete where several counterfactuals are asked for
 MOST_SETS = 60  # points of a factual whose neighbours are counted for several counterfactuals
 
@@ -41,35 +42,15 @@ def price_of(plausibility: float, to_center: Matrix) -> Matrix:
 
 def worth(record: Record, price: Matrix, n: int, share: Share) -> Matrix:
     """Return the score of each accepted point; infinite for the others, and where a better one is known to win."""
-    base = np.where(record.accepted(), record.base, np.inf)
-    if not price.any():
-        return base
-    total = _priced(record, base, price)
-    open_lines = np.flatnonzero(np.isfinite(base).any(axis=1))
-    if n > 1:
-        _count(record, *_of_each_set(record, base), share)
-        return _priced(record, base, price)
-    while len(open_lines):
-        limit = total[open_lines].min(axis=1)
-        unknown = np.isnan(record.share[open_lines]) & (base[open_lines] < limit[:, np.newaxis])
-        rest = np.where(unknown, base[open_lines], np.inf)
-        most = min(TOGETHER, rest.shape[1] - 1)
-        slot = np.argpartition(rest, most, axis=1)[:, :most]
-        line, place = np.nonzero(np.isfinite(np.take_along_axis(rest, slot, axis=1)))
-        if not len(line):
-            break
-        row, slot = open_lines[line], slot[line, place]
-        _count(record, row, slot, share)
-        found = record.share[row, slot]
-        total[row, slot] = base[row, slot] + price[row] * (1.0 - found) ** POWER
-        open_lines = np.unique(row)
+    total = np.full(record.margin.shape, np.inf)
+    row, slot = np.empty((2, len(price) * TOGETHER), dtype=np.intp)
+    if n > 1 and price.any():
+        _count(record, *_of_each_set(record), share)
+        rounds.weigh(record.trace, record.share, price, total, TOGETHER, row, slot)
+        return total
+    while n_open := rounds.weigh(record.trace, record.share, price, total, TOGETHER, row, slot):
+        _count(record, row[:n_open], slot[:n_open], share)
     return total
-
-
-def _priced(record: Record, base: Matrix, price: Matrix) -> Matrix:
-    known = ~np.isnan(record.share) & np.isfinite(base)
-    missing = np.where(known, 1.0 - record.share, 0.0)
-    return np.where(known, base + price[:, np.newaxis] * missing**POWER, np.inf)
 
 
 def _count(record: Record, row: Rows, slot: Rows, share: Share) -> None:
@@ -79,8 +60,9 @@ def _count(record: Record, row: Rows, slot: Rows, share: Share) -> None:
         record.share[row, slot] = share(record.points[row, slot], record.code[row, slot])
 
 
-def _of_each_set(record: Record, base: Matrix) -> tuple[Rows, Rows]:
+def _of_each_set(record: Record) -> tuple[Rows, Rows]:
     """Return the cheapest points of each set of changes, as many per factual as compete."""
+    base = np.where(record.accepted(), record.base, np.inf)
     rows, slots = [], []
     for row in range(len(base)):
         order = np.argsort(base[row], kind="stable")

@@ -1019,3 +1019,62 @@ def refine(
                 if trace.n_changed[r, best] > 1:
                     n = whole_way(trace, features, r, best, out, owner, n)
     return n
+
+
+# --- weighing ----------------------------------------------------------------------------------------------------------
+
+
+def weigh(
+    trace: Trace,
+    share: cython.double[:, ::1],
+    price: cython.double[::1],
+    total: cython.double[:, ::1],
+    most: cython.Py_ssize_t,
+    row: cython.Py_ssize_t[::1],
+    slot: cython.Py_ssize_t[::1],
+) -> cython.Py_ssize_t:
+    """Write the score of each accepted point whose neighbours are known, infinity for all others.
+
+    Return how many points must have their neighbours counted next, at most so many per factual, and where they are:
+    the cheapest of those that could still be better than the best known.
+    """
+    n: cython.Py_ssize_t = 0
+    r: cython.Py_ssize_t
+    s: cython.Py_ssize_t
+    k: cython.Py_ssize_t
+    first: cython.Py_ssize_t
+    count: cython.Py_ssize_t
+    best: cython.double
+    missing: cython.double
+    with cython.nogil:
+        for r in range(trace.own.shape[0]):
+            best = INF
+            for s in range(trace.size[r]):
+                total[r, s] = INF
+                if not trace.margin[r, s] > 0.0:
+                    continue
+                if price[r] == 0.0:
+                    total[r, s] = trace.base[r, s]
+                elif share[r, s] == share[r, s]:
+                    missing = 1.0 - share[r, s]
+                    total[r, s] = trace.base[r, s] + price[r] * missing * missing**0.5  # to the power of 1.5
+                    if total[r, s] < best:
+                        best = total[r, s]
+            if price[r] == 0.0:
+                continue
+            first, count = n, 0
+            for s in range(trace.size[r]):
+                if not trace.margin[r, s] > 0.0 or share[r, s] == share[r, s] or not trace.base[r, s] < best:
+                    continue
+                if count == most and not trace.base[r, s] < trace.base[r, slot[first + most - 1]]:
+                    continue
+                k = first + (count if count < most else most - 1)
+                while k > first and trace.base[r, slot[k - 1]] > trace.base[r, s]:
+                    slot[k] = slot[k - 1]
+                    k -= 1
+                slot[k] = s
+                count = count + 1 if count < most else most
+            for k in range(first, first + count):
+                row[k] = r
+            n = first + count
+    return n
