@@ -41,6 +41,7 @@ FAILED = -1  # the code of a row on which the model raised an error
 OUTPUTS = ("auto", "label", "probability")
 Noted = Callable[[Codes, Exception], None]  # rows, the error that they raised
 LARGER = 8  # chunks in one call, where many rows are searched at once
+PRINTED = 12  # digits of a probability: the last bits change with the rows in the call, and what is printed must not
 TRIED = (16, 100)  # sizes of calls by which it is seen whether the size matters, beside the chunk
 
 
@@ -193,7 +194,7 @@ class BlackBox:
                 noted(lines, answer)
             elif noted is not None and np.isnan(answer).any():
                 noted(lines[np.isnan(answer).any(axis=1)], NaNProbabilityError())
-        return known[np.arange(len(N)), column]
+        return np.round(known[np.arange(len(N)), column], PRINTED)
 
     def learn_probability(self, N: Matrix, rows: Codes) -> "BlackBox":
         """Ask for the probabilities of some fitted rows; return the black box that knows why it has none, if so.
@@ -239,7 +240,7 @@ class BlackBox:
         self.counts.count(len(N), n_rows)
         given = getattr(self.asked if self.steps is None else self.steps.estimator, method)(rows)
         if method == "predict_proba":
-            return probabilities_of(given, n_rows, len(self.names or ()))[: len(N)]
+            return np.round(probabilities_of(given, n_rows, len(self.names or ()))[: len(N)], PRINTED)
         answer = as_columns(given)
         if len(answer) != n_rows:
             raise ModelError(f"{method} returned {len(answer)} lines for {n_rows} rows.")

@@ -28,7 +28,7 @@ from onbmacf._search.options import Options
 from onbmacf.errors import ParameterError
 
 UNASKED = -2  # the label of a point that was not asked
-REFUSED = -1e-6  # the margin of a point that the model accepts and somebody else does not
+REFUSED = -1e-6  # the margin of a point whose best score is a tie that the model decides otherwise
 SLIGHTLY = 1e-6  # by so much the label that was said scores more than any other, where scores come from the map
 UNLIMITED = 1 << 60
 DISTRUSTED = "the copy of the model said something else than the model itself, which is asked from now on."
@@ -74,6 +74,7 @@ class Oracle:
         self._terms, self._deadline, self._copy, self._depth = terms, deadline, model_copy, depth
         self._rows_left = np.full(len(own), options.max_model_rows or UNLIMITED, dtype=np.int64)
         self._calls_left = options.max_model_calls or UNLIMITED  # rows are searched one by one where calls are counted
+        self._counts_calls = options.max_model_calls is not None
         self.is_limited = bool(options.limits)
         self.asked = np.zeros(len(own), dtype=np.intp)  # questions about each factual
         self.failed = np.zeros(len(own), dtype=np.intp)  # of these, on which the model raised
@@ -98,6 +99,11 @@ class Oracle:
         return self._copy is not None
 
     @property
+    def sees_margins(self) -> bool:
+        """Whether the model's scores tell how far a point is from being an answer."""
+        return self.box.scorer is not None and self._terms.committee is None and self._terms.guard is None
+
+    @property
     def calls_left(self) -> int:
         """Calls that may still be made."""
         return int(self._calls_left)
@@ -109,7 +115,7 @@ class Oracle:
         left = np.maximum(0, self._rows_left - reserve)
         if self._calls_left <= 0:
             left[:] = 0
-        elif self._calls_left < UNLIMITED:
+        elif self._counts_calls:
             left = np.minimum(left, self.box.largest)
         return left.astype(np.intp)
 
@@ -202,7 +208,8 @@ class Oracle:
             margin = np.minimum(margin, self._above_least(reply, reached))
         good = np.flatnonzero(margin > 0)
         if len(good):
-            margin[good] = np.where(self._agreed(N[good], reply.codes[good], factual[good]), margin[good], REFUSED)
+            agreed = self._agreed(N[good], reply.codes[good], factual[good])
+            margin[good] = np.where(agreed, margin[good], -margin[good])  # as far from an answer as it was one
         return np.asarray(margin)
 
     def _reached(self, reply: Reply, is_wanted: Mask) -> Mask:
@@ -246,7 +253,7 @@ class Oracle:
                 place[line] = seen[own]
                 seen[own] += 1
             most = self._rows_left if self._calls_left > 0 else np.zeros_like(self._rows_left)
-            if self._calls_left < UNLIMITED:
+            if self._counts_calls:
                 most = np.minimum(most, self._calls_left * self.box.largest)
             asked = np.flatnonzero(place < most[factual])
         if len(asked):

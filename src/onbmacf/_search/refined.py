@@ -271,7 +271,7 @@ def _rounds(search: Search, record: Record, wanted: Mask, active: Mask, price: M
 
     score = judged()
     for turn in range(1, len(CAPS) + EXTRA_ROUNDS):
-        active = active & ~_is_settled(score, active, turn, before if turn > 1 else score)
+        active = active & ~_is_settled(search, score, active, turn, before if turn > 1 else score)
         room = np.where(active, _room(search, turn), 0)
         if not room.any():
             break
@@ -327,9 +327,9 @@ def _without_rules(search: Search, record: Record, wanted: Mask, active: Mask, p
     return np.isfinite(score[every, best]) & is_kept[every, best]
 
 
-def _is_settled(score: Matrix, active: Mask, turn: int, before: Matrix) -> Mask:
+def _is_settled(search: Search, score: Matrix, active: Mask, turn: int, before: Matrix) -> Mask:
     """Say which factuals need no more rounds: after the usual ones, those that hardly got better in the last."""
-    if turn < len(CAPS):
+    if turn < len(CAPS) or not search.oracle.sees_margins:  # labels alone do not tell how much nearer an answer can be
         return ~active
     now, was = score.min(axis=1), before.min(axis=1)
     with np.errstate(invalid="ignore"):
@@ -473,7 +473,7 @@ def _ask_all(search: Search, record: Record, wanted: Mask, is_open: Mask, most: 
 def _ask_each(search: Search, record: Record, wanted: Mask, points: Matrix, owner: Rows) -> None:
     """Ask about points as they are; all are written down where there is room, else those that are answers."""
     endless = np.full(len(search.own), len(points), dtype=np.intp)
-    if np.bincount(owner).max() <= FEW_JOINT:
+    if np.bincount(owner, minlength=1).max() <= FEW_JOINT:
         row, slot = record.add(points, owner, np.ones(len(points), dtype=bool), endless)
         _hear(search, record, wanted, row, slot)
         return
