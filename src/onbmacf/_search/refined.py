@@ -46,6 +46,7 @@ WAY_BACK = 16  # parts into which the way from a counterfactual back to its fact
 FEW_JOINT = 512  # combinations of values that are asked about at once, instead of a search
 MOST_JOINT = 1 << 14  # combinations that are asked about when a search finds nothing
 MOST_CORNERS = 1 << 10
+CLIMBS, STARTS, MOST_LEVELS = 6, 2, 48  # where nothing is found: rounds, points that each begins from, levels looked at
 AT_ONCE = 1 << 16  # combinations in one step
 CAPACITY = sum(CAPS) + EXTRA_ROUNDS * CAPS[-1] + FEW_JOINT  # points that are remembered of a factual
 NEARER = 0.65  # of a round, for points that may be nearer; the rest for those that may be better for their neighbours
@@ -491,20 +492,41 @@ def _last_resort(
 ) -> None:
     """Try more for factuals without an answer: all combinations where they are not too many, else the far corners.
 
-    `is_proven` is told which of them have been asked about everything.
+    From the points with the highest margins it climbs on, one feature at a time, cost what it may. `is_proven` is told which of them have been asked about everything.
     """
     none = is_open & ~is_proven & ~np.isfinite(score).any(axis=1)
     if not none.any() or search.oracle.is_late:
         return
     is_proven |= _ask_all(search, record, wanted, none, MOST_JOINT)
     none &= ~is_proven
-    raw, owner = _corners(search, record, none)
-    if len(raw):
-        _ask(search, record, wanted, raw, owner, search.oracle.room(search.n))
-        found = none & record.accepted().any(axis=1)
-        for _ in range(EXTRA_ROUNDS if found.any() else 0):
-            base = np.where(record.accepted(), record.base, np.inf)
-            _ask(search, record, wanted, *_proposed(search, record, found, base, 2), _room(search, len(CAPS)))
+    tried = _corners(search, record, none)
+    for _ in range(CLIMBS):
+        if not len(tried[0]):
+            break
+        _ask(search, record, wanted, *tried, np.where(none, search.oracle.room(search.n), 0))
+        none &= ~record.accepted().any(axis=1)
+        tried = _climb(search, record, none)
+    found = is_open & ~is_proven & record.accepted().any(axis=1) & ~np.isfinite(score).any(axis=1)
+    for _ in range(EXTRA_ROUNDS if found.any() else 0):
+        base = np.where(record.accepted(), record.base, np.inf)
+        _ask(search, record, wanted, *_proposed(search, record, found, base, 2), np.where(found, _room(search, len(CAPS)), 0))
+
+
+def _climb(search: Search, record: Record, rows: Mask) -> Proposed:
+    """Return the points around the refused ones with the highest margins: each free feature at values of all sizes."""
+    points, owner = [np.empty((0, search.own.shape[1]))], [np.empty(0, dtype=np.intp)]
+    for row in np.flatnonzero(rows):
+        margin = record.margin[row, : record.size[row]]
+        best = np.argsort(-np.where(np.isfinite(margin), margin, -np.inf), kind="stable")[:STARTS]
+        for start in record.points[row, best]:
+            for at in np.flatnonzero(search.free[row]):
+                ranks = search.table.ranks[at]
+                values = ranks[~np.isnan(ranks)][:MOST_LEVELS] if search.table.is_level[at] else ranks[::10]
+                trial = np.repeat(start[np.newaxis], len(values), axis=0)
+                trial[:, at] = values
+                points.append(trial)
+                owner.append(np.full(len(trial), row, dtype=np.intp))
+    return np.concatenate(points), np.concatenate(owner)
 
 
 def _corners(search: Search, record: Record, rows: Mask) -> tuple[Matrix, Rows]:
