@@ -43,8 +43,8 @@ class ONBMACF(SettableOptions):
     recover : {"overlay", "persist"}, default "overlay"
         What happens to a home ball of another label: it is replaced for this row only, or for good (decision 0011).
     strategy : {"refined", "paper"}, default "refined"
-        ``"paper"`` walks from the boundary as Algorithm 3 does; ``"refined"`` reduces in two orders, tightens
-        the best points and prefers counterfactuals that change different features (decision 0025).
+        ``"paper"`` walks from the boundary as Algorithm 3 does; ``"refined"`` asks in five rounds: single changes and
+        fitted rows, combinations, and twice what may be nearer or better; the last confirms (decision 0121).
     plausibility : float from 0 to 1, default 0.5
         For ``"refined"``: at 0 the nearest point counts; at 1 only points count whose 5 nearest fitted rows all have
         the label, where there are any. Between, a point may be farther for the sake of its neighbours, at a price
@@ -62,12 +62,10 @@ class ONBMACF(SettableOptions):
     max_model_calls : int, optional
         The most calls of the model for one row. Rows are then searched one by one. Both limits hold if both are given.
     predict_chunk : int, default 512
-        The most rows in one call of the model. Calls are padded to this size, so that answers do not depend on
-        batching; a model whose labels and probabilities ``fit`` sees to be the same in calls of any size gets calls of
-        16, 32, 64, ... rows (decision 0047). A row explained alone asks up to so many points at once: fewer mean more
-        calls, so make it small only for a model that is slow per row. With the default, and where the model says the
-        same in them, calls are larger for tables of more than 16 features (up to 1,536 rows, decision 0118) and for
-        100 different rows or more at once (up to 2,048, decision 0114). Fixed by ``fit``.
+        The most rows in one call of the model. Where its labels and probabilities differ with the number of rows in a
+        call, as ``fit`` finds out, calls are padded to this size, so that answers do not depend on batching. With the
+        default, and where that makes no difference, calls for 100 different rows or more have up to eight times as
+        many. Fixed by ``fit``.
     n_jobs : int, default 1
         Processes that explain; the answers are the same for any number.
     committee : list or tuple of models, optional
@@ -82,6 +80,14 @@ class ONBMACF(SettableOptions):
         is in memory, no answer matches from 1 to ``private - 1`` fitted rows in its changed and immutable values
         together. Answers are farther and some rows get none (decision 0061). Fixed by ``fit``.
 
+    effort : {"full", "half", "quarter"} or float, default "full"
+        How many points are asked about per row, in parts of the usual number (some 500): fewer are faster where the
+        model is slow per row, and answers get farther (docs/speed has the curve).
+    read_model : bool, default True
+        Where the model can be read (linear models, trees, forests, boosting and small networks of scikit-learn, xgboost
+        and lightgbm, also at the end of a pipeline), let the search ask an exact copy of it, and the model itself once,
+        to confirm what is returned (decision 0122). False: only the model is ever asked.
+
     Attributes
     ----------
     cover_ : BallCover
@@ -95,7 +101,8 @@ class ONBMACF(SettableOptions):
     Z_ : array
         The fitted rows, encoded.
     call_sizes_ : tuple of int
-        Rows that a call of the model may have, as ``fit`` learned; ``predict_chunk`` alone if the size matters to it.
+        Rows of the calls by which ``fit`` saw that their number does not matter to the model; ``predict_chunk`` alone if
+        it does.
     warnings_ : tuple of str
         What ``fit`` noticed.
 

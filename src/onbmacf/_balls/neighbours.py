@@ -145,6 +145,12 @@ class Neighbours:
         counts = [(self._near(points[part]) & same[part]).sum(axis=1) for part in parts]
         return np.concatenate(counts) / self._y
 
+    def share_of_compact(self, points: Matrix, labels: Rows) -> Matrix | None:
+        """Return the same for points with one column per feature, numbers scaled; None where they cannot be looked up."""
+        if self._index is None or not self._index.takes_compact(points):
+            return None
+        return (self._labels[self._index.rows_of_compact(points, self._y)] == labels[:, np.newaxis]).mean(axis=1)
+
     def _near(self, points: Matrix) -> Mask:
         """Mark the nearest rows of each point: by products where all numbers are of a size that they can bear."""
         if max(self._lengths.max(), np.abs(points).max()) < MODERATE:

@@ -125,15 +125,10 @@ class Fitted:
         self.__dict__["model_copy"] = None
         return self
 
-    def depth(self, N: Matrix) -> Matrix:
-        """Return how deep points lie in balls of each label: less the distance to the nearest surface."""
-        free, n_labels = np.ones(N.shape, dtype=bool), len(self.black_box.classes)
-        columns = []
-        for label in range(n_labels):
-            wanted = np.zeros((len(N), n_labels), dtype=bool)
-            wanted[:, label] = True
-            columns.append(-self.map.table.nearest_centers(N, free, wanted, 1)[1][:, 0])
-        return np.column_stack(columns)
+    def share(self, N: Matrix, labels: Rows) -> Matrix:
+        """Return the share of neighbours that have a label, of points in the caller's units."""
+        found = self.neighbours.share_of_compact(self.space.compact_numbers(N), labels) if len(N) else np.empty(0)
+        return self.neighbours.share(self.space.encode_numbers(N), labels) if found is None else found
 
     def committee(self, options: Options) -> Committee | None:
         """Return the committee of the options; its members are asked to introduce themselves once per map."""

@@ -142,6 +142,16 @@ class FeatureSpace:
             columns = self.blocks[position].start + self._levels(N[:, position], int(position))
             Z[np.arange(len(N)), columns] = self.heights[position]
 
+    def compact_numbers(self, N: Matrix) -> Matrix:
+        """Return rows with one column per feature: numbers scaled to 1 whatever their weight, levels by position."""
+        values = (N - self.low) / self.span
+        if self.may_lack:
+            values = np.where(np.isnan(values), missing_code(weights_of(self.schema)), values)
+        values = values * self.to_unit[self._first_columns]
+        for position in np.flatnonzero(self._is_group):
+            values[:, position] = self._levels(N[:, position], int(position))
+        return values
+
     def _levels(self, codes: Matrix, position: int) -> Rows:
         """Return which column of its group each category is; a missing one is the last."""
         last = self.blocks[position].stop - self.blocks[position].start - 1

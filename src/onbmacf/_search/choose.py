@@ -3,7 +3,7 @@
     Record  ->  worth  ->  score of each accepted point        Record, scores  ->  chosen  ->  n per factual
 
 A score is the distance, a little for each changed feature, and a price for neighbours of another label that rises with
-the option `plausibility` (docs/decisions/0025-refined-strategy.md). Neighbours are counted cheapest point first, until
+the option `plausibility` (docs/decisions/0121-five-rounds.md). Neighbours are counted cheapest point first, until
 no other point can win.
 """
 

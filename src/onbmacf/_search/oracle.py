@@ -68,10 +68,11 @@ class Oracle:
         terms: Terms,
         deadline: float = NEVER,
         model_copy: Copy | None = None,
-        depth: Callable[[Matrix], Matrix] | None = None,
+        depths: Callable[[], Callable[[Matrix, Rows], Matrix]] | None = None,
     ) -> None:
         self.box, self.own, self.notes = box, own, Notes()
-        self._terms, self._deadline, self._copy, self._depth = terms, deadline, model_copy, depth
+        self._terms, self._deadline, self._copy = terms, deadline, model_copy
+        self._depths, self._depth = depths, None  # made when it is first needed
         self._rows_left = np.full(len(own), options.max_model_rows or UNLIMITED, dtype=np.int64)
         self._calls_left = options.max_model_calls or UNLIMITED  # rows are searched one by one where calls are counted
         self._counts_calls = options.max_model_calls is not None
@@ -168,7 +169,9 @@ class Oracle:
         raised = codes == FAILED
         self.failed += np.bincount(factual[raised], minlength=len(self.own))
         n_classes = len(self.box.classes)
-        scores = np.zeros((len(N), n_classes + 1)) if self._depth is None else self._depth(N)
+        if self._depth is None and self._depths is not None:
+            self._depth = self._depths()
+        scores = np.zeros((len(N), n_classes + 1)) if self._depth is None else self._depth(N, factual)
         scores = np.column_stack([scores, np.full(len(N), -np.inf)]) if scores.shape[1] == n_classes else scores
         line, column = np.arange(len(N)), np.minimum(np.where(raised, 0, codes), n_classes)
         best = scores.max(axis=1)

@@ -1,7 +1,7 @@
 """Fitted rows in the midst of their label, for `plausibility=1`: all of their neighbours have it, too.
 
 A row with the factual's immutable values can be returned as it is, so where there is one, full plausibility is always
-reached; others are tried with the factual's values put in (docs/decisions/0053-nearer-still.md).
+reached; others are tried with the factual's values put in (docs/decisions/0121-five-rounds.md).
 """
 
 import numpy as np

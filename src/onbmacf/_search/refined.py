@@ -70,7 +70,7 @@ class Search:
     n: int  # counterfactuals per factual
     max_changes: int | None
     encode: Callable[[Matrix], Matrix]  # numbers -> encoded points
-    share: Callable[[Matrix, Rows], Matrix]  # encoded points, labels -> share of neighbours that have the label
+    neighbours: Callable[[Matrix, Rows], Matrix]  # numbers, labels -> share of neighbours that have the label
     reach: Callable[[Matrix, int], Matrix | None]  # a factual -> all that it may become; None if it is more than so many
     plausible: Callable[[Matrix, Mask], Rows]  # encoded factual, wanted labels -> fitted rows in the midst of theirs
     distance: Callable[[Matrix, Matrix], Matrix] | None  # of numbers, where the kernels do not know the metric
@@ -89,10 +89,6 @@ class Search:
     def n_classes(self) -> int:
         """How many labels the fitted rows have."""
         return len(self.oracle.box.classes)
-
-    def neighbours(self, N: Matrix, labels: Rows) -> Matrix:
-        """Return the share of neighbours with a label, of points in numbers."""
-        return self.share(self.encode(N), labels)
 
 
 class Outcome(NamedTuple):

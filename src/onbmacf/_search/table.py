@@ -14,6 +14,7 @@ from onbmacf._search.kernels import donors, rounds
 
 N_RANKS = 101  # fitted values that are kept of each number, at even ranks; and levels of a category
 MOST_DONORS = 20_000  # rows of a label among which the nearest are looked for; of more, evenly spaced ones
+NEAR_BALLS = 24  # of each label, to which depths are measured
 POWERS = {"manhattan": 1, "euclidean": 2, "chebyshev": 0}
 
 
@@ -110,6 +111,30 @@ class SearchTable:
         known[:, : wanted.shape[1]] = wanted[:, : known.shape[1]]
         donors.nearest(own, *flags, self.scale, self.absent, rows, labels, known, radii, found, apart)
         return found, apart
+
+
+class Depth:
+    """How deep points near some factuals lie in balls of each label: less the distance to the nearest surface.
+
+    Looked at are the balls whose surfaces are nearest to the factual.
+    """
+
+    def __init__(self, table: SearchTable, own: Matrix, n_labels: int) -> None:
+        self._table, free = table, np.ones(own.shape, dtype=bool)
+        self._near = np.empty((len(own), n_labels, NEAR_BALLS), dtype=np.intp)
+        for label in range(n_labels):
+            wanted = np.zeros((len(own), n_labels), dtype=bool)
+            wanted[:, label] = True
+            self._near[:, label] = table._nearest(own, free, wanted, NEAR_BALLS, *table._balls)[0]
+
+    def __call__(self, N: Matrix, factual: Rows) -> Matrix:
+        """Return one number per point and label."""
+        table, found = self._table, np.empty((len(N), self._near.shape[1]))
+        centers, _, radii = table._balls
+        kinds = table.is_level.astype(np.int8)
+        given = np.ascontiguousarray(N), np.ascontiguousarray(factual), kinds, table.scale, table.absent
+        donors.depths(*given, centers, radii, self._near, found)
+        return found
 
 
 def is_known(metric: Metric) -> bool:

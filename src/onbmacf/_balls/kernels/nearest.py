@@ -39,6 +39,12 @@ class NearestRows:
             from onbmacf._balls.neighbours import nearest_rows  # which imports this class
 
             return nearest_rows(self._Z, points, k)
+        return self.rows_of_compact(compact, k, threads)
+
+    def rows_of_compact(
+        self, compact: NDArray[np.float64], k: int, threads: int | None = None
+    ) -> NDArray[np.intp]:
+        """Return the same for points with one column per feature: the number, or the position of the active level."""
         points, last = np.ascontiguousarray(compact), np.floor((self._high - self._low) / self._step)
         coarse = np.clip(np.rint((points - self._low) / self._step), 0.0, last).astype(np.int16)
         if self._grid.heights is not None:
@@ -52,6 +58,10 @@ class NearestRows:
 
         map_chunks(work, len(points), max(CHUNK, CELLS // self._grid.points.size), threads)
         return found
+
+    def takes_compact(self, compact: NDArray[np.float64]) -> bool:
+        """Say whether such points can be looked up."""
+        return (self._groups is not None or compact.shape[1] == self._Z.shape[1]) and self._knows(compact)
 
     def _knows(self, points: NDArray[np.float64]) -> bool:
         """Say whether values are missing only in columns in which rows lack some, too."""

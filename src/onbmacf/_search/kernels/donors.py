@@ -70,3 +70,50 @@ def nearest(
                     k -= 1
                 apart[r, k] = total
                 found[r, k] = i
+
+
+def depths(
+    points: cython.double[:, ::1],
+    owner: cython.Py_ssize_t[::1],
+    is_level: cython.char[::1],
+    scale: cython.double[::1],
+    absent: cython.double[::1],
+    centers: cython.double[:, ::1],
+    radii: cython.double[::1],
+    near: cython.Py_ssize_t[:, :, ::1],
+    found: cython.double[:, ::1],
+) -> None:
+    """Write how deep points lie in the balls of each label that are near their factual; -inf where there is none."""
+    i: cython.Py_ssize_t
+    k: cython.Py_ssize_t
+    j: cython.Py_ssize_t
+    f: cython.Py_ssize_t
+    ball: cython.Py_ssize_t
+    total: cython.double
+    best: cython.double
+    a: cython.double
+    b: cython.double
+    with cython.nogil:
+        for i in range(points.shape[0]):
+            for k in range(near.shape[1]):
+                best = INF
+                for j in range(near.shape[2]):
+                    ball = near[owner[i], k, j]
+                    if ball < 0:
+                        break
+                    total = -radii[ball]
+                    for f in range(points.shape[1]):
+                        a, b = points[i, f], centers[ball, f]
+                        if a == b or (a != a and b != b):
+                            continue
+                        if a != a or b != b:
+                            total += absent[f]
+                        elif is_level[f]:
+                            total += scale[f]
+                        else:
+                            total += abs(a - b) * scale[f]
+                        if total >= best:
+                            break
+                    if total < best:
+                        best = total
+                found[i, k] = -best
