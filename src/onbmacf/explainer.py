@@ -101,8 +101,7 @@ class ONBMACF(SettableOptions):
     Z_ : array
         The fitted rows, encoded.
     call_sizes_ : tuple of int
-        Rows of the calls by which ``fit`` saw that their number does not matter to the model; ``predict_chunk`` alone if
-        it does.
+        Rows of calls by which ``fit`` saw that their number makes no difference; ``predict_chunk`` alone if it does.
     warnings_ : tuple of str
         What ``fit`` noticed.
 

@@ -313,8 +313,8 @@ class Explanations(Sequence[Explanation]):
         batch = take(self.batch, np.concatenate([np.empty(0, dtype=np.intp), *lines]))
         batch = batch._replace(factual=np.repeat(np.arange(len(places)), [len(own) for own in lines]))
         of_rows = (self.labels[places], self.statuses[places], self.reasons[places], self.would_need[places])
-        counts = (self.n_calls, self.n_questions, self.n_model_rows, self.n_members, self.n_member_questions)
-        counts = (*counts, self.n_copy_questions)
+        asked = (self.n_calls, self.n_questions, self.n_model_rows)
+        counts = (*asked, self.n_members, self.n_member_questions, self.n_copy_questions)
         certificates = None if self.certificates is None else self.certificates[places]
         whole = (certificates, self.polars, self.days)
         return Explanations(self.rows.iloc[places], *of_rows, batch, self.warnings, *counts, *whole)

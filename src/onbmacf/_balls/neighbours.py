@@ -146,7 +146,7 @@ class Neighbours:
         return np.concatenate(counts) / self._y
 
     def share_of_compact(self, points: Matrix, labels: Rows) -> Matrix | None:
-        """Return the same for points with one column per feature, numbers scaled; None where they cannot be looked up."""
+        """Return the same for points with one column per feature; None where they cannot be looked up."""
         if self._index is None or not self._index.takes_compact(points):
             return None
         return (self._labels[self._index.rows_of_compact(points, self._y)] == labels[:, np.newaxis]).mean(axis=1)

@@ -20,8 +20,8 @@ from onbmacf._batch.factuals import NOT_REACHED, Asker
 from onbmacf._batch.front import on_the_front
 from onbmacf._rows.isolate import ENDLESS
 from onbmacf._rows.lazy_rows import LazyRows
-from onbmacf._rows.notes import Notes
 from onbmacf._rows.model import FAILED
+from onbmacf._rows.notes import Notes
 from onbmacf._search.budget import turns
 from onbmacf._search.oracle import UNASKED
 from onbmacf._search.problem import Found

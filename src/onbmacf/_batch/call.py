@@ -132,7 +132,9 @@ class Call:
 
     def place(self, points: Matrix, z: Matrix) -> Matrix:
         """Return points with values that may be returned: readable where the strategy says so, and within the rules."""
-        return self.constraints.constrain(self.fitted.space.to_grid(points, z) if self.strategy.is_readable else points, z)
+        return self.constraints.constrain(
+            self.fitted.space.to_grid(points, z) if self.strategy.is_readable else points, z
+        )
 
     @cached_property
     def features(self) -> Features:

@@ -19,7 +19,7 @@ from onbmacf._batch.answers import answered
 from onbmacf._batch.call import PROBABILITIES, Call, Query, check_provable
 from onbmacf._batch.distributed import explain_on, explain_partitions, is_dask_frame
 from onbmacf._batch.equal_rows import is_first
-from onbmacf._batch.factuals import Asker, Factuals
+from onbmacf._batch.factuals import Asker
 from onbmacf._batch.fitted import Fitted
 from onbmacf._batch.forecast import Searched, explain_forecast
 from onbmacf._batch.infeasible import with_reasons

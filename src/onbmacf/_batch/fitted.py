@@ -104,7 +104,7 @@ class Fitted:
 
     @cached_property
     def model_copy(self) -> Answering | None:
-        """The exact copy of the model, where it can be read; None where it cannot, or was seen to say something else."""
+        """The exact copy of the model; None where it cannot be read, or was seen to say something else."""
         box = self.black_box
         if box.scorer is None or box.asked is not box.model:
             return None

@@ -90,9 +90,7 @@ def search_all(call: Call, factuals: Factuals, box: BlackBox) -> tuple[Found, Ef
     return *for_all(found, effort, lines, first), call.fitted
 
 
-def _run(
-    call: Call, box: BlackBox, N: Matrix, z: Matrix, lines: Rows, factuals: Factuals | None = None
-) -> list[Part]:
+def _run(call: Call, box: BlackBox, N: Matrix, z: Matrix, lines: Rows, factuals: Factuals | None = None) -> list[Part]:
     """Search for some rows, part by part."""
     call.fitted.map  # noqa: B018 - made once, here, for all processes
     parts: list[Part] = []

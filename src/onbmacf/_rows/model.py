@@ -231,7 +231,9 @@ class BlackBox:
         return other
 
     def _all_scores(self, method: str, N: Matrix) -> Matrix:
-        return np.concatenate([self._scored(method, N[at : at + self.largest]) for at in range(0, len(N), self.largest)])
+        return np.concatenate(
+            [self._scored(method, N[at : at + self.largest]) for at in range(0, len(N), self.largest)]
+        )
 
     def _scored(self, method: str, N: Matrix) -> Matrix:
         """Call a method that gives scores with one chunk."""
@@ -294,7 +296,7 @@ class BlackBox:
         return of_a_chunk * max(1, self.largest // self.chunk)
 
     def _rows(self, N: Matrix) -> Any:
-        """Return one chunk in the caller's form; where the size of a call matters, padded with copies of its first row."""
+        """Return one chunk in the caller's form, padded where the size of a call matters."""
         return self.form.rows_for_model(self._padded(N))
 
     def _padded(self, N: Matrix) -> Matrix:

@@ -3,10 +3,10 @@
     black box, fitted rows, their labels  ->  scorer_of  ->  Scorer, or None where the model gives labels alone
     what the model returned               ->  Scorer.read  ->  a score per class; the label is that of the highest
 
-Scores are rounded to nine digits before anything is compared: the last bits of a product change with the rows beside it.
+Scores are rounded to nine digits before they are compared: the last bits of a product change with the rows beside it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,7 +60,7 @@ def as_columns(answer: Any) -> Matrix:
 
 
 def scorer_of(
-    methods: dict[str, Callable[[], Matrix]], names: list[Any] | None, classes: NDArray[Any], codes: Rows
+    methods: Mapping[str, Callable[[], Matrix]], names: list[Any] | None, classes: NDArray[Any], codes: Rows
 ) -> Scorer | None:
     """Return the first of some methods whose highest score is the label that the model says of every fitted row asked.
 

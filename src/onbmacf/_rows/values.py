@@ -12,7 +12,6 @@ from functools import cached_property
 import numpy as np
 
 from onbmacf._base.arrays import Mask, Matrix
-from onbmacf._base.missing import differs
 from onbmacf._rows.constraints import Constraints
 from onbmacf._rows.gate import as_given
 from onbmacf._rows.space import SAME, FeatureSpace
@@ -38,7 +37,7 @@ class Values:
         placed = as_given(self.space.form, rounded)
         if self.constraints:
             placed = self.constraints.moved(placed, own)
-        return np.where(N == own, own, placed)
+        return np.where(own == N, own, placed)
 
     def allowed(self, N: Matrix, own: Matrix) -> Mask:
         """Say which lines keep every rule, the number of changes left aside."""

@@ -91,12 +91,9 @@ def chosen(record: Record, score: Matrix, n: int, span: Matrix) -> tuple[Rows, R
         slot = score.argmin(axis=1)
         row = np.flatnonzero(np.isfinite(score[np.arange(len(score)), slot]))
         return row, slot[row]
-    rows, slots = [], []
-    for row in range(len(score)):
-        own = _several(record, row, score[row], n, span)
-        rows.append(np.full(len(own), row, dtype=np.intp))
-        slots.append(own)
-    return np.concatenate([np.empty(0, dtype=np.intp), *rows]), np.concatenate([np.empty(0, dtype=np.intp), *slots])
+    slots = [_several(record, at, score[at], n, span) for at in range(len(score))]
+    rows = np.repeat(np.arange(len(score)), [len(own) for own in slots])
+    return rows, np.concatenate([np.empty(0, dtype=np.intp), *slots])
 
 
 def _several(record: Record, row: int, score: Matrix, n: int, span: Matrix) -> Rows:
@@ -106,7 +103,8 @@ def _several(record: Record, row: int, score: Matrix, n: int, span: Matrix) -> R
     changed = (points != own) & ~(np.isnan(points) & np.isnan(own))
     rank = score[slots].copy()
     is_free, is_repeat = np.ones(len(slots), dtype=bool), np.zeros(len(slots), dtype=np.intp)
-    penalty, picked = np.zeros(len(slots)), []
+    picked: list[int] = []
+    penalty = np.zeros(len(slots))
     while len(picked) < n and is_free.any():
         order = np.lexsort((rank + penalty, is_repeat, ~is_free))
         best = order[0]

@@ -3,10 +3,10 @@
     points near some factuals  ->  Oracle.ask      ->  margins: above 0 a point is an answer
     points to be returned      ->  Oracle.confirm  ->  labels, by the model's own `predict`
 
-Behind it lie the size of calls, the budget of a row and the deadline, rows on which the model raises, the committee, the
-guard of a private map, and the exact copy that stands in for a model that can be read. A margin is what the best wanted
-label scores more than the best other. Where the model gives labels alone, scores come from the map: how deep a point
-lies in balls of a label.
+Behind it lie the size of calls, the budget of a row and the deadline, rows on which the model raises, the committee,
+the guard of a private map, and the exact copy that stands in for a model that can be read. A margin is what the best
+wanted label scores more than the best other. Where the model gives labels alone, scores come from the map: how deep a
+point lies in balls of a label.
 """
 
 from collections.abc import Callable
@@ -72,7 +72,8 @@ class Oracle:
     ) -> None:
         self.box, self.own, self.notes = box, own, Notes()
         self._terms, self._deadline, self._copy = terms, deadline, model_copy
-        self._depths, self._depth = depths, None  # made when it is first needed
+        self._depths = depths
+        self._depth: Callable[[Matrix, Rows], Matrix] | None = None  # made when it is first needed
         self._rows_left = np.full(len(own), options.max_model_rows or UNLIMITED, dtype=np.int64)
         self._calls_left = options.max_model_calls or UNLIMITED  # rows are searched one by one where calls are counted
         self._counts_calls = options.max_model_calls is not None
@@ -148,7 +149,7 @@ class Oracle:
         assert scorer is not None
         with np.errstate(invalid="ignore"):
             scores = scorer.read(answer)
-        raised = np.isnan(scores).any(axis=1)
+        raised: Mask = np.asarray(np.isnan(scores).any(axis=1))
         codes = np.where(raised, FAILED, np.where(raised[:, np.newaxis], 0.0, scores).argmax(axis=1))
         for lines, error in errors:
             self.notes.raise_on(factual[lines], error)

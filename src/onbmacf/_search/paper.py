@@ -11,8 +11,8 @@ from onbmacf._balls.distance import paired
 from onbmacf._balls.geometry import crossing
 from onbmacf._base.arrays import Matrix, Rows, stack, take
 from onbmacf._base.enums import Relaxation
-from onbmacf._search.options import Options
 from onbmacf._search.opposing import by_bound
+from onbmacf._search.options import Options
 from onbmacf._search.problem import Found, Outcome, Pairs, Problem, Strategy
 from onbmacf._search.reduce import few_enough, keeper, passes, projected, reduce_changes, stays_inside, viable
 from onbmacf._search.walk import Candidates, between, look_back, walk

@@ -12,10 +12,6 @@ import numpy as np
 from onbmacf._base.arrays import Mask, Matrix, Rows
 from onbmacf._search.kernels import rounds
 
-MOST_SINGLES = 24  # of one feature, each way, that the surrogate knows
-MOST_TOP = 32  # combinations that are kept at a time
-MOST_USED = 24  # features that are combined
-
 
 @dataclass(frozen=True, eq=False)
 class Record:
@@ -37,15 +33,12 @@ class Record:
     @classmethod
     def of(cls, own: Matrix, free: Mask, features: rounds.Features, capacity: int) -> "Record":
         """Return an empty record with room for so many points per factual."""
-        n, width = own.shape
-        own, shape = np.ascontiguousarray(own), (n, capacity)
-        points, margin, base, key = np.empty((*shape, width)), np.full(shape, np.nan), np.full(shape, np.inf), np.zeros(shape)
-        n_changed, only, size = np.zeros(shape, dtype=np.intp), np.full(shape, -1, dtype=np.intp), np.zeros(n, dtype=np.intp)
-        singles = (np.empty((width, 2, MOST_SINGLES)) for _ in range(3))
-        room = (np.zeros((width, 2), dtype=np.intp), np.zeros(min(width, MOST_USED), dtype=np.intp), np.empty(width))
-        top = (np.empty(MOST_TOP), np.zeros((MOST_TOP, 3), dtype=np.intp), np.zeros((MOST_TOP, 3)), np.zeros(MOST_TOP, dtype=np.intp))
+        own, shape = np.ascontiguousarray(own), (len(own), capacity)
+        points, key = np.empty((*shape, own.shape[1])), np.zeros(shape)
+        margin, base = np.full(shape, np.nan), np.full(shape, np.inf)
+        n_changed, only, size = (np.zeros(of, dtype=np.intp) for of in (shape, shape, len(own)))
         flags = np.ascontiguousarray(free.astype(np.int8))
-        trace = rounds.Trace(own, flags, points, margin, base, key, n_changed, only, size, *singles, *room, *top)
+        trace = rounds.Trace(own, flags, points, margin, base, key, n_changed, only, size)
         code, unknown = np.full(shape, -1, dtype=np.intp), np.full(shape, np.nan)
         return cls(own, points, margin, base, key, n_changed, size, code, unknown, unknown.copy(), trace, features)
 

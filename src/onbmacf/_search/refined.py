@@ -71,7 +71,9 @@ class Search:
     max_changes: int | None
     encode: Callable[[Matrix], Matrix]  # numbers -> encoded points
     neighbours: Callable[[Matrix, Rows], Matrix]  # numbers, labels -> share of neighbours that have the label
-    reach: Callable[[Matrix, int], Matrix | None]  # a factual -> all that it may become; None if it is more than so many
+    reach: Callable[
+        [Matrix, int], Matrix | None
+    ]  # a factual -> all that it may become; None if it is more than so many
     plausible: Callable[[Matrix, Mask], Rows]  # encoded factual, wanted labels -> fitted rows in the midst of theirs
     distance: Callable[[Matrix, Matrix], Matrix] | None  # of numbers, where the kernels do not know the metric
 
@@ -103,7 +105,7 @@ class Outcome(NamedTuple):
 def find(search: Search) -> Outcome:
     """Return up to n counterfactuals per factual, the best first."""
     record, wanted, to_center = _first_round(search)
-    is_open = wanted.any(axis=1)
+    is_open: Mask = np.asarray(wanted.any(axis=1))
     # Points are looked for at one and the same price whatever the dial, which then only chooses: so it never reverses.
     usual = choose.price_of(USUAL, to_center)
     price = choose.price_of(search.options.plausibility, to_center)
@@ -172,9 +174,7 @@ def _room(search: Search, turn: int) -> Rows:
 # --- round 1 -------------------------------------------------------------------------------------------------------
 
 
-def _first_round(
-    search: Search, wanted: Mask | None = None, active: Mask | None = None
-) -> tuple[Record, Mask, Matrix]:
+def _first_round(search: Search, wanted: Mask | None = None, active: Mask | None = None) -> tuple[Record, Mask, Matrix]:
     """Ask about the factuals, their donors and every free feature alone; return also what each is to reach.
 
     Labels come with this very call. Donors are chosen before: of the targets or, where any other label will do, of
@@ -211,7 +211,7 @@ def _first_round(
 def _opened(
     search: Search, record: Record, raw: Matrix, owner: Rows, room: Rows, wanted: Mask | None
 ) -> tuple[Record, Mask]:
-    """Ask the first question, and settle by what comes back which labels each factual is to reach, unless that is known."""
+    """Ask the first question, and settle by what comes back which labels each factual is to reach."""
     own = search.own[owner]
     points = search.values.placed(raw, own)
     points[: len(search.own)] = search.own
@@ -220,7 +220,9 @@ def _opened(
     row, slot = record.add(points, owner, allowed, room)
     points = record.points[row, slot]
     if search.distance is not None:
-        record.base[row, slot] = search.distance(search.own[row], points) + choose.SPARSITY * record.n_changed[row, slot]
+        record.base[row, slot] = (
+            search.distance(search.own[row], points) + choose.SPARSITY * record.n_changed[row, slot]
+        )
     reply = search.oracle.ask(points, row)
     codes = np.full(len(search.own), FAILED, dtype=np.intp)
     codes[row[slot == 0]] = reply.codes[slot == 0]
@@ -235,7 +237,7 @@ def _opened(
 
 
 def _donors(search: Search, wanted: Mask) -> tuple[Matrix, Rows, Matrix]:
-    """Return fitted rows with the factual's immutable values, the factual of each, and how far the nearest centre is."""
+    """Return fitted rows with immutable values put in, the factual of each, and how far the nearest centre is."""
     rows, _ = search.table.nearest_rows(search.own, search.free, wanted, ROWS)
     centers, _ = search.table.nearest_centers(search.own, search.free, wanted, CENTERS)
     found = np.concatenate([rows, centers], axis=1)
@@ -266,9 +268,9 @@ def _rounds(search: Search, record: Record, wanted: Mask, active: Mask, price: M
     def judged() -> Matrix:
         return choose.worth(record, price, search.n, search.neighbours)
 
-    score = judged()
+    before = score = judged()
     for turn in range(1, len(CAPS) + EXTRA_ROUNDS):
-        active = active & ~_is_settled(search, score, active, turn, before if turn > 1 else score)
+        active = active & ~_is_settled(search, score, active, turn, before)
         room = np.where(active, _room(search, turn), 0)
         if not room.any():
             break
@@ -289,10 +291,12 @@ def _ask_shared(
     points = search.values.placed(raw, search.own[owner])
     allowed = search.values.allowed(points, search.own[owner])
     cuts = [len(near[0]), len(points) - len(near[0])]
-    found = []
+    found: list[tuple[Rows, Rows]] = []
+    taken = np.zeros(len(room), dtype=np.intp)
     for part, most in zip(np.split(np.arange(len(points)), cuts), (NEARER * room, room, room), strict=True):
-        left = np.ceil(most).astype(np.intp) - sum(np.bincount(row, minlength=len(room)) for row, _ in found)
-        found.append(record.add(points[part], owner[part], allowed[part], np.maximum(0, left)))
+        left = np.maximum(0, np.ceil(most).astype(np.intp) - taken)
+        found.append(record.add(points[part], owner[part], allowed[part], left))
+        taken += np.bincount(found[-1][0], minlength=len(room))
     row, slot = (np.concatenate(parts) for parts in zip(*found, strict=True))
     _hear(search, record, wanted, row, slot)
 
@@ -314,7 +318,9 @@ def _without_rules(search: Search, record: Record, wanted: Mask, active: Mask, p
     row, slot, points, allowed = row[order], slot[order], points[order], allowed[order]
     to_row, to_slot = record.add(points, row, allowed, endless)
     known = {(r, p.tobytes()): s for r, s, p in zip(row.tolist(), slot.tolist(), points, strict=True)}
-    from_slot = np.array([known[r, record.points[r, s].tobytes()] for r, s in zip(to_row, to_slot, strict=True)], dtype=np.intp)
+    from_slot = np.array(
+        [known[r, record.points[r, s].tobytes()] for r, s in zip(to_row, to_slot, strict=True)], dtype=np.intp
+    )
     for name in ("margin", "base", "code", "probability", "share"):
         getattr(record, name)[to_row, to_slot] = getattr(other, name)[to_row, from_slot]
     best = score.argmin(axis=1)
@@ -337,7 +343,11 @@ def _proposed(search: Search, record: Record, active: Mask, score: Matrix, turn:
     """Return what the kernels propose for a round, raw, and the factual of each."""
     n, width = search.own.shape
     most = n * 4 * max(CAPS)
-    out, owner, chosen = np.empty((most, width)), np.empty(most, dtype=np.intp), np.empty((n, SETS + search.n), dtype=np.intp)
+    out, owner, chosen = (
+        np.empty((most, width)),
+        np.empty(most, dtype=np.intp),
+        np.empty((n, SETS + search.n), dtype=np.intp),
+    )
     flags, found = active.astype(np.int8), []
     if turn == 1:
         sizes = np.array([FEATURES, FEW, PAIRS, TRIPLES, GREEDY, CHAINS], dtype=np.intp)
@@ -379,7 +389,9 @@ def _pulled(search: Search, record: Record, active: Mask, score: Matrix, price: 
     raw = np.stack(trials, axis=1).reshape(-1, own.shape[1])
     owner = np.repeat(rows, len(trials))
     low, high = search.table.ranks[:, 0], search.table.ranks[:, -1]
-    raw = np.where(search.table.is_level, raw, np.clip(raw, np.fmin(low, search.own[owner]), np.fmax(high, search.own[owner])))
+    raw = np.where(
+        search.table.is_level, raw, np.clip(raw, np.fmin(low, search.own[owner]), np.fmax(high, search.own[owner]))
+    )
     points = search.values.placed(raw, search.own[owner])
     changed = (points != search.own[owner]) & ~(np.isnan(points) & np.isnan(search.own[owner]))
     hope = _manhattan(search.table, search.own[owner], points) + choose.SPARSITY * changed.sum(axis=1)
@@ -427,7 +439,9 @@ def _cut(search: Search, points: Matrix, owner: Rows, label: Rows) -> list[Matri
                 trial = points.copy()
                 back = own[lines, at] + part * (points[lines, at] - own[lines, at])
                 is_number = ~search.table.is_level[at] & ~np.isnan(own[lines, at])
-                trial[lines, at] = np.where(is_number | (part == 0.0), back if part else own[lines, at], points[lines, at])
+                trial[lines, at] = np.where(
+                    is_number | (part == 0.0), back if part else own[lines, at], points[lines, at]
+                )
                 trial = search.values.placed(trial, own)
                 moved = np.flatnonzero(_differ(trial, points).any(axis=1) & _differ(trial, own).any(axis=1))
                 if len(moved):
@@ -483,12 +497,11 @@ def _ask_each(search: Search, record: Record, wanted: Mask, points: Matrix, owne
     _hear(search, record, wanted, row, slot)
 
 
-def _last_resort(
-    search: Search, record: Record, wanted: Mask, is_open: Mask, is_proven: Mask, score: Matrix
-) -> None:
+def _last_resort(search: Search, record: Record, wanted: Mask, is_open: Mask, is_proven: Mask, score: Matrix) -> None:
     """Try more for factuals without an answer: all combinations where they are not too many, else the far corners.
 
-    From the points with the highest margins it climbs on, one feature at a time, cost what it may. `is_proven` is told which of them have been asked about everything.
+    From the points with the highest margins it climbs on, one feature at a time, cost what it may. `is_proven` is told
+    which of them have been asked about everything.
     """
     none = is_open & ~is_proven & ~np.isfinite(score).any(axis=1)
     if not none.any() or search.oracle.is_late:
@@ -505,7 +518,13 @@ def _last_resort(
     found = is_open & ~is_proven & record.accepted().any(axis=1) & ~np.isfinite(score).any(axis=1)
     for _ in range(EXTRA_ROUNDS if found.any() else 0):
         base = np.where(record.accepted(), record.base, np.inf)
-        _ask(search, record, wanted, *_proposed(search, record, found, base, 2), np.where(found, _room(search, len(CAPS)), 0))
+        _ask(
+            search,
+            record,
+            wanted,
+            *_proposed(search, record, found, base, 2),
+            np.where(found, _room(search, len(CAPS)), 0),
+        )
 
 
 def _climb(search: Search, record: Record, rows: Mask) -> Proposed:
@@ -600,7 +619,9 @@ def _confirmed(search: Search, record: Record, wanted: Mask, is_proven: Mask, sc
         if not wrong.any():
             break
         score[row[wrong], slot[wrong]] = others[row[wrong], slot[wrong]] = np.inf
-        others[row[~wrong], slot[~wrong]] = np.where(np.isin(row[~wrong], row[wrong]), score[row[~wrong], slot[~wrong]], np.inf)
+        others[row[~wrong], slot[~wrong]] = np.where(
+            np.isin(row[~wrong], row[wrong]), score[row[~wrong], slot[~wrong]], np.inf
+        )
         if not np.isfinite(others).any():
             break
         more, places = choose.chosen(record, others, search.n, search.table.scale)

@@ -41,9 +41,7 @@ class NearestRows:
             return nearest_rows(self._Z, points, k)
         return self.rows_of_compact(compact, k, threads)
 
-    def rows_of_compact(
-        self, compact: NDArray[np.float64], k: int, threads: int | None = None
-    ) -> NDArray[np.intp]:
+    def rows_of_compact(self, compact: NDArray[np.float64], k: int, threads: int | None = None) -> NDArray[np.intp]:
         """Return the same for points with one column per feature: the number, or the position of the active level."""
         points, last = np.ascontiguousarray(compact), np.floor((self._high - self._low) / self._step)
         coarse = np.clip(np.rint((points - self._low) / self._step), 0.0, last).astype(np.int16)

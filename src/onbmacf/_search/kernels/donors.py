@@ -7,36 +7,16 @@ try:
 except ImportError:  # the source runs as it is
     from onbmacf._base import plain_cython as cython
 
-INF = cython.declare(cython.double, float("inf"))
+INF = float("inf")
 
 
-def nearest(
-    own: cython.double[:, ::1],
-    free: cython.char[:, ::1],
-    is_level: cython.char[::1],
-    scale: cython.double[::1],
-    absent: cython.double[::1],
-    rows: cython.double[:, ::1],
-    labels: cython.Py_ssize_t[::1],
-    wanted: cython.char[:, ::1],
-    radii: cython.double[::1],
-    found: cython.Py_ssize_t[:, ::1],
-    apart: cython.double[:, ::1],
-) -> None:
+def nearest(own, free, is_level, scale, absent, rows, labels, wanted, radii, found, apart):
     """Write the rows of wanted labels with the least distance, less their radius; ties go to the lower row.
 
     A value that a row lacks is no change: the factual keeps its own. Costs add up whatever the metric: this only
     orders.
     """
-    r: cython.Py_ssize_t
-    i: cython.Py_ssize_t
-    f: cython.Py_ssize_t
-    k: cython.Py_ssize_t
-    most: cython.Py_ssize_t = found.shape[1]
-    total: cython.double
-    limit: cython.double
-    a: cython.double
-    b: cython.double
+    most = found.shape[1]
     with cython.nogil:
         for r in range(own.shape[0]):
             for k in range(most):
@@ -72,27 +52,8 @@ def nearest(
                 found[r, k] = i
 
 
-def depths(
-    points: cython.double[:, ::1],
-    owner: cython.Py_ssize_t[::1],
-    is_level: cython.char[::1],
-    scale: cython.double[::1],
-    absent: cython.double[::1],
-    centers: cython.double[:, ::1],
-    radii: cython.double[::1],
-    near: cython.Py_ssize_t[:, :, ::1],
-    found: cython.double[:, ::1],
-) -> None:
+def depths(points, owner, is_level, scale, absent, centers, radii, near, found):
     """Write how deep points lie in the balls of each label that are near their factual; -inf where there is none."""
-    i: cython.Py_ssize_t
-    k: cython.Py_ssize_t
-    j: cython.Py_ssize_t
-    f: cython.Py_ssize_t
-    ball: cython.Py_ssize_t
-    total: cython.double
-    best: cython.double
-    a: cython.double
-    b: cython.double
     with cython.nogil:
         for i in range(points.shape[0]):
             for k in range(near.shape[1]):

@@ -7,86 +7,54 @@ writes raw values into `out` and the number of the factual into `owner`, in the 
 may cut the list short. Margins are log odds: above 0 a point is accepted, and the gain of a change is what it adds.
 """
 
+# ruff: noqa: B007, SIM102, SIM109 - compiled as C, for which these are the plain forms
 from __future__ import annotations
+
+import numpy as np
 
 try:
     import cython
 except ImportError:  # the source runs as it is
     from onbmacf._base import plain_cython as cython
 
-SPARSITY = cython.declare(cython.double, 0.03)  # what one more changed feature costs, in units of distance
-INF = cython.declare(cython.double, float("inf"))
-NAN = cython.declare(cython.double, float("nan"))
+SPARSITY = 0.03  # what one more changed feature costs, in units of distance
+MOST_SINGLES = 24  # of one feature, each way, that the surrogate knows
+MOST_TOP = 32  # combinations that are kept at a time
+MOST_USED = 24  # features that are combined
+INF = float("inf")
+NAN = float("nan")
 
 
-@cython.cclass
 class Features:
     """The features of a table, as a search sees them."""
-
-    is_level: cython.char[::1]
-    scale: cython.double[::1]  # what a number costs per unit, and another level
-    absent: cython.double[::1]  # what it costs to fill in a missing value
-    step: cython.double[::1]  # the smallest move of a number
-    ranks: cython.double[:, ::1]  # fitted values at even ranks; of levels all, the most frequent first, NaN behind them
-    salt: cython.double[::1]  # numbers whose sums tell sets of features apart
-    power: cython.int  # costs add up as Manhattan (1), Euclidean (2) or Chebyshev (0)
-    most_changes: cython.Py_ssize_t
 
     def __init__(self, is_level, scale, absent, step, ranks, salt, power, most_changes):
         self.is_level, self.scale, self.absent, self.step = is_level, scale, absent, step
         self.ranks, self.salt, self.power, self.most_changes = ranks, salt, power, most_changes
 
 
-@cython.cclass
 class Trace:
-    """All points asked about, per factual; the first is the factual itself."""
+    """All points asked about, per factual; the first is the factual itself. Also room to work in."""
 
-    own: cython.double[:, ::1]  # factuals x features
-    free: cython.char[:, ::1]  # which features may change
-    points: cython.double[:, :, ::1]  # factuals x points x features
-    margin: cython.double[:, ::1]
-    base: cython.double[:, ::1]  # distance and price of changes
-    key: cython.double[:, ::1]  # the set of changed features
-    n_changed: cython.Py_ssize_t[:, ::1]
-    only: cython.Py_ssize_t[:, ::1]  # the feature that changes alone; -1 for several
-    size: cython.Py_ssize_t[::1]
-    # what the singles of the factual at hand say, by feature and side (0: down, or levels; 1: up), cheapest first
-    value: cython.double[:, :, ::1]
-    cost: cython.double[:, :, ::1]
-    gain: cython.double[:, :, ::1]
-    count: cython.Py_ssize_t[:, ::1]
-    use: cython.Py_ssize_t[::1]  # room: the features worth combining
-    room: cython.double[::1]  # room for one point
-    # room: the best few combinations
-    top: cython.double[::1]
-    top_feature: cython.Py_ssize_t[:, ::1]
-    top_value: cython.double[:, ::1]
-    top_from: cython.Py_ssize_t[::1]
-
-    def __init__(self, own, free, points, margin, base, key, n_changed, only, size, value, cost, gain, count, use, room,
-                 top, top_feature, top_value, top_from):  # fmt: skip
+    def __init__(self, own, free, points, margin, base, key, n_changed, only, size):
         self.own, self.free, self.points, self.margin = own, free, points, margin
         self.base, self.key, self.n_changed, self.only, self.size = base, key, n_changed, only, size
-        self.value, self.cost, self.gain, self.count = value, cost, gain, count
-        self.use, self.room = use, room
-        self.top, self.top_feature, self.top_value, self.top_from = top, top_feature, top_value, top_from
+        width = own.shape[1]
+        self.value, self.cost, self.gain = np.empty((3, width, 2, MOST_SINGLES))
+        self.count, self.use = np.zeros((width, 2), dtype=np.intp), np.zeros(min(width, MOST_USED), dtype=np.intp)
+        self.room, self.top, self.top_value = np.empty(width), np.empty(MOST_TOP), np.empty((MOST_TOP, 3))
+        self.top_feature, self.top_from = np.zeros((MOST_TOP, 3), dtype=np.intp), np.zeros(MOST_TOP, dtype=np.intp)
 
 
-# --- costs -----------------------------------------------------------------------------------------------------------
+# --- costs --------------------------------------------------------------------------------------------------------
 
 
-@cython.cfunc
-@cython.exceptval(check=False)
-@cython.nogil
-def same(a: cython.double, b: cython.double) -> cython.bint:
+def same(a, b):
     """Say whether two values are one; a missing one is the same as another."""
     return a == b or (a != a and b != b)
 
 
-@cython.cfunc
-@cython.exceptval(check=False)
-@cython.nogil
-def cost_of(features: Features, f: cython.Py_ssize_t, a: cython.double, b: cython.double) -> cython.double:
+def cost_of(features, f, a, b):
     """Return what it costs to change a feature from one value to another."""
     if same(a, b):
         return 0.0
@@ -97,10 +65,7 @@ def cost_of(features: Features, f: cython.Py_ssize_t, a: cython.double, b: cytho
     return abs(a - b) * features.scale[f]
 
 
-@cython.cfunc
-@cython.exceptval(check=False)
-@cython.nogil
-def added(features: Features, total: cython.double, cost: cython.double) -> cython.double:
+def added(features, total, cost):
     """Return a sum of costs with one more."""
     if features.power == 1:
         return total + cost
@@ -109,39 +74,18 @@ def added(features: Features, total: cython.double, cost: cython.double) -> cyth
     return cost if cost > total else total
 
 
-@cython.cfunc
-@cython.exceptval(check=False)
-@cython.nogil
-def finished(features: Features, total: cython.double) -> cython.double:
+def finished(features, total):
     """Return the distance that a sum of costs stands for."""
     return total**0.5 if features.power == 2 else total
 
 
-def append(
-    trace: Trace,
-    features: Features,
-    points: cython.double[:, ::1],
-    owner: cython.Py_ssize_t[::1],
-    allowed: cython.char[::1],
-    room: cython.Py_ssize_t[::1],
-    row: cython.Py_ssize_t[::1],
-    slot: cython.Py_ssize_t[::1],
-) -> cython.Py_ssize_t:
+def append(trace, features, points, owner, allowed, room, row, slot):
     """Add the points that are new and allowed, as many per factual as it has room for; return how many.
 
     `row` and `slot` are told where each went.
     """
-    n: cython.Py_ssize_t = 0
-    i: cython.Py_ssize_t
-    f: cython.Py_ssize_t
-    r: cython.Py_ssize_t
-    s: cython.Py_ssize_t
-    n_changed: cython.Py_ssize_t
-    only: cython.Py_ssize_t
-    total: cython.double
-    key: cython.double
-    is_new: cython.bint
-    width: cython.Py_ssize_t = points.shape[1]
+    n = 0
+    width = points.shape[1]
     with cython.nogil:
         for i in range(points.shape[0]):
             r = owner[i]
@@ -185,17 +129,13 @@ def append(
     return n
 
 
-# --- round 1: every free feature alone ---------------------------------------------------------------------------------
+# --- round 1: every free feature alone ----------------------------------------------------------------------------
 
 
-@cython.cfunc
-@cython.exceptval(check=False)
-@cython.nogil
-def place_of(ranks: cython.double[:, ::1], f: cython.Py_ssize_t, value: cython.double, after: cython.bint) -> cython.Py_ssize_t:
+def place_of(ranks, f, value, after):
     """Return how many ranks lie below a value, or at most at it."""
-    low: cython.Py_ssize_t = 0
-    high: cython.Py_ssize_t = ranks.shape[1]
-    middle: cython.Py_ssize_t
+    low = 0
+    high = ranks.shape[1]
     while low < high:
         middle = (low + high) // 2
         if ranks[f, middle] < value or (after and ranks[f, middle] == value):
@@ -205,33 +145,13 @@ def place_of(ranks: cython.double[:, ::1], f: cython.Py_ssize_t, value: cython.d
     return low
 
 
-def singles(
-    trace: Trace,
-    features: Features,
-    order: cython.Py_ssize_t[::1],
-    shares: cython.double[::1],
-    per_row: cython.Py_ssize_t,
-    out: cython.double[:, ::1],
-    owner: cython.Py_ssize_t[::1],
-) -> cython.Py_ssize_t:
+def singles(trace, features, order, shares, per_row, out, owner):
     """Propose each free feature alone, both ways, at values so many ranks away; of levels two in each turn.
 
     A turn goes over all features, in the order given, before the next: what is cut off is the least telling.
     """
-    n: cython.Py_ssize_t = 0
-    r: cython.Py_ssize_t
-    turn: cython.Py_ssize_t
-    j: cython.Py_ssize_t
-    f: cython.Py_ssize_t
-    g: cython.Py_ssize_t
-    k: cython.Py_ssize_t
-    side: cython.Py_ssize_t
-    place: cython.Py_ssize_t
-    move: cython.Py_ssize_t
-    first: cython.Py_ssize_t
-    last: cython.Py_ssize_t = features.ranks.shape[1] - 1
-    own: cython.double
-    value: cython.double
+    n = 0
+    last = features.ranks.shape[1] - 1
     with cython.nogil:
         for r in range(trace.own.shape[0]):
             first = n
@@ -278,23 +198,12 @@ def singles(
     return n
 
 
-# --- what the singles say: an additive surrogate -----------------------------------------------------------------------
+# --- what the singles say: an additive surrogate ------------------------------------------------------------------
 
 
-@cython.cfunc
-@cython.exceptval(check=False)
-@cython.nogil
-def learn(trace: Trace, features: Features, r: cython.Py_ssize_t) -> cython.void:
+def learn(trace, features, r):
     """Write down what each single change of a factual costs and gains."""
-    f: cython.Py_ssize_t
-    s: cython.Py_ssize_t
-    side: cython.Py_ssize_t
-    k: cython.Py_ssize_t
-    n: cython.Py_ssize_t
-    gain: cython.double
-    cost: cython.double
-    value: cython.double
-    most: cython.Py_ssize_t = trace.value.shape[2]
+    most = trace.value.shape[2]
     for f in range(trace.own.shape[1]):
         trace.count[f, 0] = 0
         trace.count[f, 1] = 0
@@ -310,7 +219,10 @@ def learn(trace: Trace, features: Features, r: cython.Py_ssize_t) -> cython.void
         gain = trace.margin[r, s] - trace.margin[r, 0]
         cost = cost_of(features, f, trace.own[r, f], value)
         k = n
-        while k > 0 and (trace.cost[f, side, k - 1] > cost or (trace.cost[f, side, k - 1] == cost and trace.gain[f, side, k - 1] < gain)):
+        while k > 0 and (
+            trace.cost[f, side, k - 1] > cost
+            or (trace.cost[f, side, k - 1] == cost and trace.gain[f, side, k - 1] < gain)
+        ):
             trace.value[f, side, k] = trace.value[f, side, k - 1]
             trace.cost[f, side, k] = trace.cost[f, side, k - 1]
             trace.gain[f, side, k] = trace.gain[f, side, k - 1]
@@ -321,27 +233,18 @@ def learn(trace: Trace, features: Features, r: cython.Py_ssize_t) -> cython.void
         trace.count[f, side] = n + 1
 
 
-@cython.cfunc
-@cython.exceptval(check=False)
-@cython.nogil
-def enough(trace: Trace, f: cython.Py_ssize_t, side: cython.Py_ssize_t, gain: cython.double) -> cython.Py_ssize_t:
+def enough(trace, f, side, gain):
     """Return the cheapest single of a feature that gains so much; -1 if none does."""
-    k: cython.Py_ssize_t
     for k in range(trace.count[f, side]):
         if trace.gain[f, side, k] >= gain:
             return k
     return -1
 
 
-@cython.cfunc
-@cython.exceptval(check=False)
-@cython.nogil
-def reached(
-    trace: Trace, features: Features, r: cython.Py_ssize_t, f: cython.Py_ssize_t, side: cython.Py_ssize_t, k: cython.Py_ssize_t, gain: cython.double
-) -> cython.double:
+def reached(trace, features, r, f, side, k, gain):
     """Return the value at which a feature should gain so much, on a line from the single before to single k."""
-    value: cython.double = trace.own[r, f]
-    before: cython.double = 0.0
+    value = trace.own[r, f]
+    before = 0.0
     if features.is_level[f] or value != value:
         return trace.value[f, side, k]
     if k > 0:
@@ -351,16 +254,12 @@ def reached(
     return value + (trace.value[f, side, k] - value) * (gain - before) / (trace.gain[f, side, k] - before)
 
 
-@cython.cfunc
-@cython.exceptval(check=False)
-@cython.nogil
-def gain_at(trace: Trace, features: Features, r: cython.Py_ssize_t, f: cython.Py_ssize_t, value: cython.double) -> cython.double:
+def gain_at(trace, features, r, f, value):
     """Return what a feature should gain at a value: on a line between the singles around it."""
-    own: cython.double = trace.own[r, f]
-    side: cython.Py_ssize_t = 1 if not features.is_level[f] and value > own else 0
-    k: cython.Py_ssize_t
-    low: cython.double = own
-    before: cython.double = 0.0
+    own = trace.own[r, f]
+    side = 1 if not features.is_level[f] and value > own else 0
+    low = own
+    before = 0.0
     if same(value, own):
         return 0.0
     if features.is_level[f] or own != own:
@@ -377,15 +276,9 @@ def gain_at(trace: Trace, features: Features, r: cython.Py_ssize_t, f: cython.Py
     return before
 
 
-@cython.cfunc
-@cython.exceptval(check=False)
-@cython.nogil
-def worth(trace: Trace, f: cython.Py_ssize_t) -> cython.double:
+def worth(trace, f):
     """Return the most that a feature gains per cost."""
-    best: cython.double = 0.0
-    side: cython.Py_ssize_t
-    k: cython.Py_ssize_t
-    own: cython.double
+    best = 0.0
     for side in range(2):
         for k in range(trace.count[f, side]):
             own = trace.gain[f, side, k] / (trace.cost[f, side, k] + SPARSITY)
@@ -394,15 +287,9 @@ def worth(trace: Trace, f: cython.Py_ssize_t) -> cython.double:
     return best
 
 
-@cython.cfunc
-@cython.exceptval(check=False)
-@cython.nogil
-def worthy(trace: Trace, most: cython.Py_ssize_t) -> cython.Py_ssize_t:
+def worthy(trace, most):
     """List in `use` the features that gain most per cost, the best first; return how many."""
-    n: cython.Py_ssize_t = 0
-    f: cython.Py_ssize_t
-    k: cython.Py_ssize_t
-    own: cython.double
+    n = 0
     for f in range(trace.own.shape[1]):
         own = worth(trace, f)
         if own <= 0.0:
@@ -418,25 +305,15 @@ def worthy(trace: Trace, most: cython.Py_ssize_t) -> cython.Py_ssize_t:
     return n
 
 
-@cython.cfunc
-@cython.exceptval(check=False)
-@cython.nogil
-def clear(trace: Trace) -> cython.void:
+def clear(trace):
     """Forget the best combinations."""
-    k: cython.Py_ssize_t
     for k in range(trace.top.shape[0]):
         trace.top[k] = INF
 
 
-@cython.cfunc
-@cython.exceptval(check=False)
-@cython.nogil
-def keep(
-    trace: Trace, most: cython.Py_ssize_t, score: cython.double, start: cython.Py_ssize_t,
-    f: cython.Py_ssize_t, u: cython.double, g: cython.Py_ssize_t, v: cython.double, h: cython.Py_ssize_t, w: cython.double,
-) -> cython.void:  # fmt: skip
+def keep(trace, most, score, start, f, u, g, v, h, w):
     """Keep a combination if it is among the best: up to three features set to values, from the point at a slot."""
-    k: cython.Py_ssize_t = most - 1
+    k = most - 1
     if not score < trace.top[k]:
         return
     while k > 0 and trace.top[k - 1] > score:
@@ -453,16 +330,8 @@ def keep(
     trace.top_feature[k, 2], trace.top_value[k, 2] = h, w
 
 
-@cython.cfunc
-@cython.exceptval(check=False)
-@cython.nogil
-def emit_top(
-    trace: Trace, r: cython.Py_ssize_t, most: cython.Py_ssize_t, out: cython.double[:, ::1], owner: cython.Py_ssize_t[::1], n: cython.Py_ssize_t
-) -> cython.Py_ssize_t:
+def emit_top(trace, r, most, out, owner, n):
     """Write the best combinations; return the number of points written so far."""
-    k: cython.Py_ssize_t
-    f: cython.Py_ssize_t
-    j: cython.Py_ssize_t
     for k in range(most):
         if trace.top[k] == INF or n >= out.shape[0]:
             break
@@ -476,24 +345,10 @@ def emit_top(
     return n
 
 
-@cython.cfunc
-@cython.exceptval(check=False)
-@cython.nogil
-def pairs(trace: Trace, features: Features, r: cython.Py_ssize_t, n_use: cython.Py_ssize_t, need: cython.double, at_end: cython.bint, most: cython.Py_ssize_t) -> cython.void:
+def pairs(trace, features, r, n_use, need, at_end, most):
     """Keep the cheapest pairs whose gains add up to the need: a single of one feature, the least of another."""
-    a: cython.Py_ssize_t
-    b: cython.Py_ssize_t
-    f: cython.Py_ssize_t
-    g: cython.Py_ssize_t
-    side: cython.Py_ssize_t
-    other: cython.Py_ssize_t
-    k: cython.Py_ssize_t
-    m: cython.Py_ssize_t
-    best: cython.double
-    score: cython.double
-    v: cython.double
-    best_u: cython.double = 0.0
-    best_v: cython.double = 0.0
+    best_u = 0.0
+    best_v = 0.0
     for a in range(n_use):
         f = trace.use[a]
         for b in range(n_use):
@@ -509,8 +364,16 @@ def pairs(trace: Trace, features: Features, r: cython.Py_ssize_t, n_use: cython.
                         m = enough(trace, g, other, need - trace.gain[f, side, k])
                         if m < 0:
                             continue
-                        v = trace.value[g, other, m] if at_end else reached(trace, features, r, g, other, m, need - trace.gain[f, side, k])
-                        score = added(features, added(features, 0.0, trace.cost[f, side, k]), cost_of(features, g, trace.own[r, g], v))
+                        v = (
+                            trace.value[g, other, m]
+                            if at_end
+                            else reached(trace, features, r, g, other, m, need - trace.gain[f, side, k])
+                        )
+                        score = added(
+                            features,
+                            added(features, 0.0, trace.cost[f, side, k]),
+                            cost_of(features, g, trace.own[r, g], v),
+                        )
                         score = finished(features, score)
                         if score < best:
                             best, best_u, best_v = score, trace.value[f, side, k], v
@@ -518,30 +381,11 @@ def pairs(trace: Trace, features: Features, r: cython.Py_ssize_t, n_use: cython.
                 keep(trace, most, best, 0, f, best_u, g, best_v, -1, 0.0)
 
 
-@cython.cfunc
-@cython.exceptval(check=False)
-@cython.nogil
-def triples(trace: Trace, features: Features, r: cython.Py_ssize_t, n_use: cython.Py_ssize_t, need: cython.double, most: cython.Py_ssize_t) -> cython.void:
+def triples(trace, features, r, n_use, need, most):
     """Keep the cheapest triples: two features at the single that gains most or most per cost, the least of a third."""
-    a: cython.Py_ssize_t
-    b: cython.Py_ssize_t
-    c: cython.Py_ssize_t
-    i: cython.Py_ssize_t
-    j: cython.Py_ssize_t
-    f: cython.Py_ssize_t
-    g: cython.Py_ssize_t
-    h: cython.Py_ssize_t
-    m: cython.Py_ssize_t
-    side: cython.Py_ssize_t
-    u: cython.double
-    v: cython.double
-    w: cython.double
-    gain: cython.double
-    score: cython.double
-    best: cython.double
-    best_u: cython.double = 0.0
-    best_v: cython.double = 0.0
-    best_w: cython.double = 0.0
+    best_u = 0.0
+    best_v = 0.0
+    best_w = 0.0
     for a in range(n_use):
         f = trace.use[a]
         for b in range(a):
@@ -572,16 +416,10 @@ def triples(trace: Trace, features: Features, r: cython.Py_ssize_t, n_use: cytho
                     keep(trace, most, best, 0, f, best_u, g, best_v, h, best_w)
 
 
-@cython.cfunc
-@cython.exceptval(check=False)
-@cython.nogil
-def outstanding(trace: Trace, f: cython.Py_ssize_t, which: cython.Py_ssize_t) -> cython.double:
+def outstanding(trace, f, which):
     """Return the value of a feature that gains most (0), or most per cost (1)."""
-    side: cython.Py_ssize_t
-    k: cython.Py_ssize_t
-    best: cython.double = -INF
-    own: cython.double
-    value: cython.double = 0.0
+    best = -INF
+    value = 0.0
     for side in range(2):
         for k in range(trace.count[f, side]):
             own = trace.gain[f, side, k]
@@ -592,26 +430,11 @@ def outstanding(trace: Trace, f: cython.Py_ssize_t, which: cython.Py_ssize_t) ->
     return value
 
 
-@cython.cfunc
-@cython.exceptval(check=False)
-@cython.nogil
-def greedy(
-    trace: Trace, features: Features, r: cython.Py_ssize_t, n_use: cython.Py_ssize_t, first: cython.Py_ssize_t, need: cython.double,
-    out: cython.double[:, ::1], n: cython.Py_ssize_t,
-) -> cython.bint:  # fmt: skip
+def greedy(trace, features, r, n_use, first, need, out, n):
     """Write a set that begins with one feature at its best and goes on with what gains most per cost, until enough."""
-    f: cython.Py_ssize_t
-    a: cython.Py_ssize_t
-    k: cython.Py_ssize_t
-    side: cython.Py_ssize_t
-    best_f: cython.Py_ssize_t = first
-    best_v: cython.double = outstanding(trace, first, 1)
-    best: cython.double
-    own: cython.double
-    gain: cython.double
-    left: cython.double = need
-    v: cython.double
-    turn: cython.Py_ssize_t
+    best_f = first
+    best_v = outstanding(trace, first, 1)
+    left = need
     for f in range(trace.own.shape[1]):
         out[n, f] = trace.own[r, f]
     for turn in range(n_use + 1):
@@ -638,28 +461,16 @@ def greedy(
     return False
 
 
-@cython.cfunc
-@cython.exceptval(check=False)
-@cython.nogil
-def chain(
-    trace: Trace, features: Features, r: cython.Py_ssize_t, s: cython.Py_ssize_t, need: cython.double,
-    out: cython.double[:, ::1], owner: cython.Py_ssize_t[::1], n: cython.Py_ssize_t,
-) -> cython.Py_ssize_t:  # fmt: skip
+def chain(trace, features, r, s, need, out, owner, n):
     """Write parts of an accepted point: its changes one by one, those that should gain most per cost first.
 
     The guess is scaled to what the whole point gained; written are the part that should just do, the one before and
     the next two.
     """
-    f: cython.Py_ssize_t
-    taken: cython.Py_ssize_t = 0
-    best_f: cython.Py_ssize_t
-    after: cython.Py_ssize_t = 0
-    whole: cython.double = 0.0
-    best: cython.double
-    own: cython.double
-    gain: cython.double
-    best_gain: cython.double
-    sum_: cython.double = 0.0
+    taken = 0
+    after = 0
+    whole = 0.0
+    sum_ = 0.0
     for f in range(trace.own.shape[1]):
         trace.room[f] = trace.own[r, f]
         gain = gain_at(trace, features, r, f, trace.points[r, s, f])
@@ -692,30 +503,12 @@ def chain(
     return n
 
 
-def combine(
-    trace: Trace,
-    features: Features,
-    beliefs: cython.double[::1],
-    sizes: cython.Py_ssize_t[::1],
-    out: cython.double[:, ::1],
-    owner: cython.Py_ssize_t[::1],
-) -> cython.Py_ssize_t:
+def combine(trace, features, beliefs, sizes, out, owner):
     """Propose combinations of singles that should be enough, at several beliefs in their sum.
 
     `sizes`: features looked at for pairs, for triples; pairs, triples and greedy sets per belief; donors followed.
     """
-    n: cython.Py_ssize_t = 0
-    r: cython.Py_ssize_t
-    b: cython.Py_ssize_t
-    a: cython.Py_ssize_t
-    s: cython.Py_ssize_t
-    best: cython.Py_ssize_t
-    n_use: cython.Py_ssize_t
-    n_few: cython.Py_ssize_t
-    turn: cython.Py_ssize_t
-    need: cython.double
-    last: cython.double
-    score: cython.double
+    n = 0
     with cython.nogil:
         for r in range(trace.own.shape[0]):
             need = -trace.margin[r, 0]
@@ -749,43 +542,27 @@ def combine(
     return n
 
 
-# --- rounds 3 and on: drop, shrink, repair -----------------------------------------------------------------------------
+# --- rounds 3 and on: drop, shrink, repair ------------------------------------------------------------------------
 
 
-@cython.cfunc
-@cython.exceptval(check=False)
-@cython.nogil
-def differs_only_in(trace: Trace, r: cython.Py_ssize_t, s: cython.Py_ssize_t, t: cython.Py_ssize_t, f: cython.Py_ssize_t) -> cython.bint:
+def differs_only_in(trace, r, s, t, f):
     """Say whether two points of a factual are the same but for one feature."""
-    g: cython.Py_ssize_t
     for g in range(trace.own.shape[1]):
         if g != f and not same(trace.points[r, s, g], trace.points[r, t, g]):
             return False
     return True
 
 
-@cython.cfunc
-@cython.exceptval(check=False)
-@cython.nogil
-def shrink(
-    trace: Trace, features: Features, r: cython.Py_ssize_t, s: cython.Py_ssize_t, f: cython.Py_ssize_t, parts: cython.Py_ssize_t,
-    out: cython.double[:, ::1], owner: cython.Py_ssize_t[::1], n: cython.Py_ssize_t,
-) -> cython.Py_ssize_t:  # fmt: skip
+def shrink(trace, features, r, s, f, parts, out, owner, n):
     """Write places of one number between the last value that was refused and the accepted one.
 
     Where margins are known at both ends, also where the line between them crosses 0.
     """
-    own: cython.double = trace.own[r, f]
-    here: cython.double = trace.points[r, s, f]
-    low: cython.double = own
-    margin: cython.double = trace.margin[r, 0] if trace.n_changed[r, s] == 1 else NAN
-    value: cython.double
-    at: cython.double
-    step: cython.double = features.step[f]
-    t: cython.Py_ssize_t
-    g: cython.Py_ssize_t
-    k: cython.Py_ssize_t
-    n_steps: cython.double
+    own = trace.own[r, f]
+    here = trace.points[r, s, f]
+    low = own
+    margin = trace.margin[r, 0] if trace.n_changed[r, s] == 1 else NAN
+    step = features.step[f]
     for t in range(1, trace.size[r]):
         value = trace.points[r, t, f]
         if trace.margin[r, t] <= 0.0 and (own - value) * (value - here) >= 0.0 and abs(value - own) >= abs(low - own):
@@ -815,17 +592,8 @@ def shrink(
     return n
 
 
-@cython.cfunc
-@cython.exceptval(check=False)
-@cython.nogil
-def whole_way(
-    trace: Trace, features: Features, r: cython.Py_ssize_t, s: cython.Py_ssize_t,
-    out: cython.double[:, ::1], owner: cython.Py_ssize_t[::1], n: cython.Py_ssize_t,
-) -> cython.Py_ssize_t:  # fmt: skip
+def whole_way(trace, features, r, s, out, owner, n):
     """Write places on the way from a point back to its factual; levels stay."""
-    f: cython.Py_ssize_t
-    k: cython.Py_ssize_t
-    share: cython.double
     for k in range(4):
         if n >= out.shape[0]:
             break
@@ -839,26 +607,12 @@ def whole_way(
     return n
 
 
-@cython.cfunc
-@cython.exceptval(check=False)
-@cython.nogil
-def repair(trace: Trace, features: Features, r: cython.Py_ssize_t, n_use: cython.Py_ssize_t, limit: cython.double, most: cython.Py_ssize_t, belief: cython.double) -> cython.void:
+def repair(trace, features, r, n_use, limit, most, belief):
     """Keep refused points that, with one change more or one farther, should be accepted and cost less than the limit.
 
     A point with a change dropped is among them, so a change may be exchanged for another.
     """
-    s: cython.Py_ssize_t
-    a: cython.Py_ssize_t
-    f: cython.Py_ssize_t
-    g: cython.Py_ssize_t
-    k: cython.Py_ssize_t
-    side: cython.Py_ssize_t
-    need: cython.double
-    before: cython.double
-    total: cython.double
-    value: cython.double
-    most_worth: cython.double = 0.0
-    n_changed: cython.Py_ssize_t
+    most_worth = 0.0
     for a in range(n_use):
         value = worth(trace, trace.use[a])
         most_worth = value if value > most_worth else most_worth
@@ -883,35 +637,23 @@ def repair(trace: Trace, features: Features, r: cython.Py_ssize_t, n_use: cython
                 value = reached(trace, features, r, f, side, k, before + need)
                 total = 0.0
                 for g in range(trace.own.shape[1]):
-                    total = added(features, total, cost_of(features, g, trace.own[r, g], value if g == f else trace.points[r, s, g]))
+                    total = added(
+                        features,
+                        total,
+                        cost_of(features, g, trace.own[r, g], value if g == f else trace.points[r, s, g]),
+                    )
                 total = finished(features, total) + SPARSITY * n_changed
                 if total < limit:
                     keep(trace, most, total, s, f, value, -1, 0.0, -1, 0.0)
 
-@cython.cfunc
-@cython.exceptval(check=False)
-@cython.nogil
-def probe(
-    trace: Trace, features: Features, r: cython.Py_ssize_t, limit: cython.double, most: cython.Py_ssize_t,
-    out: cython.double[:, ::1], owner: cython.Py_ssize_t[::1], n: cython.Py_ssize_t,
-) -> cython.Py_ssize_t:  # fmt: skip
+
+def probe(trace, features, r, limit, most, out, owner, n):
     """Write the most promising refused points with one more change each, whether or not the sum of gains says enough.
 
     Features that do little alone may do much together, and only asking tells. Promising is what has gained most per
     cost; a change is the one of its feature that gains most and leaves the point cheaper than the limit.
     """
-    s: cython.Py_ssize_t
-    f: cython.Py_ssize_t
-    g: cython.Py_ssize_t
-    k: cython.Py_ssize_t
-    side: cython.Py_ssize_t
-    turn: cython.Py_ssize_t
-    best: cython.Py_ssize_t
-    last: cython.double = INF
-    score: cython.double
-    own: cython.double
-    gain: cython.double
-    at: cython.Py_ssize_t
+    last = INF
     for turn in range(most):
         best, score = -1, 0.0
         for s in range(1, trace.size[r]):
@@ -928,7 +670,10 @@ def probe(
             for side in range(2):
                 gain, at = -INF, -1
                 for k in range(trace.count[f, side]):
-                    if trace.base[r, best] + trace.cost[f, side, k] + SPARSITY < limit and trace.gain[f, side, k] > gain:
+                    if (
+                        trace.base[r, best] + trace.cost[f, side, k] + SPARSITY < limit
+                        and trace.gain[f, side, k] > gain
+                    ):
                         gain, at = trace.gain[f, side, k], k
                 for k in range(at, at + 2):  # the next one, too: together, the best may lie farther
                     if at < 0 or k >= trace.count[f, side] or n >= out.shape[0]:
@@ -941,35 +686,13 @@ def probe(
     return n
 
 
-def refine(
-    trace: Trace,
-    features: Features,
-    score: cython.double[:, ::1],
-    sizes: cython.Py_ssize_t[::1],
-    belief: cython.double,
-    active: cython.char[::1],
-    out: cython.double[:, ::1],
-    owner: cython.Py_ssize_t[::1],
-    chosen: cython.Py_ssize_t[:, ::1],
-) -> cython.Py_ssize_t:
+def refine(trace, features, score, sizes, belief, active, out, owner, chosen):
     """Propose what may be better than the best points known, one for each set of changed features.
 
-    `score` is infinite where a point is not accepted. `sizes`: sets; places of a single change and of one among several;
-    repairs; points per factual; refused points that are probed. `chosen` is room for the slots of the points that are refined.
+    `score` is infinite where a point is not accepted. `sizes`: sets; places of a single change and of one among
+    several; repairs; points per factual; refused points that are probed. `chosen` is room for the slots of the points.
     """
-    n: cython.Py_ssize_t = 0
-    first: cython.Py_ssize_t
-    r: cython.Py_ssize_t
-    s: cython.Py_ssize_t
-    f: cython.Py_ssize_t
-    g: cython.Py_ssize_t
-    t: cython.Py_ssize_t
-    k: cython.Py_ssize_t
-    best: cython.Py_ssize_t
-    n_use: cython.Py_ssize_t
-    low: cython.double
-    limit: cython.double
-    is_known: cython.bint
+    n = 0
     with cython.nogil:
         for r in range(trace.own.shape[0]):
             for k in range(sizes[0]):
@@ -1012,7 +735,11 @@ def refine(
                         owner[n] = r
                         n += 1
                 for f in range(trace.own.shape[1]):
-                    if features.is_level[f] or trace.own[r, f] != trace.own[r, f] or same(trace.points[r, best, f], trace.own[r, f]):
+                    if (
+                        features.is_level[f]
+                        or trace.own[r, f] != trace.own[r, f]
+                        or same(trace.points[r, best, f], trace.own[r, f])
+                    ):
                         continue
                     k = sizes[1] if trace.n_changed[r, best] == 1 else sizes[2]
                     n = shrink(trace, features, r, best, f, k, out, owner, n)
@@ -1021,31 +748,16 @@ def refine(
     return n
 
 
-# --- weighing ----------------------------------------------------------------------------------------------------------
+# --- weighing -----------------------------------------------------------------------------------------------------
 
 
-def weigh(
-    trace: Trace,
-    share: cython.double[:, ::1],
-    price: cython.double[::1],
-    total: cython.double[:, ::1],
-    most: cython.Py_ssize_t,
-    row: cython.Py_ssize_t[::1],
-    slot: cython.Py_ssize_t[::1],
-) -> cython.Py_ssize_t:
+def weigh(trace, share, price, total, most, row, slot):
     """Write the score of each accepted point whose neighbours are known, infinity for all others.
 
     Return how many points must have their neighbours counted next, at most so many per factual, and where they are:
     the cheapest of those that could still be better than the best known.
     """
-    n: cython.Py_ssize_t = 0
-    r: cython.Py_ssize_t
-    s: cython.Py_ssize_t
-    k: cython.Py_ssize_t
-    first: cython.Py_ssize_t
-    count: cython.Py_ssize_t
-    best: cython.double
-    missing: cython.double
+    n = 0
     with cython.nogil:
         for r in range(trace.own.shape[0]):
             best = INF
