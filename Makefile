@@ -1,4 +1,4 @@
-# Each target does all its own set-up: a machine with Python 3.11+ and make is enough.
+# Each target does all its own set-up: a machine with Python 3.11+ and its headers, make and gcc is enough.
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
