@@ -1,4 +1,4 @@
-# Each target does all its own set-up: a machine with Python 3.11+ and make is enough.
+# Each target does all its own set-up: a machine with Python 3.11+ and its headers, make and gcc is enough.
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -70,23 +70,24 @@ $(VENV)/.base: pyproject.toml setup.py $(KERNELS)
 	$(BIN)/python -m pip install --quiet --editable ".[all]"
 	touch $@
 
+# The package is installed by now: only what an extra adds is fetched, and no kernel is compiled again.
 # A bare torch would pull gigabytes of GPU libraries; this version has a CPU build.
 $(VENV)/.test: $(VENV)/.base
 	$(BIN)/python -m pip install --quiet $(TORCH)
-	$(BIN)/python -m pip install --quiet --editable ".[test]"
+	$(BIN)/python -m pip install --quiet "onbmacf[test]"
 	touch $@
 
 $(VENV)/.speed: $(VENV)/.base
 	$(BIN)/python -m pip install --quiet $(TORCH)
-	$(BIN)/python -m pip install --quiet --editable ".[speed]"
+	$(BIN)/python -m pip install --quiet "onbmacf[speed]"
 	touch $@
 
 $(VENV)/.lint: $(VENV)/.base
-	$(BIN)/python -m pip install --quiet --editable ".[lint]"
+	$(BIN)/python -m pip install --quiet "onbmacf[lint]"
 	touch $@
 
 $(VENV)/.docs: $(VENV)/.base
-	$(BIN)/python -m pip install --quiet --editable ".[docs]"
+	$(BIN)/python -m pip install --quiet "onbmacf[docs]"
 	touch $@
 
 clean:

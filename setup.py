@@ -1,7 +1,8 @@
 """What setuptools cannot be told in pyproject.toml: the kernels, compiled by Cython when the package is built.
 
 A kernel is a module of a package named `kernels` that imports cython. It is written in Python, so where no compiler is
-found the package installs all the same and runs the source: the same answers, slowly, and one warning.
+found the package installs all the same and runs the source: the same answers, slowly, and one warning
+(docs/decisions/0120-kernels-compiled-at-build-time.md).
 """
 
 import os

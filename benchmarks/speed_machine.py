@@ -5,7 +5,7 @@ import platform
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-PACKAGES = ("onbmacf", "numpy", "scipy", "pandas", "numba", "scikit-learn", "torch", "onnxruntime")
+PACKAGES = ("onbmacf", "numpy", "scipy", "pandas", "scikit-learn", "torch", "onnxruntime")
 
 
 def machine():

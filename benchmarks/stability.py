@@ -80,7 +80,7 @@ def report(name: str, task: Task, n_rows: int, n_noisy: int) -> None:
     rows = task.table[model.predict(task.table) == 0].head(n_rows)
     ways = explainers(task, model, committee(estimator, task.table, task.y, k=LARGER, seed=MEMBERS))
     for explain in ways.values():
-        explain(rows.head(3))  # compiled, and the members are known
+        explain(rows.head(3))  # what is made on first use is there, and the members are known
     unseen = {
         "valid": committee(estimator, task.table, task.y, seed=UNSEEN),
         "valid, bootstrap": committee(estimator, task.table, task.y, seed=BOOTSTRAP, replace=True),

@@ -38,7 +38,7 @@ def test_the_package_is_light_and_lists_its_names():
         "train_trees",
     ]
     assert str(names) in out
-    assert not {"numpy", "pandas", "sklearn", "numba", "torch"} & set(out.split())
+    assert not {"numpy", "pandas", "sklearn", "torch"} & set(out.split())
     for name in onbmacf.io.__all__:
         assert getattr(onbmacf.io, name).__doc__
     with pytest.raises(AttributeError, match=r"'onbmacf\.io' has no attribute 'read_tabel'"):

@@ -1,5 +1,6 @@
 """The package as a newcomer meets it: import, README, demo, command line."""
 
+import os
 import re
 import subprocess
 import sys
@@ -10,22 +11,49 @@ import pytest
 import onbmacf
 
 README = Path(__file__).parents[1] / "README.md"
+PACKAGE = Path(onbmacf.__file__).parent
 
 
-def python(code: str) -> str:
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+def python(code: str, **environment: str) -> str:
+    command, env = [sys.executable, "-c", code], os.environ | environment
+    return subprocess.run(command, capture_output=True, text=True, check=True, env=env).stdout
 
 
 def test_importing_the_package_imports_nothing_heavy():
     loaded = python("import onbmacf, sys; print(*sys.modules)").split()
-    assert not {"numpy", "pandas", "sklearn", "numba", "torch", "scipy"} & set(loaded)
+    assert not {"numpy", "pandas", "sklearn", "torch", "scipy"} & set(loaded)
 
 
 def test_help_imports_nothing_heavy():
     code = "import sys; sys.argv = ['onbmacf', '--help']\nfrom onbmacf.cli import main\n"
     code += "try: main()\nexcept SystemExit: pass\nprint('MODULES', *sys.modules)"
     loaded = python(code).split("MODULES")[1].split()
-    assert not {"sklearn", "numba", "torch"} & set(loaded)
+    assert not {"sklearn", "torch"} & set(loaded)
+
+
+FIRST_USE = """
+import sys
+from onbmacf import ONBMACF
+from onbmacf.datasets import heart_network, load_heart
+table, chd = load_heart()
+explainer = ONBMACF().fit(table, heart_network().fit(table, chd))
+assert explainer.explain(table.head(1), prove=True, prove_seconds=0.1)
+print(*sys.modules)
+"""
+
+
+def test_the_first_fit_and_answer_compile_nothing_and_keep_nothing_on_disk(tmp_path):
+    folders = {"HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path), "TMPDIR": str(tmp_path)}
+    before = files_below(PACKAGE)
+    loaded = python(FIRST_USE, **folders, PATH="", PYTHONDONTWRITEBYTECODE="1").split()
+    assert not {"numba", "llvmlite", "Cython.Build", "setuptools"} & set(loaded)
+    assert files_below(PACKAGE) == before
+    assert not files_below(tmp_path)
+
+
+def files_below(folder):
+    """Return when each file was last written."""
+    return {path: path.stat().st_mtime_ns for path in folder.rglob("*") if path.is_file()}
 
 
 def test_every_public_name_is_there_and_documented():

@@ -86,7 +86,6 @@ FORGED = "test_map_files.py::test_a_forged_map_is_refused_with_the_reason"
 TOML = "test_rules_files.py::test_an_odd_rules_file_is_one_sentence_that_names_the_rule"
 ODD_FILE = "test_machine.py::test_an_odd_file_is_one_sentence_and_exit_code_2"
 MISREAD = "test_table_files.py::test_a_file_that_would_be_misread_is_one_sentence"
-CACHE = "test_machine.py::test_a_damaged_cache_is_compiled_again"
 FILES = {
     "a map of narrow floats": Guard(
         "_disk/map_check.py",
@@ -220,21 +219,6 @@ FILES = {
         "sys.path.insert(0, str(Path.cwd()))",
         "test_machine.py::test_the_working_folder_comes_last_on_the_import_path_and_that_is_said",
     ),
-    "a flipped bit in the cache": Guard(
-        "_base/jit.py", "    discard_damaged(folder)\n", "", f"{CACHE}[a bit of the machine code flipped]"
-    ),
-    "rubbish in the cache": Guard(
-        "_base/jit.py",
-        "except Exception:  # a damaged cache,",
-        "except KeyError:  # a damaged cache,",
-        f"{CACHE}[indexes of rubbish, noted as right]",
-    ),
-    "a full cache disk": Guard(
-        "_base/jit.py",
-        "except Exception:  # a damaged cache,",
-        "except KeyError:  # a damaged cache,",
-        "test_machine.py::test_a_full_disk_below_the_cache_is_no_error",
-    ),
     "a worker that dies": Guard(
         "_base/executor.py",
         "except BrokenProcessPool as error:",
@@ -326,7 +310,7 @@ STALLS = {
         "_search/pairs.py", "MOST_EXCHANGED = 1 << 26", "MOST_EXCHANGED = 1 << 40", f"{HEARD}[many_columns-11]"
     ),
     "Ctrl-C while balls are covered": Guard(
-        "_base/jit.py",
+        "_base/threads.py",
         "pool.shutdown(cancel_futures=True)",
         "pool.shutdown()",
         "../test_fast_cover.py::test_after_an_error_the_chunks_not_yet_begun_are_dropped[2-KeyboardInterrupt]",

@@ -1,10 +1,7 @@
-"""The borders to the machine: a damaged or full cache of kernels, workers that die, what is imported, odd files."""
+"""The borders to the machine: workers that die, what is imported, odd files."""
 
-import json
 import multiprocessing
 import os
-import resource
-import shutil
 import subprocess
 import sys
 import time
@@ -19,59 +16,6 @@ from commands import PATIENCE, one_line
 from onbmacf import ONBMACF
 from onbmacf._base.watch import Watch
 from onbmacf.errors import ModelError
-from test_first_use import REACHING
-
-
-def ask_kernel(folder, limit=None):
-    """Use a kernel in a new process, with this cache; with a limit, no file may grow beyond so many bytes."""
-    prepare = None if limit is None else lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
-    done = subprocess.run(
-        [sys.executable, "-c", REACHING], capture_output=True, text=True, timeout=PATIENCE, preexec_fn=prepare,
-        env=os.environ | {"NUMBA_CACHE_DIR": str(folder)},
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
-
-
-@pytest.fixture(scope="module")
-def cache(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("kernels")
-    assert ask_kernel(folder) == {"reach": [1.0], "compiled": 1}
-    assert ask_kernel(folder) == {"reach": [1.0], "compiled": 0}
-    return folder
-
-
-def flip(path):
-    raw = bytearray(path.read_bytes())
-    raw[len(raw) // 2] ^= 4
-    path.write_bytes(raw)
-
-
-DAMAGE = {
-    "a bit of the machine code flipped": ("*.nbc", flip),
-    "an index cut off": ("*.nbi", lambda path: path.write_bytes(path.read_bytes()[:40])),
-    "indexes of rubbish, noted as right": ("*.nbi", lambda path: path.write_bytes(b"rubbish")),
-}
-
-
-@pytest.mark.parametrize("pattern, damage", DAMAGE.values(), ids=DAMAGE)
-def test_a_damaged_cache_is_compiled_again(cache, tmp_path, pattern, damage):
-    folder = shutil.copytree(cache, tmp_path / "kernels")
-    damaged = [path for path in folder.rglob(pattern) if "_nearest_other" in path.name]
-    for path in damaged:
-        damage(path)
-        if b"rubbish" in path.read_bytes():  # also where the digests do not help
-            from onbmacf._base.cache_digests import record
-
-            record(path.parent.parent, {})
-    assert damaged
-    again = ask_kernel(folder)
-    assert again["reach"] == [1.0]
-    assert again["compiled"], sorted((path.name, path.stat().st_size) for path in folder.rglob("*.*"))
-
-
-def test_a_full_disk_below_the_cache_is_no_error(tmp_path):
-    assert ask_kernel(tmp_path, limit=100) == {"reach": [1.0], "compiled": 2}
 
 
 def test_a_worker_that_dies_is_named():

@@ -21,7 +21,7 @@ def test_no_terminal_no_colour_and_a_narrow_encoding(people):
     assert "| row" in text.replace("  ", " ")
 
 
-HEAVY = {"numpy", "pandas", "scipy", "sklearn", "joblib", "numba", "torch", "matplotlib", "jinja2", "dask"}
+HEAVY = {"numpy", "pandas", "scipy", "sklearn", "joblib", "torch", "matplotlib", "jinja2", "dask"}
 COMMANDS = ["", "explain", "audit", "map", "map build", "map info", "demo", "bench", "bench run", "bench report"]
 
 

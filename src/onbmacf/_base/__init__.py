@@ -1,1 +1,1 @@
-"""What every layer stands on: argument checks, files, memory, compiled code, processes, array types, enums."""
+"""What every layer stands on: argument checks, files, memory, threads, processes, array types, enums."""

@@ -105,7 +105,7 @@ def _run(cell: Cell, data_dir: Path | None, models: Path) -> dict[str, Any]:
     started = time.perf_counter()
     method.fit(task, model, cell.seed)
     fitted = time.perf_counter()
-    method.explain(task.Z[rows[:1]], cell.n_counterfactuals)  # warm-up: compilation and caches are not timed
+    method.explain(task.Z[rows[:1]], cell.n_counterfactuals)  # warm-up: what is made on first use is not timed
     warm = time.perf_counter()
     found = method.explain(task.Z[rows], cell.n_counterfactuals)
     ended = time.perf_counter()
@@ -128,12 +128,10 @@ def _plain(column: Any) -> list[Any]:
 
 def _one_thread() -> None:
     """Limit every method to one thread, since their times are compared."""
-    import numba
     import threadpoolctl
     import torch
 
     torch.set_num_threads(1)
-    numba.set_num_threads(1)
     threadpoolctl.threadpool_limits(1)
 
 

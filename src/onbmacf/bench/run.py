@@ -35,7 +35,6 @@ PRELOADED = [
     "onbmacf.bench.results",
     "onbmacf.bench.network",
     "onbmacf.bench.datasets",
-    "numba",
     "scipy.sparse.csgraph",
 ]
 

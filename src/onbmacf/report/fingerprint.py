@@ -11,7 +11,7 @@ import numpy as np
 
 from onbmacf import __version__
 
-LIBRARIES = ("numpy", "pandas", "scikit-learn", "numba")
+LIBRARIES = ("numpy", "pandas", "scikit-learn")
 
 
 def file_digest(path: Path) -> str:
