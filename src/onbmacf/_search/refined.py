@@ -141,8 +141,15 @@ def _ask(search: Search, record: Record, wanted: Mask, raw: Matrix, owner: Rows,
     """Place points, ask about those that are new, and write down what comes back."""
     own = search.own[owner]
     points = search.values.placed(raw, own)
-    row, slot = record.add(points, owner, search.values.allowed(points, own), room)
-    _hear(search, record, wanted, row, slot)
+    allowed = search.values.allowed(points, own)
+    _note_limits(search, owner[allowed], room)
+    _hear(search, record, wanted, *record.add(points, owner, allowed, room))
+
+
+def _note_limits(search: Search, owner: Rows, room: Rows) -> None:
+    """Note which factuals have more to ask about than their budget allows."""
+    if search.oracle.is_limited:
+        search.oracle.ran_out |= np.bincount(owner, minlength=len(room)) > room
 
 
 def _hear(search: Search, record: Record, wanted: Mask, row: Rows, slot: Rows) -> None:
@@ -217,6 +224,7 @@ def _opened(
     points[: len(search.own)] = search.own
     allowed = search.values.allowed(points, own)
     allowed[: len(search.own)] = True
+    _note_limits(search, owner[allowed], room)
     row, slot = record.add(points, owner, allowed, room)
     points = record.points[row, slot]
     if search.distance is not None:
@@ -290,6 +298,7 @@ def _ask_shared(
     owner = np.concatenate([near[1], *(own[1] for own in good), near[1]])
     points = search.values.placed(raw, search.own[owner])
     allowed = search.values.allowed(points, search.own[owner])
+    _note_limits(search, owner[allowed], room)
     cuts = [len(near[0]), len(points) - len(near[0])]
     found: list[tuple[Rows, Rows]] = []
     taken = np.zeros(len(room), dtype=np.intp)
@@ -392,8 +401,11 @@ def _pulled(search: Search, record: Record, active: Mask, score: Matrix, price: 
     raw = np.where(
         search.table.is_level, raw, np.clip(raw, np.fmin(low, search.own[owner]), np.fmax(high, search.own[owner]))
     )
+    # A change that costs less than changing one feature more is not worth it here.
+    moved = np.abs(raw - search.own[owner]) * search.table.scale
+    raw = np.where(~search.table.is_level & (moved < choose.SPARSITY), search.own[owner], raw)
     points = search.values.placed(raw, search.own[owner])
-    changed = (points != search.own[owner]) & ~(np.isnan(points) & np.isnan(search.own[owner]))
+    changed = _differ(points, search.own[owner])
     hope = _manhattan(search.table, search.own[owner], points) + choose.SPARSITY * changed.sum(axis=1)
     limit = score[rows].min(axis=1).repeat(len(trials))
     kept = np.flatnonzero(changed.any(axis=1) & (hope < limit))
