@@ -1,4 +1,4 @@
-"""Run a script of this folder in a process of its own: one thread, the chosen code of the package, NICE on the path."""
+"""Run a script of this folder in a process of its own: one thread, this package and NICE on the path."""
 
 import json
 import os
@@ -14,11 +14,11 @@ CACHE = HERE.parent / ".speed"
 PATIENCE = 1800  # seconds after which a script is stopped
 
 
-def child(script, *arguments, cache=CACHE, code=None):
-    """Return what a script prints, with the package of the folder `code`; a failure is a result too."""
+def child(script, *arguments, cache=CACHE):
+    """Return what a script prints; a failure is a result too."""
     print("...", script, *arguments, file=sys.stderr, flush=True)
     command = [str(part) for part in (sys.executable, HERE / script, *arguments)]
-    path = os.pathsep.join(str(Path(folder).resolve()) for folder in (code or OWN_CODE, nice_folder(cache)))
+    path = os.pathsep.join(str(Path(folder).resolve()) for folder in (OWN_CODE, nice_folder(cache)))
     around = os.environ | ONE_THREAD | {"PYTHONPATH": path}
     try:
         done = subprocess.run(command, capture_output=True, text=True, env=around, timeout=PATIENCE)

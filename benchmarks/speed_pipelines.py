@@ -28,7 +28,7 @@ MODELS = {
 TARGET = 1  # the label to reach
 SEED = 0
 MANY_ROWS = 5000  # from here on a network may stop early; a tenth of a small table says too little about when
-THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 ONE_THREAD = dict.fromkeys(THREADS, "1")
 
 
