@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from importlib import metadata
 from pathlib import Path
 
 from speed_pipelines import ONE_THREAD
@@ -27,6 +28,11 @@ def child(script, *arguments, cache=CACHE):
     if done.returncode:
         return {"failed": (done.stderr.strip().splitlines() or [f"exit {done.returncode}"])[-1]}
     return json.loads(done.stdout)
+
+
+def nice_version(cache):
+    """Return the version of NICEx in its folder."""
+    return next(metadata.distributions(name="NICEx", path=[str(nice_folder(cache))])).version
 
 
 def nice_folder(cache):

@@ -1,7 +1,6 @@
-"""Time large maps and the first use of the kernels, each in its own process; print one line of JSON.
+"""Time large maps, each in its own process; print one line of JSON.
 
     python speed_maps.py row ROWS COLUMNS      one row explained on a map of so many synthetic rows, and many together
-    python speed_maps.py first ROWS COLUMNS    a fit with an empty cache of kernels, then the same fit again
     python speed_maps.py levels LEVELS ROWS    a fit with one category of so many levels
     python speed_maps.py wide COLUMNS ROWS     rows explained one by one on a table of so many columns
     python speed_maps.py columns ROWS FEW MANY    covers of two tables, and how many times as long the wider one takes
@@ -10,10 +9,8 @@ Tables are those of speed_cover.py; their model is the score that labels them, s
 """
 
 import json
-import os
 import subprocess
 import sys
-import tempfile
 import time
 import warnings
 from pathlib import Path
@@ -59,7 +56,7 @@ def time_row(n_rows, n_columns):
     model = Score(n_rows, n_columns)
     explainer, fit_seconds = stopped(ONBMACF().fit, model.rows, model)
     new = np.random.default_rng(5).random((N_EXPLAINED, n_columns))
-    explainer.explain(new)  # indexes are made, kernels loaded
+    explainer.explain(new)  # indexes are made
     alone = [1000 * stopped(explainer.explain, new[[line]])[1] for line in range(N_EXPLAINED)]
     together = 1000 * stopped(explainer.explain, new)[1] / N_EXPLAINED
     return {
@@ -70,23 +67,6 @@ def time_row(n_rows, n_columns):
         "together_ms": together,
         "peak_mb": peak_mb(),
     }
-
-
-def time_first(n_rows, n_columns):
-    """Fit and explain with no kernel compiled yet, and again; seconds of processor time."""
-    with tempfile.TemporaryDirectory() as folder:
-        os.environ["NUMBA_CACHE_DIR"] = folder
-        from onbmacf import ONBMACF
-
-        model = Score(n_rows, n_columns)
-        explainer, first_fit = stopped(ONBMACF().fit, model.rows, model)
-        first_explain = stopped(explainer.explain, model.rows[:1])[1]
-        return {
-            "first_fit": first_fit,
-            "first_explain": first_explain,
-            "second_fit": stopped(ONBMACF().fit, model.rows, model)[1],
-            "second_explain": stopped(explainer.explain, model.rows[:1])[1],
-        }
 
 
 def time_levels(n_levels, n_rows):
@@ -125,7 +105,7 @@ def time_columns(n_rows, few, many):
     }
 
 
-WHAT = {"row": time_row, "first": time_first, "levels": time_levels, "wide": time_wide, "columns": time_columns}
+WHAT = {"row": time_row, "levels": time_levels, "wide": time_wide, "columns": time_columns}
 
 
 def main():

@@ -12,7 +12,7 @@ import argparse
 import json
 from pathlib import Path
 
-from speed_child import CACHE, child
+from speed_child import CACHE, child, nice_version
 from speed_machine import machine
 from speed_one_report import places
 from speed_page import fill
@@ -86,7 +86,9 @@ def names(text):
 def measured(options):
     """Return the results of every part asked for."""
     found = {PARTS[part].__name__: PARTS[part](options) for part in options.parts}
-    return {"machine": machine(), "quick": options.quick} | found
+    about = machine()
+    about["versions"]["NICEx"] = nice_version(options.cache)
+    return {"machine": about, "quick": options.quick} | found
 
 
 def pairs(options):
