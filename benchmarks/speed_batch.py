@@ -15,7 +15,7 @@ from speed_rivals import METHODS
 
 
 class InOneCall:
-    """This package: all rows in one call."""
+    """All rows in one call of this package."""
 
     def __init__(self, name, case, rows):
         self.table, self.rows = case.task.table.iloc[rows], rows
