@@ -49,9 +49,7 @@ def measured(options):
     found = {}
     for rows, columns in sizes:
         own = child("speed_cover.py", "cover", rows, columns, "fast", cache=options.cache)
-        found[f"uniform, {columns} numbers"] = found.get(f"uniform, {columns} numbers", []) + [
-            {"table_rows": rows} | own
-        ]
+        found.setdefault(f"uniform, {columns} numbers", []).append({"table_rows": rows} | own)
     for name in {} if options.quick else WHOLE:
         found[WHOLE[name]] = [complete(name, options.cache)]
     return found

@@ -42,8 +42,8 @@ def summary(judged):
     worst = max((ratios["worst"] for ratios in judged if ratios["worst"] is not None), default=None)
     spreads = {name: spread([ratios[name] for ratios in judged]) for name in ("ours", "read", "dice", "apart")}
     return (
-        f"Over these {len(judged)} pairs, median (least to most): time over NICE's {spreads['ours']}, where the model is "
-        f"read {spreads['read']}; time over DiCE's {spreads['dice']}; distance over NICE's {spreads['apart']}. "
+        f"Over these {len(judged)} pairs, median (least to most): time over NICE's {spreads['ours']}, where the model "
+        f"is read {spreads['read']}; time over DiCE's {spreads['dice']}; distance over NICE's {spreads['apart']}. "
         f"No answer took more than {shown(worst, 0)} calls.\n"
     )
 

@@ -3,8 +3,9 @@
     case, pipeline  ->  ours | ours_read | nice | dice  ->  explain(row number)  ->  one row as a frame, or None
 
 All of them call the very same pipeline. `ours_read` may read it and ask its own copy (`read_model=True`, the default):
-a wrapper that counts cannot be read, so this one is given the pipeline itself and says what it asked. NICE knows numbers only: it gets categories as codes, and the frame that the
-pipeline needs is built in one step. NICEx (with nothing that it depends on) lies in a folder of its own on the path.
+a wrapper that counts cannot be read, so this one is given the pipeline itself and says what it asked. NICE knows
+numbers only: it gets categories as codes, and the frame that the pipeline needs is built in one step. NICEx (with
+nothing that it depends on) lies in a folder of its own on the path.
 """
 
 import contextlib
