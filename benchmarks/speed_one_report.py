@@ -23,7 +23,7 @@ def one_row(pairs):
     """Return one line per pair, and sentences about all of them."""
     heads = ["table", "model", "calls, median / worst", "read", "rows, median", "read", "time over NICE's", "read"]
     heads += ["distance over NICE's"]
-    lines, judged = [], []
+    lines, judged, failed = [], [], []
     for name, model, found in each_pair(pairs):
         ours, read, nice, dice = (measured(found, method) for method in METHODS)
         ratios = {"ours": over(ours.get("cpu_ms"), nice.get("cpu_ms")), "apart": farther(ours, nice)}
@@ -33,8 +33,9 @@ def one_row(pairs):
         cells = [calls(ours), told(read, calls(read)), shown(ours.get("rows_given"), 0)]
         cells += [told(read, shown(read.get("rows_given"), 0)), shown(ratios["ours"], 2)]
         cells += [told(read, shown(ratios["read"], 2)), shown(ratios["apart"], 2)]
-        lines.append([TABLES[name], MODELS[model], *cells, *failures(found)])
-    return f"{table(heads, lines)}\n{summary(judged)}"
+        lines.append([TABLES[name], MODELS[model], *cells])
+        failed += failures(f"{TABLES[name]}, {MODELS[model]}", found)
+    return f"{table(heads, lines)}\n{summary(judged)}{''.join(failed)}"
 
 
 def summary(judged):
@@ -61,10 +62,11 @@ def measured(found, name):
     return {} if "failed" in figures else figures
 
 
-def failures(found):
-    """Return a last cell that says what failed, where something did."""
-    said = [f"{METHODS[name]}: {own['failed'][:100]}" for name, own in found.items() if "failed" in own]
-    return [f"not measured: {'; '.join(said)}"] if said else []
+def failures(pair, found):
+    """Return a sentence for each method that failed."""
+    return [
+        f"\nNot measured: {pair}, {METHODS[n]}: {own['failed'][:100]}\n" for n, own in found.items() if "failed" in own
+    ]
 
 
 def told(read, cell):
@@ -87,7 +89,7 @@ def farther(ours, theirs):
 def batches(found):
     """Return the time of many rows in one call, and how many times as fast as NICE that is."""
     heads = ["table, model", "rows", "CPU ms per row", "read", "NICE", "times as fast as NICE", "read", "calls", "read"]
-    lines, ratios = [], []
+    lines, ratios, failed = [], [], []
     for name, methods in found.items():
         methods = {"ours": methods} if "failed" in methods else methods
         ours, read, nice = (measured(methods, method) for method in ("ours", "ours_read", "nice"))
@@ -95,13 +97,14 @@ def batches(found):
         cells = [shown(ours.get("rows"), 0), shown(per_row(ours), 2), told(read, shown(per_row(read), 2))]
         cells += [shown(per_row(nice), 2), shown(fast, 1), told(read, shown(fast_read, 1))]
         cells += [shown(ours.get("calls"), 0), told(read, shown(read.get("calls"), 0))]
-        lines.append([name, *cells, *failures(methods)])
+        lines.append([name, *cells])
+        failed += failures(name, methods)
         ratios.append((name.endswith("file"), fast, fast_read if read.get("is_read") else None))
     own, own_read = (spread([ratio[place] for ratio in ratios if not ratio[0]], 1) for place in (1, 2))
     files = spread([fast for is_file, fast, _ in ratios if is_file], 1)
     return (
         f"{table(heads, lines)}\nTimes as fast as NICE, median (least to most): {own} with pipelines, {own_read} where "
-        f"they are read, {files} with models as files.\n"
+        f"they are read, {files} with models as files.\n{''.join(failed)}"
     )
 
 
@@ -133,8 +136,9 @@ def budgets(found):
         for name, values in means.items()
     ]
     text = f"Means over {len(good)} pairs of a table and a model; of the columns that begin with *most*, the largest."
-    failed = [f" Not measured: {TABLES[t]}, {MODELS[m]}." for (t, m), lines in every.items() if "failed" in lines]
-    return f"{text}{''.join(failed)}\n\n{table(['budget', *heads], lines)}\n{at_their_budget(good)}"
+    said = f"{text}\n\n{table(['budget', *heads], lines)}\n{at_their_budget(good)}"
+    failed = [failures(f"{TABLES[name]}, {MODELS[model]}", {"ours": lines}) for (name, model), lines in every.items()]
+    return said + "".join(sentence for sentences in failed for sentence in sentences)
 
 
 def at_their_budget(good):

@@ -136,6 +136,7 @@ def results():
         },
         "budgets": {
             "saheart": {"network": {"NICE": budget, "20 rows": near, "NICE's rows and calls": near}},
+            "adult": {"network": {"failed": "no table"}},
             "heloc": {"network": {"NICE": budget, "NICE's rows and calls": budget | {"distances": [2.5]}}},
         },
         "steady": {"heart, logistic regression": steady},
@@ -159,14 +160,15 @@ def test_every_part_has_its_place_and_says_what_failed(results):
     one = found["one-row"]
     assert "| heart | logistic regression | 5 / 7 | 1 / 1 | 550 | 17 | 2.00 | 0.50 | 0.50 |" in one
     assert "| heart | 32-16 network | 5 / 7 | cannot be read | 550 | cannot be read | 2.00 | cannot be read |" in one
-    assert "not measured: NICE: no wheel" in one
-    assert "not measured: called: took too long" in one
+    assert "Not measured: heart, random forest of 100, NICE: no wheel" in one
+    assert "Not measured: heart, HistGradientBoosting, called: took too long" in one
     assert "time over NICE's 2.00 (2.00 to 2.00), where the model is read 0.50 (0.50 to 0.50)" in one
     assert "time over DiCE's 0.40 (0.40 to 0.40)" in one
     assert "| heart, forest | 4 | 500.00 | 250.00 | 2,000.00 | 4.0 | 8.0 | 3 | 1 |" in found["batches"]
     assert "4.0 (4.0 to 4.0) with pipelines, 8.0 (8.0 to 8.0) where they are read, not measured" in found["batches"]
     assert "| 20 rows | 1.00 | 0.50 |" in found["budgets"]
     assert "at least as near as NICE's on 1 of 2 pairs" in found["budgets"]
+    assert "Not measured: adult, 32-16 network, called: no table" in found["budgets"]
     assert "| heart, logistic regression | 100 / 1,000 | 200.0 / 201.0 | 4.0 | 10.0 | 2.5 |" in found["steady"]
 
 
