@@ -64,9 +64,8 @@ def measured(found, name):
 
 def failures(pair, found):
     """Return a sentence for each method that failed."""
-    return [
-        f"\nNot measured: {pair}, {METHODS[n]}: {own['failed'][:100]}\n" for n, own in found.items() if "failed" in own
-    ]
+    said = {METHODS[name]: own["failed"][:100] for name, own in found.items() if "failed" in own}
+    return [f"\nNot measured: {pair}, {name}: {why}\n" for name, why in said.items()]
 
 
 def told(read, cell):
