@@ -4,6 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 TORCH := torch==2.13.0
 SMOKE := build/bench-smoke
+SPEED_PAGE := docs/speed/README.md
 # Compiled when the package is installed, so it is installed again when one of them is edited.
 KERNELS := $(shell grep -ls "import cython" src/onbmacf/*/kernels/*.py) $(wildcard src/onbmacf/*/kernels/*.pxd)
 # The benchmark's tables, where they lie beside the project.
@@ -37,9 +38,12 @@ chromium:
 	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && apt-get update -q && apt-get install -qy chromium; } \
 	  || echo "no chromium: the tests of the reports in a browser will be skipped (or fail in CI)"
 
-# Ratios of times, some of them against other packages in environments of their own: an hour, and a quiet machine.
+# The figures of docs/speed, beside NICE and DiCE: about an hour, and a quiet machine. SPEED=--quick tries the scripts.
 speed: $(VENV)/.speed
-	$(BIN)/python benchmarks/speed.py --million --out docs/speed $(SPEED)
+	$(BIN)/python benchmarks/speed_one.py --parts one,batches,budgets,steady --write $(SPEED_PAGE) $(SPEED)
+	$(BIN)/python benchmarks/effort.py --write $(SPEED_PAGE) $(SPEED)
+	$(BIN)/python benchmarks/speed_own.py --write $(SPEED_PAGE) $(SPEED)
+	$(BIN)/python benchmarks/speed_fit.py --million --write $(SPEED_PAGE) $(SPEED)
 
 # Distances beside proven optima; models and optima stay in build/optimum, so a second run only explains.
 optimum: $(VENV)/.test

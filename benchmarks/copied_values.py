@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from speed_one import CACHE
+from speed_child import CACHE
 from speed_pipelines import TARGET, load_case
 
 

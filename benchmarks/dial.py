@@ -67,6 +67,7 @@ def pair_of(table: str, name: str, most: int, folder: Path | None) -> Pair:
     nice = NICE().fit(task, model, SEED).explain(Z)
     pair = Pair(task, model, Z, model.label_of(task.Z), nice)
     if path is not None:
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(pickle.dumps(pair))
     return pair
 

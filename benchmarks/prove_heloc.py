@@ -1,12 +1,13 @@
 """What `prove=True` proves and costs on heloc: a forest, boosted trees and networks, most features fixed and none.
 
-    python benchmarks/prove_heloc.py
+    python benchmarks/prove_heloc.py [--rows 200] [--models forest,xgboost]
 
 The table is found as the benchmark finds it (the variable ONBMACF_DATA). Prints a table in Markdown. "False" counts
 answers to which the model does not say the target or which change a fixed feature, and proofs of none that one of
 20,000 random rows with the same fixed values contradicts. Times are CPU time that the proofs add to `explain`.
 """
 
+import argparse
 import platform
 import sys
 import time
@@ -76,23 +77,29 @@ class Watched:
 def main() -> None:
     """Print the table and what it was made with."""
     warnings.filterwarnings("ignore")
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rows", type=int, default=N_ROWS)
+    parser.add_argument("--models", type=lambda text: text.split(","), default=[""], help="how their names begin")
+    options = parser.parse_args()
     task = load_task("heloc")
     print("| " + " | ".join((*HEAD, *TAIL)) + " |")
     print("|" + "---|" * len((*HEAD, *TAIL)))
     for name, make in MODELS.items():
+        if not name.startswith(tuple(options.models)):
+            continue
         model = make().fit(task.table, task.y)
         for n_fixed in (N_FIXED, 0):
-            print("| " + " | ".join(map(str, line(task.table, name, model, n_fixed))) + " |", flush=True)
+            print("| " + " | ".join(map(str, line(task.table, name, model, n_fixed, options.rows))) + " |", flush=True)
     names = ("onbmacf", "scikit-learn", "xgboost", "numpy")
     packages = ", ".join(f"{package} {version(package)}" for package in names)
     print(f"\nSeed {SEED}. Python {platform.python_version()}, {packages}; {platform.machine()}, CPU time.")
 
 
-def line(table, name, model, n_fixed):
+def line(table, name, model, n_fixed, n_rows):
     """Return a line of the table: one model, so many features fixed."""
     random = np.random.default_rng(SEED)
     rejected = table[model.predict(table) == 0]
-    rows = rejected.iloc[np.sort(random.choice(len(rejected), N_ROWS, replace=False))]
+    rows = rejected.iloc[np.sort(random.choice(len(rejected), n_rows, replace=False))]
     fixed = [table.columns[place] for place in np.sort(random.choice(table.shape[1], n_fixed, replace=False))]
     explainer = ONBMACF().fit(table, model, schema=Schema.infer(table, immutable=fixed))
     explainer.explain(rows.iloc[:2], 1, prove=True)  # what a process does once is not timed
@@ -111,10 +118,10 @@ def line(table, name, model, n_fixed):
     new = sum(np.isinf(old) and np.isfinite(distance) for old, distance in gains)
     nearer = sum(np.isfinite(old) and distance < old * (1 - 1e-9) for old, distance in gains)
     n_false = sum(is_false(answer, model, table, fixed, random) for answer in answers)
-    n_open = N_ROWS - kinds.count("nearest") - kinds.count("none_exists") - near
-    seconds = (np.median(watched.seconds), np.quantile(watched.seconds, 0.95), watched.whole / N_ROWS)
+    n_open = n_rows - kinds.count("nearest") - kinds.count("none_exists") - near
+    seconds = (np.median(watched.seconds), np.quantile(watched.seconds, 0.95), watched.whole / n_rows)
     counts = (kinds.count("nearest"), near, kinds.count("none_exists"), n_open, new, nearer, n_false)
-    return name, n_fixed, N_ROWS, *counts, *(f"{1e3 * value:.1f}" for value in seconds)
+    return name, n_fixed, n_rows, *counts, *(f"{1e3 * value:.1f}" for value in seconds)
 
 
 def is_false(answer, model, table, fixed, random):

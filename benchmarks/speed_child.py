@@ -1,9 +1,10 @@
-"""Run a script of this folder in a process of its own: one thread, the chosen code of the package, NICE on the path."""
+"""Run a script of this folder in a process of its own: one thread, this package and NICE on the path."""
 
 import json
 import os
 import subprocess
 import sys
+from importlib import metadata
 from pathlib import Path
 
 from speed_pipelines import ONE_THREAD
@@ -14,11 +15,11 @@ CACHE = HERE.parent / ".speed"
 PATIENCE = 1800  # seconds after which a script is stopped
 
 
-def child(script, *arguments, cache=CACHE, code=None):
-    """Return what a script prints, with the package of the folder `code`; a failure is a result too."""
+def child(script, *arguments, cache=CACHE):
+    """Return what a script prints; a failure is a result too."""
     print("...", script, *arguments, file=sys.stderr, flush=True)
     command = [str(part) for part in (sys.executable, HERE / script, *arguments)]
-    path = os.pathsep.join(str(Path(folder).resolve()) for folder in (code or OWN_CODE, nice_folder(cache)))
+    path = os.pathsep.join(str(Path(folder).resolve()) for folder in (OWN_CODE, nice_folder(cache)))
     around = os.environ | ONE_THREAD | {"PYTHONPATH": path}
     try:
         done = subprocess.run(command, capture_output=True, text=True, env=around, timeout=PATIENCE)
@@ -27,6 +28,11 @@ def child(script, *arguments, cache=CACHE, code=None):
     if done.returncode:
         return {"failed": (done.stderr.strip().splitlines() or [f"exit {done.returncode}"])[-1]}
     return json.loads(done.stdout)
+
+
+def nice_version(cache):
+    """Return the version of NICEx in its folder."""
+    return next(metadata.distributions(name="NICEx", path=[str(nice_folder(cache))])).version
 
 
 def nice_folder(cache):

@@ -28,7 +28,7 @@ def synthetic(n_rows, n_columns, seed=0):
 
 
 def time_cover(n_rows, n_columns, fast):
-    """Cover a synthetic table with the kernels already loaded; return the times, the peak memory and the size."""
+    """Cover a synthetic table after a small one; return the times, the peak memory and the size."""
     from onbmacf._balls.cover import build_cover
 
     build_cover(*synthetic(1000, n_columns), fast=fast)

@@ -2,15 +2,17 @@
 
 import os
 import platform
+import time
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-PACKAGES = ("onbmacf", "numpy", "scipy", "pandas", "scikit-learn", "torch", "onnxruntime")
+PACKAGES = ("onbmacf", "numpy", "scipy", "pandas", "scikit-learn", "xgboost", "onnxruntime", "dice-ml")
 
 
 def machine():
-    """Return cores, processor, memory and versions."""
+    """Return the day, cores, processor, memory and versions."""
     return {
+        "date": time.strftime("%Y-%m-%d"),
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
         "processor": processor(),
         "memory_gb": round(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 1e9, 1),

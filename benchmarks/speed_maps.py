@@ -1,4 +1,4 @@
-"""Time large maps and odd tables, each in its own process; print one line of JSON.
+"""Time large maps, each in its own process; print one line of JSON.
 
     python speed_maps.py row ROWS COLUMNS      one row explained on a map of so many synthetic rows, and many together
     python speed_maps.py levels LEVELS ROWS    a fit with one category of so many levels

@@ -1,27 +1,28 @@
-"""One row per call: what an answer costs and how good it is, here and with NICE and DiCE, on the same pipelines.
+"""What answers cost beside NICE and DiCE, on the same pipelines: one row per call, budgets, many calls, many rows.
 
-    python benchmarks/speed_one.py [--quick] [--parts one,budgets,steady,batches] [--rows N] [--tables A,B]
-                                   [--models A,B] [--methods A,B] [--code FOLDER] [--baseline FILE] [--before FOLDER]
-                                   [--cache FOLDER] [--json FILE] [--markdown FILE]
+    python benchmarks/speed_one.py [--quick] [--parts one,batches,budgets,steady] [--rows N] [--dice-rows N]
+                                   [--tables A,B] [--models A,B] [--methods A,B] [--cache FOLDER] [--json FILE]
+                                   [--write docs/speed/README.md]
 
-Every measurement has a process of its own, with one thread, one after the other; the page is printed. `--code` measures
-the package in another folder (its `src`), `--baseline` compares with the JSON of an earlier run, and `--before` is the
-`src` of an earlier version, against which batches are timed.
+Every measurement has a process of its own, with one thread, one after the other; the tables are printed. `--write` puts
+them into the places of a page.
 """
 
 import argparse
 import json
 from pathlib import Path
 
-from speed_child import CACHE, child
+from speed_child import CACHE, child, nice_version
 from speed_machine import machine
-from speed_one_report import markdown
+from speed_one_report import places
+from speed_page import fill
 from speed_pipelines import MODELS, TABLES
 
-METHODS = ("ours", "nice", "dice")
+METHODS = ("ours", "ours_read", "nice", "dice")
+BATCH_METHODS = ("ours", "ours_read", "nice")
 BUDGET_MODELS = ("network", "xgboost")
 STEADY = (("saheart", "logistic"), ("adult", "xgboost"))
-OLD_PAIRS = [(table, kind) for table in ("saheart", "heloc", "adult") for kind in ("network", "forest")]
+FILES = [(table, kind) for table in ("saheart", "heloc", "adult") for kind in ("network", "forest")]
 FULL = {
     "tables": list(TABLES),
     "models": list(MODELS),
@@ -30,7 +31,7 @@ FULL = {
     "budget_rows": 30,
     "steady_calls": 1000,
     "batch_rows": 200,
-    "turns": 3,
+    "turns": 2,
 }
 QUICK = {
     "tables": ["saheart", "titanic"],
@@ -42,19 +43,19 @@ QUICK = {
     "batch_rows": 20,
     "turns": 1,
 }
-PATIENCE = 600  # seconds after which a batch is given up
+PATIENCE = 600  # seconds after which a batch gets no further row
 
 
 def main():
     """Measure, print, and write the results."""
     options = parsed()
     results = measured(options)
-    text = markdown(results)
-    print(text)
+    found = places(results)
+    print("\n".join(found.values()))
     if options.json is not None:
         options.json.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
-    if options.markdown is not None:
-        options.markdown.write_text(text, encoding="utf-8")
+    if options.write is not None:
+        fill(options.write, found)
 
 
 def parsed(arguments=None):
@@ -67,12 +68,9 @@ def parsed(arguments=None):
     parser.add_argument("--tables", type=names, help=f"of {','.join(TABLES)} (default: all)")
     parser.add_argument("--models", type=names, help=f"of {','.join(MODELS)} (default: all)")
     parser.add_argument("--methods", type=names, default=list(METHODS), help=f"of {','.join(METHODS)} (default: all)")
-    parser.add_argument("--code", type=Path, help="folder of the package to measure (default: this one's src)")
-    parser.add_argument("--baseline", type=Path, help="JSON of an earlier run to compare with")
-    parser.add_argument("--before", type=Path, help="src of an earlier version, against which batches are timed")
     parser.add_argument("--cache", type=Path, default=CACHE, help="trained pipelines and NICE")
-    parser.add_argument("--json", type=Path, help="write the results to this file")
-    parser.add_argument("--markdown", type=Path, help="write the page to this file")
+    parser.add_argument("--json", type=Path, help="write all figures to this file")
+    parser.add_argument("--write", type=Path, help="put the tables into the places of this page")
     options = parser.parse_args(arguments)
     for name, value in (QUICK if options.quick else FULL).items():
         if getattr(options, name, None) is None:
@@ -87,10 +85,10 @@ def names(text):
 
 def measured(options):
     """Return the results of every part asked for."""
-    results = {"machine": machine(), "quick": options.quick}
-    if options.baseline is not None:
-        results["baseline"] = json.loads(options.baseline.read_text(encoding="utf-8"))["pairs"]
-    return results | {PARTS[part].__name__: PARTS[part](options) for part in options.parts}
+    found = {PARTS[part].__name__: PARTS[part](options) for part in options.parts}
+    about = machine()
+    about["versions"]["NICEx"] = nice_version(options.cache)
+    return {"machine": about, "quick": options.quick} | found
 
 
 def pairs(options):
@@ -98,7 +96,7 @@ def pairs(options):
     most = {name: options.dice_rows if name == "dice" else options.rows for name in options.methods}
     wanted = [f"{name}={count}" for name, count in most.items()]
     return {
-        table: {model: own(options, "speed_pair.py", table, model, options.cache, *wanted) for model in options.models}
+        table: {model: run(options, "speed_pair.py", table, model, options.cache, *wanted) for model in options.models}
         for table in options.tables
     }
 
@@ -108,7 +106,7 @@ def budgets(options):
     models = [model for model in BUDGET_MODELS if model in options.models] or options.models[:1]
     return {
         table: {
-            model: own(options, "speed_budget.py", table, model, options.cache, options.budget_rows) for model in models
+            model: run(options, "speed_budget.py", table, model, options.cache, options.budget_rows) for model in models
         }
         for table in options.tables
     }
@@ -118,50 +116,42 @@ def steady(options):
     """Measure memory and the slowest of many one-row calls."""
     chosen = [(table, model) for table, model in STEADY if table in options.tables and model in options.models]
     return {
-        f"{table}, {model}": own(options, "speed_steady.py", table, model, options.cache, options.steady_calls)
+        f"{TABLES[table]}, {MODELS[model]}": run(
+            options, "speed_steady.py", table, model, options.cache, options.steady_calls
+        )
         for table, model in chosen
     }
 
 
 def batches(options):
-    """Time batches with the code of now and of before, in turn: the models that are files, and the pipelines."""
+    """Time many rows in one call beside NICE: with the pipelines, and with the models that are files."""
     found = {}
-    for table, kind in OLD_PAIRS:
-        if table in options.tables:
-            folder = options.cache / "problems" / table
-            prepare(table, folder)
-            arguments = ("speed_method.py", "ours", folder, kind, options.batch_rows, PATIENCE)
-            found[f"{table}, {kind} (file)"] = in_turn(options, options.turns, *arguments)
     for table in options.tables:
         for model in options.models:
-            arguments = ("speed_batch.py", table, model, options.cache, options.batch_rows, options.turns)
-            found[f"{table}, {model}"] = in_turn(options, 1, *arguments)
+            arguments = (table, model, options.cache, options.batch_rows, options.turns)
+            found[f"{TABLES[table]}, {MODELS[model]}"] = run(options, "speed_batch.py", *arguments)
+    for table, kind in FILES:
+        if table in options.tables:
+            found[f"{TABLES[table]}, {kind} as a file"] = of_file(options, table, kind)
     return found
 
 
-def prepare(table, folder):
-    """Write the models that are files; see speed_problem.py."""
+def of_file(options, table, kind):
+    """Time each method on a model that is a file, by turns; the quickest run of each counts."""
     from speed_problem import write_problem
 
+    folder = options.cache / "problems" / table
     write_problem(table, folder)
+    runs = {name: [] for name in BATCH_METHODS}
+    for _ in range(options.turns):
+        for name, own in runs.items():
+            own.append(run(options, "speed_method.py", name, folder, kind, options.batch_rows, PATIENCE))
+    return {name: quickest(own) for name, own in runs.items()}
 
 
-def in_turn(options, turns, *arguments):
-    """Run a script with both versions by turns and return the quickest run of each."""
-    now, before = zip(*((own(options, *arguments), earlier(options, *arguments)) for _ in range(turns)), strict=True)
-    return {"now": quickest(now), "before": quickest(before)}
-
-
-def own(options, script, *arguments):
-    """Run a script with the package that is measured."""
-    return child(script, *arguments, cache=options.cache, code=options.code)
-
-
-def earlier(options, script, *arguments):
-    """Run a script with the version before, if there is one."""
-    if options.before is None:
-        return {"failed": "no earlier version given"}
-    return child(script, *arguments, cache=options.cache, code=options.before)
+def run(options, script, *arguments):
+    """Run a script in a process of its own."""
+    return child(script, *arguments, cache=options.cache)
 
 
 def quickest(runs):
@@ -170,7 +160,7 @@ def quickest(runs):
     return min(good, key=lambda run: run["cpu_seconds"]) if good else runs[0]
 
 
-PARTS = {"one": pairs, "budgets": budgets, "steady": steady, "batches": batches}
+PARTS = {"one": pairs, "batches": batches, "budgets": budgets, "steady": steady}
 
 if __name__ == "__main__":
     main()

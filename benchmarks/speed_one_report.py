@@ -1,134 +1,150 @@
-"""The results of one row per call as Markdown: first what was aimed at, then every figure.
+"""The results of speed_one.py as Markdown: one text per place of the page.
 
-results (dict)  ->  markdown  ->  text
+results (dict)  ->  places  ->  {"machine", "one-row", "batches", "budgets", "steady"}
 """
 
-from speed_goals import (
-    MOST_CALLS,
-    MOST_CALLS_WORST,
-    MOST_OF_NICE,
-    MOST_SLOWDOWN,
-    farther,
-    goals,
-    mean,
-    measured,
-    methods_of,
-    over,
-    pairs_of,
-)
+from speed_page import QUICK, about, mean, over, shown, spread, table
 from speed_pipelines import MODELS, TABLES
-from speed_report import METHODS, about, shown, table
 
-COLUMNS = {  # figure: heading and digits
-    "rows": ("explained", 0),
-    "calls": ("calls", 0),
-    "calls_worst": ("worst", 0),
-    "rows_asked": ("rows asked", 0),
-    "rows_given": ("handed over", 0),
-    "cpu_ms": ("CPU ms", 1),
-    "wall_ms": ("wall ms", 1),
-    "success": ("success", 2),
-    "distance": ("distance", 3),
-    "changes": ("changes", 2),
-    "plausibility": ("plausibility", 2),
-}
+METHODS = {"ours": "called", "ours_read": "read", "nice": "NICE", "dice": "DiCE"}
+NOT_READ = "cannot be read"
 
 
-def markdown(results):
-    """Return everything that was measured as one page."""
-    parts = ["# One row per call: results\n", f"{about(results['machine'])}\n"]
-    parts += ["What was measured and how to read it is in [README.md](README.md).\n"]
-    if results["quick"]:
-        parts.append("A quick run to try the script: these figures mean little.\n")
-    for name, (title, section) in SECTIONS.items():
-        if name in results:
-            parts += [f"## {title}\n", section(results)]
-    return "\n".join(parts)
+def places(results):
+    """Return the text of every part that was measured, by the name of its place."""
+    found = {"machine": f"{about(results['machine'])}\n"}
+    for part, (name, section) in SECTIONS.items():
+        if part in results:
+            found[name] = QUICK * results["quick"] + section(results[part])
+    return found
 
 
-def goal_section(results):
-    """Return one line per pair: the figures that have a target, and the targets missed."""
-    heads = ["table", "model", "calls: median / worst", "median before", "CPU over NICE's", "over DiCE's"]
-    heads += ["distance over the one before", "over NICE's", "missed"]
-    lines = []
-    for name, model, found, before in pairs_of(results):
-        judged = goals(found, before)
-        ratios = [("calls_before", 0), ("of_nice", 2), ("of_dice", 2)]
-        ratios += [("distance_of_before", 3), ("distance_of_nice", 3)]
-        calls = f"{shown(judged['calls'], 0)} / {shown(judged['calls_worst'], 0)}"
-        cells = [shown(judged[ratio], digits) for ratio, digits in ratios]
-        lines.append([TABLES[name], MODELS[model], calls, *cells, ", ".join(judged["missed"]) or "none"])
-    return "\n".join([table(heads, lines), verdict(lines), "## Every figure, one row per call\n", figures(results)])
+def one_row(pairs):
+    """Return one line per pair, and sentences about all of them."""
+    heads = ["table", "model", "calls, median / worst", "read", "rows, median", "read", "time over NICE's", "read"]
+    heads += ["distance over NICE's"]
+    lines, judged, failed = [], [], []
+    for name, model, found in each_pair(pairs):
+        ours, read, nice, dice = (measured(found, method) for method in METHODS)
+        ratios = {"ours": over(ours.get("cpu_ms"), nice.get("cpu_ms")), "apart": farther(ours, nice)}
+        ratios |= {"read": over(read.get("cpu_ms"), nice.get("cpu_ms")) if read.get("is_read") else None}
+        ratios |= {"dice": over(ours.get("cpu_ms"), dice.get("cpu_ms"))}
+        judged.append(ratios | {"worst": ours.get("calls_worst")})
+        cells = [calls(ours), told(read, calls(read)), shown(ours.get("rows_given"), 0)]
+        cells += [told(read, shown(read.get("rows_given"), 0)), shown(ratios["ours"], 2)]
+        cells += [told(read, shown(ratios["read"], 2)), shown(ratios["apart"], 2)]
+        lines.append([TABLES[name], MODELS[model], *cells])
+        failed += failures(f"{TABLES[name]}, {MODELS[model]}", found)
+    return f"{table(heads, lines)}\n{summary(judged)}{''.join(failed)}"
 
 
-def verdict(lines):
-    """Return a sentence that says how many pairs meet every target."""
-    met = sum(line[-1] == "none" for line in lines)
+def summary(judged):
+    """Return what the pairs have in common: medians, and the ends."""
+    worst = max((ratios["worst"] for ratios in judged if ratios["worst"] is not None), default=None)
+    spreads = {name: spread([ratios[name] for ratios in judged]) for name in ("ours", "read", "dice", "apart")}
     return (
-        f"{met} of {len(lines)} pairs meet every target: at most {MOST_CALLS} calls (median) and {MOST_CALLS_WORST} "
-        f"(worst), at most {MOST_OF_NICE:g} times NICE's time, less than DiCE's, and no farther than before.\n"
+        f"Over these {len(judged)} pairs, median (least to most): time over NICE's {spreads['ours']}, where the model "
+        f"is read {spreads['read']}; time over DiCE's {spreads['dice']}; distance over NICE's {spreads['apart']}. "
+        f"No answer took more than {shown(worst, 0)} calls.\n"
     )
 
 
-def figures(results):
-    """Return one line per pair and method; costs are medians per answer, qualities are means."""
-    lines = []
-    for name, models in results["pairs"].items():
+def each_pair(pairs):
+    """Yield table, model and the figures of each method; of none if the whole pair failed."""
+    for name, models in pairs.items():
         for model, found in models.items():
-            for method, values in (methods_of(found) or {"ours": found}).items():
-                lines.append([TABLES[name], MODELS[model], METHODS[method], *cells(values, COLUMNS)])
-    return table(["table", "model", "method", *(head for head, _ in COLUMNS.values())], lines)
+            yield name, model, found.get("methods") or {"ours": found}
 
 
-def cells(values, columns):
-    """Return the cells of one measurement."""
-    if "failed" in values:
-        return [f"not measured: {values['failed'][:100]}", *[""] * (len(columns) - 1)]
-    return [shown(values[name], digits) for name, (_, digits) in columns.items()]
+def measured(found, name):
+    """Return a method's figures; none where it was not measured."""
+    figures = found.get(name, {})
+    return {} if "failed" in figures else figures
 
 
-BUDGET_COLUMNS = {
+def failures(pair, found):
+    """Return a sentence for each method that failed."""
+    said = {METHODS[name]: own["failed"][:100] for name, own in found.items() if "failed" in own}
+    return [f"\nNot measured: {pair}, {name}: {why}\n" for name, why in said.items()]
+
+
+def told(read, cell):
+    """Return a cell of the model that is read, unless it could not be."""
+    return NOT_READ if read and not read.get("is_read") else cell
+
+
+def calls(own):
+    """Return the median and the largest number of calls."""
+    return f"{shown(own.get('calls'), 0)} / {shown(own.get('calls_worst'), 0)}" if own else "not measured"
+
+
+def farther(ours, theirs):
+    """Return the ratio of mean distances over the rows that both answered, or None where there are none."""
+    each = zip(ours.get("distances", ()), theirs.get("distances", ()), strict=False)
+    both = [pair for pair in each if None not in pair]
+    return over(sum(own for own, _ in both), sum(other for _, other in both)) if both else None
+
+
+def batches(found):
+    """Return the time of many rows in one call, and how many times as fast as NICE that is."""
+    heads = ["table, model", "rows", "CPU ms per row", "read", "NICE", "times as fast as NICE", "read", "calls", "read"]
+    lines, ratios, failed = [], [], []
+    for name, methods in found.items():
+        methods = {"ours": methods} if "failed" in methods else methods
+        ours, read, nice = (measured(methods, method) for method in ("ours", "ours_read", "nice"))
+        fast, fast_read = over(per_row(nice), per_row(ours)), over(per_row(nice), per_row(read))
+        cells = [shown(ours.get("rows"), 0), shown(per_row(ours), 2), told(read, shown(per_row(read), 2))]
+        cells += [shown(per_row(nice), 2), shown(fast, 1), told(read, shown(fast_read, 1))]
+        cells += [shown(ours.get("calls"), 0), told(read, shown(read.get("calls"), 0))]
+        lines.append([name, *cells])
+        failed += failures(name, methods)
+        ratios.append((name.endswith("file"), fast, fast_read if read.get("is_read") else None))
+    own, own_read = (spread([ratio[place] for ratio in ratios if not ratio[0]], 1) for place in (1, 2))
+    files = spread([fast for is_file, fast, _ in ratios if is_file], 1)
+    return (
+        f"{table(heads, lines)}\nTimes as fast as NICE, median (least to most): {own} with pipelines, {own_read} where "
+        f"they are read, {files} with models as files.\n{''.join(failed)}"
+    )
+
+
+def per_row(found):
+    """Return milliseconds per row of a batch."""
+    return 1000 * found["cpu_seconds"] / found["rows"] if found else None
+
+
+BUDGET_COLUMNS = {  # figure: heading and digits
     "success": ("success", 2),
-    "distance": ("distance", 3),
-    "of_nice": ("over NICE's", 2),
+    "of_nice": ("distance over NICE's", 2),
     "changes": ("changes", 2),
-    "plausibility": ("plausibility", 2),
     "calls": ("calls", 0),
     "calls_worst": ("most calls", 0),
-    "rows_asked": ("rows asked", 0),
-    "rows_asked_worst": ("most rows asked", 0),
+    "rows_asked": ("rows", 0),
+    "rows_asked_worst": ("most rows", 0),
 }
 
 
-def budget_section(results):
-    """Return the mean of each budget over all tables and models, and then every figure."""
-    found = {(TABLES[t], MODELS[m]): lines for t, models in results["budgets"].items() for m, lines in models.items()}
-    good = {pair: beside_nice(lines) for pair, lines in found.items() if "failed" not in lines}
+def budgets(found):
+    """Return the mean of each budget over all tables and models."""
+    every = {(name, model): lines for name, models in found.items() for model, lines in models.items()}
+    good = {pair: beside_nice(lines) for pair, lines in every.items() if "failed" not in lines}
     names = list(dict.fromkeys(name for lines in good.values() for name in lines))
     means = {name: averaged([lines[name] for lines in good.values() if name in lines]) for name in names}
     heads = [head for head, _ in BUDGET_COLUMNS.values()]
-    every = [[*pair, name, *budget_cells(v)] for pair, lines in good.items() for name, v in lines.items()]
-    every += [[*pair, "", *budget_cells(lines)] for pair, lines in found.items() if "failed" in lines]
-    short = table(["budget", *heads], [[name, *budget_cells(values)] for name, values in means.items()])
-    text = (
-        f"Means over {len(good)} pairs of a table and a model (of the columns that begin with *most*: the largest). "
-        "*Over NICE's* compares the rows that both answered. Each pair follows below.\n"
-    )
-    return "\n".join([text, short, at_their_budget(good), table(["table", "model", "budget", *heads], every)])
+    lines = [
+        [name, *(shown(values[key], digits) for key, (_, digits) in BUDGET_COLUMNS.items())]
+        for name, values in means.items()
+    ]
+    text = f"Means over {len(good)} pairs of a table and a model; of the columns that begin with *most*, the largest."
+    said = f"{text}\n\n{table(['budget', *heads], lines)}\n{at_their_budget(good)}"
+    failed = [failures(f"{TABLES[name]}, {MODELS[model]}", {"ours": lines}) for (name, model), lines in every.items()]
+    return said + "".join(sentence for sentences in failed for sentence in sentences)
 
 
 def at_their_budget(good):
     """Return a sentence that says on how many pairs answers within NICE's own budget are at least as near."""
     ratios = [v["of_nice"] for lines in good.values() for name, v in lines.items() if name.startswith("NICE's")]
     near = sum(ratio is not None and ratio <= 1 for ratio in ratios)
-    return (
-        f"Within NICE's own budget, the mean answer is at least as near as NICE's on {near} of {len(ratios)} pairs.\n"
-    )
-
-
-def budget_cells(values):
-    """Return the cells of one budget; a quality is missing only where no row has an answer."""
-    return ["none" if cell == "not measured" else cell for cell in cells(values, BUDGET_COLUMNS)]
+    return f"Within NICE's own budget, answers are at least as near as NICE's on {near} of {len(ratios)} pairs.\n"
 
 
 def beside_nice(lines):
@@ -142,46 +158,23 @@ def averaged(lines):
     return {n: (max if n in worst else mean)([values[n] for values in lines]) for n in BUDGET_COLUMNS}
 
 
-def steady_section(results):
+def steady(found):
     """Return memory after some of the calls, and the slowest calls beside the median."""
     lines = []
-    for name, found in results["steady"].items():
-        if "failed" in found:
-            lines.append([name, f"not measured: {found['failed'][:100]}", *[""] * 4])
+    for name, own in found.items():
+        if "failed" in own:
+            lines.append([name, f"not measured: {own['failed'][:100]}", *[""] * 4])
             continue
-        memory = " / ".join(shown(value, 1) for value in found["memory_mb"].values())
-        times = [shown(found[key], 1) for key in ("median_ms", "p99_ms", "p99_over_median")]
-        lines.append([name, " / ".join(f"{int(n):,}" for n in found["memory_mb"]), memory, *times])
+        memory = " / ".join(shown(value, 1) for value in own["memory_mb"].values())
+        times = [shown(own[key], 1) for key in ("median_ms", "p99_ms", "p99_over_median")]
+        lines.append([name, " / ".join(f"{int(n):,}" for n in own["memory_mb"]), memory, *times])
     heads = ["table, model", "after calls", "memory in MB", "median CPU ms", "99th percentile", "over the median"]
-    return (
-        table(heads, lines) + f"\nThe target is at most {MOST_SLOWDOWN:g} times the median, and no growth of memory.\n"
-    )
-
-
-def batch_section(results):
-    """Return the time of all rows in one call, now and before."""
-    lines, ratios = [], []
-    for name, found in results["batches"].items():
-        now, before = measured(found, "now"), measured(found, "before")
-        ratio = over(before.get("cpu_seconds"), now.get("cpu_seconds"))
-        same = "not measured" if ratio is None else "yes" if now["digest"] == before["digest"] else "no"
-        counts = [shown(now.get("rows"), 0), shown(each(now), 2), shown(each(before), 2), shown(ratio, 2)]
-        calls = [shown(version.get("calls"), 0) for version in (now, before)]
-        lines.append([name, *counts, *calls, same])
-        ratios.append(ratio)
-    heads = ["table, model", "rows", "CPU ms per row", "before", "times as fast", "calls", "before", "same answers"]
-    fast = sum(ratio is not None and ratio >= 1 for ratio in ratios)
-    return f"{table(heads, lines)}\nThe target is at least 1 on every line; {fast} of {len(lines)} reach it.\n"
-
-
-def each(found):
-    """Return milliseconds per row of a batch."""
-    return 1000 * found["cpu_seconds"] / found["rows"] if found else None
+    return table(heads, lines)
 
 
 SECTIONS = {
-    "pairs": ("Against the targets", goal_section),
-    "budgets": ("Budgets", budget_section),
-    "steady": ("Many calls in a row", steady_section),
-    "batches": ("All rows in one call", batch_section),
+    "pairs": ("one-row", one_row),
+    "batches": ("batches", batches),
+    "budgets": ("budgets", budgets),
+    "steady": ("steady", steady),
 }

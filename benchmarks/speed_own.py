@@ -1,17 +1,24 @@
 """What an explanation costs beside the model: processor time of `explain`, less what its calls of the model take.
 
-    python benchmarks/speed_own.py [--rows 40] [--batch 200] [--tables heart,mixed] [--profile LINES] [--json FILE]
+    python benchmarks/speed_own.py [--quick] [--rows 40] [--batch 200] [--tables heart,mixed] [--profile LINES]
+                                   [--json FILE] [--write docs/speed/README.md]
+    python benchmarks/speed_own.py --first heart    (what a fresh process takes: one line of JSON)
 
 heart ships with the package; mixed is drawn here, in the shape of German credit: 1,000 rows, 7 numbers, 13 categories.
 The model costs next to nothing. Rows are explained one by one, then all in one call; each call is made three times and
 the quickest counts, for other work on a machine only ever adds time. `--profile` also prints the functions in which one
 row after the other spends most.
+
+The first fit and the first answer of a process are measured in fresh ones, imports left out, beside later ones in the
+same process; and so is the fit of 10,000 uniform rows of 10 numbers.
 """
 
 import argparse
 import cProfile
 import json
 import pstats
+import subprocess
+import sys
 import time
 import warnings
 from pathlib import Path
@@ -19,12 +26,17 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from speed_cover import synthetic
 from speed_machine import machine
+from speed_page import QUICK, fill
+from speed_page import table as markdown
 from speed_pipelines import TARGET
 
 SEED = 0
 N_ROWS, N_NUMBERS, N_CATEGORIES = 1000, 7, 13
 TURNS = 3  # the quickest of so many counts
+LARGE = (10_000, 10)  # rows and columns of the table that is only fitted
+PROCESSES = 3  # fresh ones, of which the median counts
 
 
 class Cheap:
@@ -78,18 +90,31 @@ def mixed():
 
 
 TABLES = {"heart": heart, "mixed": mixed}
+NAMES = {
+    "heart": "heart, 462 x 9",
+    "mixed": "mixed, 1,000 x 20",
+    "uniform": f"uniform, {LARGE[0]:,} x {LARGE[1]}",
+}
 
 
 def main():
     """Measure, print, and write the results."""
     options = parsed()
     warnings.simplefilter("ignore")
-    results = {"machine": machine(), "tables": {}}
+    if options.first is not None:
+        print(json.dumps(first_use(options.first)))
+        return
+    results = {"machine": machine(), "quick": options.quick, "tables": {}, "first": {}}
     for name in options.tables:
         results["tables"][name] = figures = measured(TABLES[name](), options)
         print(f"{name}: {shown(figures)}", flush=True)
+    for name in [*options.tables, "uniform"]:
+        results["first"][name] = figures = fresh(name, 1 if options.quick else PROCESSES)
+        print(f"{name}: {shown_first(figures)}", flush=True)
     if options.json is not None:
         options.json.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+    if options.write is not None:
+        fill(options.write, {"own": page(results)})
 
 
 def parsed(arguments=None):
@@ -100,7 +125,13 @@ def parsed(arguments=None):
     parser.add_argument("--tables", type=lambda text: text.split(","), default=list(TABLES))
     parser.add_argument("--profile", type=int, default=0, help="also print so many lines of a profile")
     parser.add_argument("--json", type=Path, help="write the results to this file")
-    return parser.parse_args(arguments)
+    parser.add_argument("--write", type=Path, help="put the table into the place of this page")
+    parser.add_argument("--quick", action="store_true", help="few rows, to try the script")
+    parser.add_argument("--first", choices=[*TABLES, "uniform"], help="measure the first use in this process")
+    options = parser.parse_args(arguments)
+    if options.quick:
+        options.rows, options.batch = min(options.rows, 4), min(options.batch, 8)
+    return options
 
 
 def measured(table, options):
@@ -140,6 +171,60 @@ def spent(explainer, rows, model):
     return min(turns), n_calls
 
 
+def first_use(name):
+    """Return milliseconds of the first fit and answer of this process, of later maps, and of later answers."""
+    from onbmacf import ONBMACF
+
+    table = uniform() if name == "uniform" else TABLES[name]()
+    model = Halved(table) if name == "uniform" else Cheap(table)
+    row = table[model.predict(table) != TARGET].head(1)
+    fits, answers, later = [], [], []
+    for _ in range(1 + TURNS):
+        times = [time.process_time()]
+        explainer = ONBMACF().fit(table, model)
+        times.append(time.process_time())
+        for _ in range(2):
+            explainer.explain(row, target=TARGET)
+            times.append(time.process_time())
+        for own, spent in zip((fits, answers, later), np.diff(times), strict=True):
+            own.append(1000 * float(spent))
+    found = {"fit": fits[0], "fit_later": min(fits[1:])}
+    return found | {"answer": answers[0], "answer_of_map": min(answers[1:]), "answer_later": min(later)}
+
+
+def uniform():
+    """Return the table that is only there to be fitted."""
+    return pd.DataFrame(synthetic(*LARGE)[0]).rename(columns="x{}".format)
+
+
+class Halved:
+    """The smooth score of speed_cover.py, cut at its median; its last decimals differ with the number of rows."""
+
+    classes_ = np.array([0, 1])
+
+    def __init__(self, table):
+        rng = np.random.default_rng(SEED)
+        rng.random(LARGE)
+        self.weights = rng.normal(size=LARGE[1])
+        self.median = np.median(self.scores(table))
+
+    def scores(self, rows):
+        """Return one number per row."""
+        own = rows.to_numpy(dtype=np.float64)
+        return (own * self.weights).sum(axis=1) + 0.3 * np.sin(7 * own[:, 0])
+
+    def predict(self, rows):
+        """Return the label of each row."""
+        return (self.scores(rows) > self.median).astype(np.intp)
+
+
+def fresh(name, n_processes):
+    """Return the median of what fresh processes measure."""
+    command = [sys.executable, __file__, "--first", name]
+    runs = [json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout) for _ in range(n_processes)]
+    return {key: float(np.median([run[key] for run in runs])) for key in runs[0]}
+
+
 def profiled(explainer, alone, n_lines):
     """Print the functions of this package that take most, with all rows one by one."""
     profile = cProfile.Profile()
@@ -155,6 +240,25 @@ def shown(figures):
     alone = f"{figures['own_ms']:.2f} ms beside the model for one row (worst {figures['own_ms_worst']:.2f})"
     batch = f"{figures['batch_own_ms_per_row']:.3f} ms per row of {figures['batch_rows']}"
     return f"{alone}, {figures['calls']:g} calls; {batch}, {figures['batch_calls']} calls"
+
+
+def shown_first(figures):
+    """Return one line of text."""
+    fits = f"first fit of a process {figures['fit']:.0f} ms, later {figures['fit_later']:.0f}"
+    answers = f"first answer of a process {figures['answer']:.1f} ms, of a later map {figures['answer_of_map']:.1f}"
+    return f"{fits}; {answers}, later {figures['answer_later']:.1f}"
+
+
+def page(results):
+    """Return the table of all figures."""
+    heads = ["table", "one row, ms beside the model", "a row of many", "first fit of a process, ms", "later"]
+    heads += ["first answer of a process, ms", "of a later map", "later"]
+    lines = []
+    for name, first in results["first"].items():
+        own = results["tables"].get(name)
+        cells = [f"{own['own_ms']:.1f}", f"{own['batch_own_ms_per_row']:.2f}"] if own else ["", ""]
+        lines.append([NAMES[name], *cells, *(f"{value:.1f}" for value in first.values())])
+    return QUICK * results["quick"] + markdown(heads, lines)
 
 
 if __name__ == "__main__":

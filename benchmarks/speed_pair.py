@@ -30,23 +30,31 @@ class Run:
         self.name, self.case, self.rows = name, case, rows
         self.model = Counted(case.pipeline)
         self.explain = METHODS[name](case, self.model, **options)
-        self.found, self.spent = [], []
+        self.found, self.spent, self.is_read = [], [], False
 
     def call(self, row):
-        """Explain one row and note calls, rows asked, rows handed over, and milliseconds of processor and wall."""
+        """Explain one row and note calls, rows asked, rows handed over, and milliseconds of processor and wall.
+
+        Of a pipeline that is not wrapped, calls and rows are those that the answer says.
+        """
         self.model.reset()
         wall, cpu = time.perf_counter(), time.process_time()
         found = self.explain(row)
         cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
-        asked = getattr(self.explain, "questions", self.model.n_rows)
-        return found, (self.model.n_calls, asked, self.model.n_rows, 1000 * cpu, 1000 * wall)
+        told = getattr(self.explain, "answers", None)
+        counts = (self.model.n_calls, self.model.n_rows, self.model.n_rows)
+        if told is not None:
+            counts = (told.n_calls, told.n_questions, told.n_model_rows)
+            self.is_read = told.n_copy_questions > 0
+        return found, (*counts, 1000 * cpu, 1000 * wall)
 
     def result(self):
         """Return medians of the cost, and the quality of the answers."""
         names = ("calls", "rows_asked", "rows_given", "cpu_ms", "wall_ms")
         middle = dict(zip(names, np.median(self.spent, axis=0).tolist(), strict=True))
         worst = {"calls_worst": int(np.max(self.spent, axis=0)[0]), "rows": len(self.spent)}
-        return middle | worst | quality(self.case, self.rows, self.found) | {"version": installed(PACKAGES[self.name])}
+        said = {"version": installed(PACKAGES[self.name]), "is_read": self.is_read}
+        return middle | worst | quality(self.case, self.rows, self.found) | said
 
 
 def quality(case, rows, found):

@@ -32,3 +32,23 @@ def test_a_short_run_gives_every_figure():
     assert figures["own_ms_worst"] >= figures["own_ms"]
     assert figures["calls"] > 2
     assert "ms per row of 4" in shown(figures)
+
+
+def test_the_first_use_of_a_process_is_measured_in_a_fresh_one():
+    from speed_own import fresh, page, shown_first
+
+    figures = fresh("heart", 1)
+    assert set(figures) == {"fit", "fit_later", "answer", "answer_of_map", "answer_later"}
+    assert all(value > 0 for value in figures.values())
+    assert "first fit of a process" in shown_first(figures)
+    assert "| uniform, 10,000 x 10 |  |  |" in page({"quick": False, "tables": {}, "first": {"uniform": figures}})
+
+
+def test_what_one_answer_passes_is_counted_without_the_model():
+    from passed import counted
+    from speed_own import Cheap, heart
+
+    table = heart()
+    files, functions, calls = counted(table, Cheap(table))
+    assert 0 < files < functions < calls
+    assert counted(table, Cheap(table)) == (files, functions, calls)

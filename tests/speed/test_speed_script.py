@@ -1,4 +1,4 @@
-"""The parts of `make speed` that figures rest on: one model for all, and a page that says what was not measured."""
+"""The parts of `make speed` that figures rest on: one model for all, and a table that says what was not measured."""
 
 import json
 import platform
@@ -59,32 +59,13 @@ def test_a_forest_says_in_onnx_what_it_says_in_scikit_learn(tmp_path, numbers):
     np.testing.assert_allclose(told, forest.predict_proba(Z), atol=1e-5)
 
 
-def measured(seconds, **more):
-    cost = {"calls": 3, "model_rows": 50, "model_seconds": seconds / 4, "rows": 5, "reached": 5, "mean_changes": 2.0}
-    return {"seconds": seconds, "fit_seconds": 1.0, "peak_mb": 100.0, "balls": 7, "digest": "same", **cost, **more}
+def test_the_table_of_large_maps_says_what_was_not_measured():
+    from speed_fit import page
 
-
-def test_the_page_has_the_ratios_and_says_what_was_not_measured():
-    from speed_machine import machine
-    from speed_report import markdown, ratios
-
-    cover = {"plain": measured(9.0), "fast": measured(0.5), "plain_rows": 25_000, "wide": measured(2.0)}
-    cover |= {"wide_rows": 100_000, "million": None, "growth": {n: measured(n / 1000) for n in (25, 50, 100, 200)}}
-    methods = {"ours": measured(1.0), "paper": measured(0.5), "nice": measured(3.0), "dice": {"failed": "no wheel"}}
-    results = {
-        "machine": machine(),
-        "quick": True,
-        "cover": cover,
-        "whole": {},
-        "explain": {"heloc": {"network": methods}},
-    }
-    results["ratios"] = ratios(results)
-    page = markdown(results)
-    assert [line["value"] for line in results["ratios"]] == [18.0, 4.0, 100.0, pytest.approx(3), None]
-    assert "| heloc, network: NICE's time per explanation over ours | 3.0 | at least 5 |" in page
-    assert "not measured: no wheel" in page
-    assert "the same cover, to the bit" in page
-    json.dumps(results)
+    uniform = {"table_rows": 10_000, "seconds": 0.151, "balls": 1891, "peak_mb": 45.2}
+    text = page({"uniform, 10 numbers": [uniform], "adult": [{"failed": "no table"}]})
+    assert "| uniform, 10 numbers | 10,000 | 0.15 | 1,891 | 45 |  |" in text
+    assert "| adult | not measured: no table |" in text
 
 
 def test_the_machine_is_described_without_names_or_paths():
