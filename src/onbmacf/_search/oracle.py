@@ -117,7 +117,7 @@ class Oracle:
         self.asked += np.bincount(factual, minlength=len(self.own))
         if self.is_limited:
             self._rows_left -= n * np.bincount(factual, minlength=len(self.own))
-            self._calls_left -= n_calls
+            self._calls_left -= n_calls if self._calls_left < UNLIMITED else 0
 
     # --- asking ---
 
