@@ -112,11 +112,11 @@ def find(search: Search) -> Outcome:
     price = choose.price_of(search.options.plausibility, to_center)
     is_proven = _ask_all(search, record, wanted, is_open, FEW_JOINT)
     active = is_open & ~is_proven
-    if search.is_ruled and not search.oracle.is_limited:
+    if search.is_ruled and not search.oracle.is_limited and not search.oracle.is_late:
         active &= ~_without_rules(search, record, wanted, active, usual)
     score = _rounds(search, record, wanted, active, usual)
     _last_resort(search, record, wanted, is_open, is_proven, score)
-    if search.options.plausibility == 1.0:
+    if search.options.plausibility == 1.0 and not search.oracle.is_late:
         _into_the_midst(search, record, wanted, is_open & ~is_proven, price)
     score = choose.worth(record, price, search.n, search.neighbours)
     if search.options.plausibility == 0.0:
