@@ -100,7 +100,7 @@ class Outcome(NamedTuple):
     found: Found
     is_proven: Mask
     codes: Rows
-    labels: NDArray[Any]  # the model's own labels; None where they are those of the codes
+    labels: NDArray[Any]  # the model's own labels, or the error that it raised; None where it was not asked
 
 
 def find(search: Search) -> Outcome:
@@ -141,6 +141,8 @@ def _wanted(codes: Rows, targets: Rows | None, n_classes: int) -> Mask:
 def _ask(search: Search, record: Record, wanted: Mask, raw: Matrix, owner: Rows, room: Rows) -> None:
     """Place points, ask about those that are new, and write down what comes back."""
     own = search.own[owner]
+    if search.oracle.is_limited:
+        search.oracle.ran_out |= np.bincount(owner, minlength=len(room)) > search.oracle.room(search.n)
     points = search.values.placed(raw, own)
     row, slot = record.add(points, owner, search.values.allowed(points, own), room)
     _hear(search, record, wanted, row, slot)
@@ -163,13 +165,16 @@ def _hear(search: Search, record: Record, wanted: Mask, row: Rows, slot: Rows) -
 
 def _room(search: Search, turn: int) -> Rows:
     """Return how many points each factual may ask about in a round: fewer within a budget, which lasts to the end."""
-    most = int(CAPS[min(turn, len(CAPS) - 1)] * search.effort)
     room = search.oracle.room(search.n)
     if search.oracle.is_limited:
         n_rounds = min(len(CAPS), search.oracle.calls_left - 1 + turn)  # the last call confirms
         shares = SHARES_OF_ROUNDS[turn:n_rounds]
         room = (room * (shares[0] / sum(shares))).astype(np.intp) if shares else np.zeros_like(room)
-    return np.minimum(room, most)
+    return np.minimum(room, _usual_room(search, turn))
+
+
+def _usual_room(search: Search, turn: int) -> int:
+    return int(CAPS[min(turn, len(CAPS) - 1)] * search.effort)
 
 
 # --- round 1 -------------------------------------------------------------------------------------------------------
@@ -273,6 +278,8 @@ def _rounds(search: Search, record: Record, wanted: Mask, active: Mask, price: M
     for turn in range(1, len(CAPS) + EXTRA_ROUNDS):
         active = active & ~_is_settled(score, active, turn, before if turn > 1 else score)
         room = np.where(active, _room(search, turn), 0)
+        if search.oracle.is_limited:
+            search.oracle.ran_out |= active & (room < _usual_room(search, turn))
         if not room.any():
             break
         before = score
@@ -565,7 +572,7 @@ def _confirmed(search: Search, record: Record, wanted: Mask, is_proven: Mask, sc
     factual, or of a point that only the copy of the model was asked about, all is asked again in another way.
     """
     oracle, codes = search.oracle, record.code[:, 0].copy()
-    labels = np.full(len(codes), None, dtype=object)
+    labels = oracle.named(codes)
     row, slot = choose.chosen(record, score, search.n, search.table.scale)
     confirmed = _look_back(search, record, row, slot, codes, with_own=not oracle.is_limited)
     if oracle.reads and _is_other(confirmed, record, row, slot, codes):
