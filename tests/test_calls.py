@@ -14,9 +14,8 @@ from onbmacf import ONBMACF, Rule, Rules, Schema
 from onbmacf._batch import explain
 from onbmacf._rows.form import TableForm
 from onbmacf._rows.model import BlackBox
-from onbmacf._search import nearer
 from onbmacf._search.budget import Budget, Meter
-from onbmacf._search.problem import UNASKED
+from onbmacf._search.oracle import UNASKED
 from onbmacf.datasets import load_heart
 
 
@@ -152,37 +151,6 @@ def test_what_a_limit_left_unasked_is_missing_in_every_form(fitted, model, table
     document = json.loads(answers.to_json())["answers"][0]["counterfactuals"][0]
     assert document["margin"] is document["probability"] is document["semifactual"] is None
     assert "nan" not in (answers.sentences()[0] + answers._repr_html_()).lower()
-
-
-@pytest.mark.parametrize("options, n_rows", [({"max_model_calls": 40}, 6), ({}, 40)])
-def test_what_is_less_likely_is_asked_ahead_neither_within_limits_nor_in_batches(
-    table, model, monkeypatch, options, n_rows
-):
-    """Answers within a limit depend on what is asked, and a batch has no free places."""
-
-    def fail(*arguments):
-        raise AssertionError("asked ahead")
-
-    rows = table[model.predict(table) == 0].head(n_rows)
-    explainer = ONBMACF(**options).fit(table, model)
-    for ahead in ("_ends", "rest_of_the_way"):
-        monkeypatch.setattr(nearer, ahead, fail)
-    assert all(answer.status == "found" for answer in explainer.explain(rows, target=1))
-
-
-def test_the_rest_of_a_way_asked_with_what_is_undone_saves_calls_and_changes_nothing(fitted, model, table, monkeypatch):
-    rows = table[model.predict(table) == 1].head(16)
-
-    def explained():
-        answers = [fitted.explain(rows.iloc[[place]], target=0) for place in range(len(rows))]
-        return [own.to_frame() for own in answers], sum(own.n_calls for own in answers)
-
-    found, n_calls = explained()
-    monkeypatch.setattr(nearer, "_ask_on", lambda *arguments: None)
-    others, n_more = explained()
-    for one, other in zip(found, others, strict=True):
-        pd.testing.assert_frame_equal(one, other)
-    assert n_calls < n_more
 
 
 def test_more_calls_give_nearer_answers(fitted, model, table):

@@ -20,7 +20,7 @@ from onbmacf._balls.recover import reach_of
 from onbmacf._batch.call import Call, Query
 from onbmacf._batch.factuals import Asker, Factuals
 from onbmacf._batch.question import Question
-from onbmacf._search.pairs import opposing_pairs
+from onbmacf._search.opposing import opposing_pairs
 
 METRIC_NAMES = sorted(METRICS)
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from onbmacf import ONBMACF, Rule, Rules, Schema
-from onbmacf._search import exchange, joint
+from onbmacf._search import refined
 from onbmacf.errors import ParameterError
 
 TABLE = pd.DataFrame(np.random.default_rng(0).random((60, 3)).round(2) * 5, columns=["x", "r", "s"])
@@ -83,24 +83,28 @@ def test_a_time_that_is_none_is_refused(model, value):
         ONBMACF().fit(TABLE, model).explain(TABLE[:1], max_seconds=value)
 
 
-@pytest.mark.parametrize("module, stage", [(exchange, "_trades"), (joint, "_values")], ids=["exchange", "seen values"])
-def test_no_stage_prepares_questions_that_come_too_late(model, monkeypatch, module, stage):
+STUCK = {"rules": {"features": {"x": {"direction": "down"}, "r": {"direction": "down"}}}, "target": 1}
+
+
+@pytest.mark.parametrize(
+    "stage, asked, dial",
+    [("_proposed", {}, 0.5), ("_without_rules", STUCK, 0.5), ("_corners", STUCK, 0.5), ("_into_the_midst", {}, 1.0)],
+)
+def test_no_stage_prepares_questions_that_come_too_late(model, monkeypatch, stage, asked, dial):
     """In a wide table this is what takes long, not the model."""
-    begun, own = [], getattr(module, stage)
+    begun, own = [], getattr(refined, stage)
 
     def counted(*arguments):
         begun.append(stage)
         return own(*arguments)
 
-    monkeypatch.setattr(module, stage, counted)
-    explainer = ONBMACF().fit(TABLE, model)
-    stuck = {"rules": {"features": {"x": {"direction": "down"}, "r": {"direction": "down"}}}, "target": 1}
+    monkeypatch.setattr(refined, stage, counted)
+    explainer = ONBMACF(plausibility=dial).fit(TABLE, model)
     low = TABLE[(TABLE["x"] * TABLE["r"] < 6)][:3]
-    asked = {} if stage == "_trades" else stuck  # seen values are for rows that have no answer
     explainer.explain(low, **asked)
     assert begun
     begun.clear()
-    model.calls_left = 2  # the rows' own labels are known then, and the time is up
+    model.calls_left = 1  # the rows' own labels are known then, and the time is up
     explainer.explain(low, max_seconds=LIMIT, **asked)
     assert begun == []
 
@@ -114,8 +118,9 @@ def searches_of(monkeypatch, model, rows, names, table=WIDE):
     from onbmacf._batch import explain
 
     explainer, searches = ONBMACF().fit(table, model), []
-    search_all = explain.search_all
-    monkeypatch.setattr(explain, "search_all", lambda *own: (searches.append(own), search_all(*own))[1])
+    for name in ("searched", "search_all"):
+        own = getattr(explain, name)
+        monkeypatch.setattr(explain, name, lambda *given, own=own: (searches.append(given), own(*given))[1])
     return explainer.explain(rows, vary=names), len(searches)
 
 
