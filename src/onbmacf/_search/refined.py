@@ -272,7 +272,7 @@ def _rounds(search: Search, record: Record, wanted: Mask, active: Mask, price: M
     """Combine, refine, and refine again; return the score of each point asked about."""
 
     def judged() -> Matrix:
-        return choose.worth(record, price, search.n, search.neighbours)
+        return choose.worth(record, price, 1, search.neighbours)  # the same points whatever n is
 
     score = judged()
     for turn in range(1, len(CAPS) + EXTRA_ROUNDS):
@@ -347,7 +347,7 @@ def _proposed(search: Search, record: Record, active: Mask, score: Matrix, turn:
     """Return what the kernels propose for a round, raw, and the factual of each."""
     n, width = search.own.shape
     most = n * 4 * max(CAPS)
-    out, owner, chosen = np.empty((most, width)), np.empty(most, dtype=np.intp), np.empty((n, SETS + search.n), dtype=np.intp)
+    out, owner, chosen = np.empty((most, width)), np.empty(most, dtype=np.intp), np.empty((n, SETS), dtype=np.intp)
     flags, found = active.astype(np.int8), []
     if turn == 1:
         sizes = np.array([FEATURES, FEW, PAIRS, TRIPLES, GREEDY, CHAINS], dtype=np.intp)
@@ -355,7 +355,7 @@ def _proposed(search: Search, record: Record, active: Mask, score: Matrix, turn:
         found.append((out[:n_out].copy(), owner[:n_out].copy()))
         sizes = np.array([3, 8, 0, 0, most, 1], dtype=np.intp)
     else:
-        sizes = np.array([SETS + search.n - 1, PLACES, PLACES_EACH, REPAIRS, most, PROBED], dtype=np.intp)
+        sizes = np.array([SETS, PLACES, PLACES_EACH, REPAIRS, most, PROBED], dtype=np.intp)
     n_out = rounds.refine(record.trace, record.features, score, sizes, REPAIR_BELIEF, flags, out, owner, chosen)
     found.append((out[:n_out].copy(), owner[:n_out].copy()))
     return np.concatenate([raw for raw, _ in found]), np.concatenate([own for _, own in found])
@@ -416,7 +416,7 @@ def _into_the_midst(search: Search, record: Record, wanted: Mask, active: Mask, 
     raw = np.concatenate([points, *cut])
     _ask(search, record, wanted, raw, np.tile(owner, 1 + len(cut)), search.oracle.room(search.n))
     for _ in range(EXTRA_ROUNDS):
-        score = choose.worth(record, price, search.n, search.neighbours)
+        score = choose.worth(record, price, 1, search.neighbours)
         raw, owner = _proposed(search, record, active, score, len(CAPS))
         _ask(search, record, wanted, raw, owner, np.where(active, _room(search, len(CAPS)), 0))
 
