@@ -82,7 +82,7 @@ class SearchTable:
 
     @cached_property
     def _balls(self) -> tuple[Matrix, Rows, Matrix]:
-        return np.ascontiguousarray(self.N[self.centers]), self.labels[self.centers], self.radii
+        return np.ascontiguousarray(self.N[self.centers]), self.labels[self.centers], np.array(self.radii)
 
     def features(self, step: Matrix, metric: Metric, most_changes: int | None) -> rounds.Features:
         """Return the features for the kernels; a metric that they do not know is taken for Manhattan's."""
