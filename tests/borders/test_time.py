@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from onbmacf import ONBMACF, Rule, Rules, Schema
+from onbmacf._batch.searches import MOST_TOGETHER
 from onbmacf._search import refined
 from onbmacf.errors import ParameterError
 
@@ -59,13 +60,18 @@ def test_what_is_returned_when_the_time_is_up_holds(model, strategy, n_calls):
 
 def test_rows_that_were_not_reached_say_so(model):
     explainer = ONBMACF().fit(TABLE, model)
-    model.calls_left = 1
-    answers = explainer.explain(TABLE[:3], max_seconds=LIMIT)
+    many = pd.DataFrame(np.random.default_rng(1).random((3 * MOST_TOGETHER, 3)).round(3) * 5, columns=TABLE.columns)
+    model.calls_left = 1  # the rows that are searched together first have their answers from this call
+    answers = explainer.explain(many, max_seconds=LIMIT)
+    first, others = answers[:MOST_TOGETHER], answers[MOST_TOGETHER:]
+    assert set(first.reasons) == {"max_seconds limited the search: others may be nearer."}
+    assert set(others.reasons) == {"not reached within max_seconds: raise it, or give fewer rows."}
+    assert set(others.statuses) == {"none_found"}
+    explainer = explainer.with_options(strategy="paper")
+    model.calls_left = 1  # the rows' own labels, and nothing else
+    answers = explainer.explain(many[:3], max_seconds=LIMIT)
     assert list(answers.reasons) == ["not reached within max_seconds: raise it, or give fewer rows."] * 3
     assert list(answers.statuses) == ["none_found"] * 3
-    many = pd.concat([TABLE] * 20)
-    model.calls_left = 1
-    assert explainer.explain(many, max_seconds=LIMIT).statuses.tolist() == ["none_found"] * len(many)
 
 
 @pytest.mark.parametrize("asked", [{"ranges": True}, {"front": True}], ids=str)
