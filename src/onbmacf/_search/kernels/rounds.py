@@ -437,7 +437,7 @@ def keep(
 ) -> cython.void:  # fmt: skip
     """Keep a combination if it is among the best: up to three features set to values, from the point at a slot."""
     k: cython.Py_ssize_t = most - 1
-    if not score < trace.top[k]:
+    if k < 0 or not score < trace.top[k]:
         return
     while k > 0 and trace.top[k - 1] > score:
         trace.top[k] = trace.top[k - 1]
