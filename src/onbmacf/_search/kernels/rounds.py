@@ -14,6 +14,11 @@ try:
 except ImportError:  # the source runs as it is
     from onbmacf._base import plain_cython as cython
 
+if cython.compiled:
+    from cython.cimports.libc.math import sqrt
+else:
+    from math import sqrt
+
 SPARSITY = cython.declare(cython.double, 0.03)  # what one more changed feature costs, in units of distance
 INF = cython.declare(cython.double, float("inf"))
 NAN = cython.declare(cython.double, float("nan"))
@@ -114,7 +119,7 @@ def added(features: Features, total: cython.double, cost: cython.double) -> cyth
 @cython.nogil
 def finished(features: Features, total: cython.double) -> cython.double:
     """Return the distance that a sum of costs stands for."""
-    return total**0.5 if features.power == 2 else total
+    return sqrt(total) if features.power == 2 else total
 
 
 def append(
@@ -1057,7 +1062,7 @@ def weigh(
                     total[r, s] = trace.base[r, s]
                 elif share[r, s] == share[r, s]:
                     missing = 1.0 - share[r, s]
-                    total[r, s] = trace.base[r, s] + price[r] * missing * missing**0.5  # to the power of 1.5
+                    total[r, s] = trace.base[r, s] + price[r] * missing * sqrt(missing)  # to the power of 1.5
                     if total[r, s] < best:
                         best = total[r, s]
             if price[r] == 0.0:
