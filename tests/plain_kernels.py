@@ -1,4 +1,4 @@
-"""The kernels of proofs, run from their source whether or not they are compiled: the twins of the compiled ones."""
+"""Kernels run from their source whether or not they are compiled: the twins of the compiled ones."""
 
 import sys
 from functools import cache
@@ -10,22 +10,24 @@ from unittest import mock
 
 import onbmacf._prove.kernels
 
-FOLDER = Path(onbmacf._prove.kernels.__file__).parent
-NAMES = ("search", "trees", "additive", "network")  # the others derive from the first
 
-
-@cache
-def plain_kernels():
-    """Return the modules, loaded from their source; `onbmacf` itself keeps the ones that it has."""
-    found = SimpleNamespace()
+def from_source(package, *names):
+    """Return modules of a package, loaded from their source; `onbmacf` itself keeps the ones that it has."""
+    found, folder = SimpleNamespace(), Path(package.__file__).parent
     with mock.patch.dict(sys.modules):
-        for name in NAMES:
-            full = f"onbmacf._prove.kernels.{name}"
-            loader = SourceFileLoader(full, str(FOLDER / f"{name}.py"))
+        for name in names:
+            full = f"{package.__name__}.{name}"
+            loader = SourceFileLoader(full, str(folder / f"{name}.py"))
             sys.modules[full] = module_from_spec(spec_from_loader(full, loader))
             loader.exec_module(sys.modules[full])
             setattr(found, name, sys.modules[full])
     return found
+
+
+@cache
+def plain_kernels():
+    """Return the kernels of proofs from their source."""
+    return from_source(onbmacf._prove.kernels, "search", "trees", "additive", "network")  # the others derive from the first
 
 
 def steps(search, n_steps=120):

@@ -5,9 +5,7 @@ import pandas as pd
 import pytest
 
 from onbmacf import ONBMACF, Schema
-from onbmacf._base.arrays import objects
 from onbmacf._batch.equal_rows import first_of
-from onbmacf._batch.factuals import Factuals
 
 ASKED = [{}, {"front": True}, {"immutable": ["a", "c"]}, {"min_probability": 0.8}, {"ranges": True}]
 OPTIONS = [{"n_counterfactuals": 3}, {"strategy": "paper"}, {"max_model_rows": 40}, {"max_model_calls": 3}]
@@ -68,10 +66,9 @@ def test_a_row_that_comes_again_is_not_searched_again(table):
     assert asked[1] < asked[0] + 3 * 49 * len(rows) + 512  # their own labels, and the answers asked again
 
 
-def test_rows_are_equal_by_their_bits_and_their_label():
+def test_rows_are_equal_by_their_bits_as_numbers_and_encoded():
     numbers = np.array([[1.0, np.nan], [0.0, 2.0], [1.0, np.nan], [-0.0, 2.0], [1.0, np.nan]])
-    codes, none = np.array([0, 0, 0, 0, 1]), objects([""] * 5)
-    factuals = Factuals(numbers, numbers.copy(), none, codes, np.ones((5, 2), dtype=bool), none, none)
-    assert first_of(factuals, np.array([0, 1, 2, 3, 4])).tolist() == [0, 1, 0, 3, 4]
-    assert first_of(factuals, np.array([1, 2, 4])).tolist() == [1, 2, 4]
-    assert first_of(factuals, np.array([], dtype=np.intp)).tolist() == []
+    encoded = np.array([[0.5], [0.0], [0.5], [0.0], [0.25]])
+    assert first_of(numbers, encoded, np.array([0, 1, 2, 3, 4])).tolist() == [0, 1, 0, 3, 4]
+    assert first_of(numbers, encoded, np.array([1, 2, 4])).tolist() == [1, 2, 4]
+    assert first_of(numbers, encoded, np.array([], dtype=np.intp)).tolist() == []

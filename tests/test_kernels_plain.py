@@ -1,9 +1,8 @@
 """Kernels run as the Python that they are written in, and compiled for any processor: the same to the bit."""
 
-import importlib.util
+import importlib
 import re
 import sys
-from importlib.machinery import SourceFileLoader
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +18,7 @@ from onbmacf._balls.metrics import METRICS
 from onbmacf._base.missing import missing_code
 from onbmacf.datasets import load_heart
 from onbmacf.errors import OnbmacfWarning
+from plain_kernels import from_source
 
 FOLDER = Path(kernels.__file__).parent
 USERS = {"loops": (enemies, greedy, nearest, pairs), "surface_loops": (enemies, surfaces)}
@@ -27,11 +27,7 @@ ANY_PROCESSOR, SOURCE, WITHOUT_CYTHON = "any processor", "source", "source witho
 
 def source_of(name):
     """Return a kernel's module, loaded from its source though it is compiled."""
-    path = str(FOLDER / f"{name}.py")
-    spec = importlib.util.spec_from_file_location(f"plain_{name}", path, loader=SourceFileLoader(f"plain_{name}", path))
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return getattr(from_source(kernels, name), name)
 
 
 @pytest.fixture(params=[ANY_PROCESSOR, SOURCE, WITHOUT_CYTHON])

@@ -20,7 +20,7 @@ from onbmacf._balls.recover import reach_of
 from onbmacf._batch.call import Call, Query
 from onbmacf._batch.factuals import Asker, Factuals
 from onbmacf._batch.question import Question
-from onbmacf._search.pairs import opposing_pairs
+from onbmacf._search.opposing import opposing_pairs
 
 METRIC_NAMES = sorted(METRICS)
 
@@ -149,7 +149,7 @@ def test_the_same_answers_with_and_without_kernels(table, rows, options, monkeyp
 
 
 def test_later_rounds_go_on_beyond_the_first_balls(table, rows, monkeypatch):
-    how = {"strategy": "refined", "max_model_rows": None}
+    how = {"strategy": "paper", "max_model_rows": None}
     never = lambda frame: np.where(frame["d"] > 0.999, 1, 0) if len(frame) < 3000 else wavy(frame)  # noqa: E731
     plain = ONBMACF(**how).fit(table, wavy)
     monkeypatch.setattr(associate, "MANY_BALLS", 10)

@@ -10,15 +10,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 
 from onbmacf import ONBMACF, Relaxation, Schema
-from onbmacf._balls.geometry import Balls
 from onbmacf._batch.answers import repeats
-from onbmacf._search import ranking
-from onbmacf._search.cut import cut_changes
-from onbmacf._search.options import Options
-from onbmacf._search.pairs import Opposing
-from onbmacf._search.problem import Asking, Features, Pairs, Problem
-from onbmacf._search.reduce import reduce_changes
-from onbmacf._search.undo import undo_changes
+from onbmacf._search.choose import ALIKE
 from onbmacf.errors import ParameterError
 from strategies import ExplanationCase, explanation_cases
 from test_against_paper import explained_by_the_package
@@ -175,88 +168,9 @@ def test_on_nasty_grids_nothing_can_be_undone_without_plausibility(case: Explana
                 assert case.model(tuple(undone)) != found.label
 
 
-def test_undoing_goes_on_until_nothing_can_be_undone():
-    columns = np.arange(3)
-    features = Features(columns, columns, np.zeros(3, dtype=bool))
-    start, point = np.zeros((1, 3)), np.array([[0.2, 0.5, 0.9]])
-
-    def accepts(points, lines):  # the first can go back only after the second
-        return (points[:, 2] > 0) & ~((points[:, 0] == 0) & (points[:, 1] > 0))
-
-    asking = Asking(accepts, ahead=lambda points, lines: None, places=0)
-    assert undo_changes(start, point, features, asking).tolist() == [[0.0, 0.0, 0.9]]
-
-
 def test_a_row_that_repeats_one_before_is_dropped():
     N = np.array([[1.0, 2.0], [1.0, 2.0], [1.0, 2.0], [3.0, 2.0], [1.0, 2.0]])
     assert repeats(np.array([0, 0, 1, 1, 1]), N).tolist() == [False, True, False, False, True]
-
-
-def _weighed(rng, n_lines, n_features):
-    """Random starts and goals, and a linear label that holds at the goals."""
-    start, goal = rng.random((2, n_lines, n_features)).round(1)
-    weights = rng.normal(size=(n_lines, n_features))
-    weights *= np.sign(((goal - start) * weights).sum(axis=1, keepdims=True))
-    limit = ((start + goal) / 2 * weights).sum(axis=1)
-    columns = np.arange(n_features)
-    features = Features(columns, columns, np.zeros(n_features, dtype=bool))
-    return start, goal, features, lambda points, lines: (points * weights[lines]).sum(axis=1) > limit[lines]
-
-
-@pytest.mark.parametrize("largest_first", [False, True])
-@pytest.mark.parametrize("n_features", [1, 2, 7, 40])
-def test_cutting_keeps_the_label_in_fewer_questions_than_reducing(n_features, largest_first):
-    start, goal, features, holds = _weighed(np.random.default_rng(n_features), 200, n_features)
-    reached = holds(goal, np.arange(200))
-    start, goal = start[reached], goal[reached]
-    asked = {"cut": 0, "reduced": 0}
-
-    def counted(name):
-        def keeps(points, lines):
-            asked[name] += len(points)
-            return holds(points, np.flatnonzero(reached)[lines])
-
-        return keeps
-
-    order = np.full(len(goal), largest_first)
-    asking = Asking(counted("cut"), ahead=None, places=0)
-    cut = undo_changes(start, cut_changes(start, goal, features, asking, order), features, asking)
-    reduced = reduce_changes(start, goal, features, counted("reduced"), order)
-    assert holds(cut, np.flatnonzero(reached)).all()
-    assert ((cut == goal) | (cut == start)).all()
-    assert (cut != start).sum() < 1.2 * (reduced != start).sum()
-    assert n_features < 40 or asked["cut"] < 0.9 * asked["reduced"]
-
-
-@pytest.mark.parametrize("n", [1, 2, 5])
-def test_lines_whose_neighbours_are_not_looked_at_would_not_be_chosen(n, monkeypatch):
-    rng = np.random.default_rng(n)
-    z, factual = rng.random((30, 4)), np.sort(rng.integers(0, 30, 900))
-    point = np.where(rng.random((900, 4)) < [1, 0.3, 0.3, 0.3], rng.random((900, 4)), z[factual])
-    zero, columns = np.zeros(900, dtype=np.intp), np.arange(4)
-    lines = ranking.Points(factual, np.arange(900), zero, point, point, zero)
-    features = Features(columns, columns, np.zeros(4, dtype=bool))
-    share = rng.integers(0, 6, 900) / 5
-    looked = []
-
-    def plausible(points, labels):
-        looked.append(len(points))
-        return share[[int(np.flatnonzero((point == one).all(axis=1))[0]) for one in points]]
-
-    none = np.empty((0, 4))
-    problem = Problem(
-        z=z, wanted=None, seen=None, reach=None, codes=zero[:30], home=zero[:30],
-        pairs=Opposing(zero[:30], lambda factuals, most: Pairs(zero[:0], zero[:0], none[:, 0])), features=features,
-        balls=Balls(none, none[:, 0], zero[:0]), options=Options(plausibility=0.5), n=n, rounds=zero, label_of=None,
-        afford=None, ask=None, snap=None, share=plausible, ahead=None, places=0, ask_again=None, is_allowed=None,
-        knows_centers=True, nearest_members=None, plausible=None, ends=None, known=None,
-    )  # fmt: skip
-    chosen = ranking.choose(problem, lines, np.zeros(30, dtype=bool))
-    n_looked = sum(looked)
-    every = lambda problem, points, score: score + ranking.PRICE * (1 - share) ** ranking.POWER  # noqa: E731
-    monkeypatch.setattr(ranking, "_priced", every)
-    np.testing.assert_array_equal(chosen.ball, ranking.choose(problem, lines, np.zeros(30, dtype=bool)).ball)
-    assert n_looked < 900 or n > 1
 
 
 @pytest.mark.parametrize("vary", [["ldl"], ["ldl", "tobacco"]])
@@ -269,4 +183,4 @@ def test_no_two_answers_change_the_same_features_by_almost_the_same(table, model
         axis=1
     )
     assert same.any()
-    assert (np.abs(points[first[same]] - points[second[same]]).sum(axis=1) > ranking.ALIKE).all()
+    assert (np.abs(points[first[same]] - points[second[same]]).sum(axis=1) > ALIKE).all()

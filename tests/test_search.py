@@ -1,14 +1,19 @@
 """How far the search looks: best first or everywhere, within a budget, in one process or several."""
 
 import threading
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from onbmacf import ONBMACF, Schema
-from onbmacf._search.pairs import EXCHANGES, MOST_EXCHANGED, MOST_NUMBERS, by_bound, chunks, rounds_of
+from onbmacf._batch import searches
+from onbmacf._search.opposing import MOST_NUMBERS, by_bound, chunks, rounds_of
+from onbmacf._search.options import Options
 from onbmacf._search.problem import Pairs
+from onbmacf._search.refined import CAPACITY
+from onbmacf._search.strategies import STRATEGIES
 from onbmacf.errors import OnbmacfWarning
 
 
@@ -143,7 +148,7 @@ def test_a_front_shares_one_budget(fitted, table):
 @pytest.mark.parametrize("n", [0, 1, 7, 100])
 def test_chunks_hold_every_row_once(n, n_jobs):
     for search in ("exhaustive", "best_first"):
-        pieces = chunks(n, 10_000, 12, 8, n_jobs, search)
+        pieces = chunks(n, 10_000, 12, n_jobs, search)
         assert [row for piece in pieces for row in range(n)[piece]] == list(range(n))
 
 
@@ -151,7 +156,7 @@ def test_chunks_hold_every_row_once(n, n_jobs):
 @pytest.mark.parametrize("n_balls", [2, 300, 10_000])
 def test_of_wide_tables_fewer_rows_are_searched_together(search, n_balls):
     """A step takes as long, and as much memory, as it has numbers; Ctrl-C is heard between steps."""
-    pieces = [chunks(10_000, n_balls, width, 2, 1, search)[0] for width in (10, 1_000, 10_000)]
+    pieces = [chunks(10_000, n_balls, width, 1, search)[0] for width in (10, 1_000, 10_000)]
     sizes = [piece.stop for piece in pieces]
     assert sizes[0] > sizes[1] > sizes[2] >= 1 or sizes[1:] == [1, 1]
     assert all(
@@ -159,8 +164,20 @@ def test_of_wide_tables_fewer_rows_are_searched_together(search, n_balls):
     )
 
 
-def test_of_many_numbers_that_may_change_fewer_rows_are_searched_together():
-    """Each may take the place of each change: 40 rows of 600 columns took 17 GB at once."""
-    sizes = [chunks(10_000, 100, n, n_free, 1, "best_first")[0].stop for n, n_free in ((50, 50), (600, 600), (600, 3))]
-    assert sizes[0] > sizes[2] > sizes[1] >= 1
-    assert sizes[1] * 600 * 600 * EXCHANGES <= MOST_EXCHANGED
+@pytest.mark.parametrize("n_jobs", [1, 3])
+def test_parts_hold_every_row_once_and_of_wide_tables_fewer_rows(n_jobs):
+    """The points that the rows of a part may ask about are held at once: 40 rows of 600 columns took 17 GB."""
+    lines, sizes = np.arange(0, 2_000, 2), []
+    for n_features in (3, 50, 600, 20_000):
+        call = SimpleNamespace(
+            options=Options(n_jobs=n_jobs),
+            strategy=STRATEGIES["refined"],
+            fitted=SimpleNamespace(space=SimpleNamespace(blocks=range(n_features))),
+        )
+        pieces = searches._pieces(call, lines)
+        assert np.concatenate(pieces).tolist() == lines.tolist()
+        assert len(pieces) >= n_jobs
+        sizes.append(max(map(len, pieces)))
+        assert sizes[-1] == 1 or sizes[-1] * CAPACITY * n_features <= searches.MOST_NUMBERS
+    assert sizes == sorted(sizes, reverse=True)
+    assert sizes[0] > sizes[2] > sizes[3] == 1

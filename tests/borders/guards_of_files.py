@@ -303,11 +303,17 @@ STALLS = {
         "MOST_SINGLY = 9999",
         "test_time.py::test_what_was_not_released_is_said",
     ),
-    "Ctrl-C while many levels are explained": Guard(
-        "_search/pairs.py", ", MOST_NUMBERS // (n_first * width))", ")", f"{HEARD}[many_levels-130]"
+    "memory and Ctrl-C while a wide table is explained": Guard(
+        "_batch/searches.py",
+        "MOST_NUMBERS = 1 << 23",
+        "MOST_NUMBERS = 1 << 40",
+        "../test_search.py::test_parts_hold_every_row_once_and_of_wide_tables_fewer_rows",
     ),
-    "Ctrl-C while a wide table is explained": Guard(
-        "_search/pairs.py", "MOST_EXCHANGED = 1 << 26", "MOST_EXCHANGED = 1 << 40", f"{HEARD}[many_columns-11]"
+    "memory while a wide table is walked": Guard(
+        "_search/opposing.py",
+        ", MOST_NUMBERS // (n_first * width))",
+        ")",
+        "../test_search.py::test_of_wide_tables_fewer_rows_are_searched_together",
     ),
     "Ctrl-C while balls are covered": Guard(
         "_base/threads.py",

@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 
 from onbmacf import ONBMACF, Rule, Rules, Schema
-from onbmacf._search import exchange, joint
+from onbmacf._batch.searches import MOST_TOGETHER
+from onbmacf._search import refined
 from onbmacf.errors import ParameterError
 
 TABLE = pd.DataFrame(np.random.default_rng(0).random((60, 3)).round(2) * 5, columns=["x", "r", "s"])
@@ -59,13 +60,18 @@ def test_what_is_returned_when_the_time_is_up_holds(model, strategy, n_calls):
 
 def test_rows_that_were_not_reached_say_so(model):
     explainer = ONBMACF().fit(TABLE, model)
-    model.calls_left = 1
-    answers = explainer.explain(TABLE[:3], max_seconds=LIMIT)
+    many = pd.DataFrame(np.random.default_rng(1).random((3 * MOST_TOGETHER, 3)).round(3) * 5, columns=TABLE.columns)
+    model.calls_left = 1  # the rows that are searched together first have their answers from this call
+    answers = explainer.explain(many, max_seconds=LIMIT)
+    first, others = answers[:MOST_TOGETHER], answers[MOST_TOGETHER:]
+    assert set(first.reasons) == {"max_seconds limited the search: others may be nearer."}
+    assert set(others.reasons) == {"not reached within max_seconds: raise it, or give fewer rows."}
+    assert set(others.statuses) == {"none_found"}
+    explainer = explainer.with_options(strategy="paper")
+    model.calls_left = 1  # the rows' own labels, and nothing else
+    answers = explainer.explain(many[:3], max_seconds=LIMIT)
     assert list(answers.reasons) == ["not reached within max_seconds: raise it, or give fewer rows."] * 3
     assert list(answers.statuses) == ["none_found"] * 3
-    many = pd.concat([TABLE] * 20)
-    model.calls_left = 1
-    assert explainer.explain(many, max_seconds=LIMIT).statuses.tolist() == ["none_found"] * len(many)
 
 
 @pytest.mark.parametrize("asked", [{"ranges": True}, {"front": True}], ids=str)
@@ -83,24 +89,28 @@ def test_a_time_that_is_none_is_refused(model, value):
         ONBMACF().fit(TABLE, model).explain(TABLE[:1], max_seconds=value)
 
 
-@pytest.mark.parametrize("module, stage", [(exchange, "_trades"), (joint, "_values")], ids=["exchange", "seen values"])
-def test_no_stage_prepares_questions_that_come_too_late(model, monkeypatch, module, stage):
+STUCK = {"rules": {"features": {"x": {"direction": "down"}, "r": {"direction": "down"}}}, "target": 1}
+
+
+@pytest.mark.parametrize(
+    "stage, asked, dial",
+    [("_proposed", {}, 0.5), ("_without_rules", STUCK, 0.5), ("_corners", STUCK, 0.5), ("_into_the_midst", {}, 1.0)],
+)
+def test_no_stage_prepares_questions_that_come_too_late(model, monkeypatch, stage, asked, dial):
     """In a wide table this is what takes long, not the model."""
-    begun, own = [], getattr(module, stage)
+    begun, own = [], getattr(refined, stage)
 
     def counted(*arguments):
         begun.append(stage)
         return own(*arguments)
 
-    monkeypatch.setattr(module, stage, counted)
-    explainer = ONBMACF().fit(TABLE, model)
-    stuck = {"rules": {"features": {"x": {"direction": "down"}, "r": {"direction": "down"}}}, "target": 1}
+    monkeypatch.setattr(refined, stage, counted)
+    explainer = ONBMACF(plausibility=dial).fit(TABLE, model)
     low = TABLE[(TABLE["x"] * TABLE["r"] < 6)][:3]
-    asked = {} if stage == "_trades" else stuck  # seen values are for rows that have no answer
     explainer.explain(low, **asked)
     assert begun
     begun.clear()
-    model.calls_left = 2  # the rows' own labels are known then, and the time is up
+    model.calls_left = 1  # the rows' own labels are known then, and the time is up
     explainer.explain(low, max_seconds=LIMIT, **asked)
     assert begun == []
 
@@ -114,8 +124,9 @@ def searches_of(monkeypatch, model, rows, names, table=WIDE):
     from onbmacf._batch import explain
 
     explainer, searches = ONBMACF().fit(table, model), []
-    search_all = explain.search_all
-    monkeypatch.setattr(explain, "search_all", lambda *own: (searches.append(own), search_all(*own))[1])
+    for name in ("searched", "search_all"):
+        own = getattr(explain, name)
+        monkeypatch.setattr(explain, name, lambda *given, own=own: (searches.append(given), own(*given))[1])
     return explainer.explain(rows, vary=names), len(searches)
 
 

@@ -67,7 +67,8 @@ def searched(call: Call, rows: Admitted, box: BlackBox) -> tuple[Factuals, Found
         box.counts.add(part.counts)
         box.notices.extend(part.notices)
         if part.labels is not None:
-            labels[part.lines], codes[part.lines] = part.labels, box.codes(part.labels)
+            said = np.array([label is not None for label in part.labels.tolist()], dtype=bool)
+            labels[part.lines[said]], codes[part.lines[said]] = part.labels[said], box.codes(part.labels[said])
     labels[good], codes[good] = labels[first], codes[first]
     found, effort = _found(parts, call.fitted.space), _effort(parts, len(rows.N))
     factuals = Factuals.labelled(rows, call, labels, codes)

@@ -21,6 +21,7 @@ class Notes:
 
     def __init__(self) -> None:
         self._raised: dict[int, str] = {}
+        self._errors: dict[int, Exception] = {}
         self._unseen: dict[int, list[Any]] = {}
 
     def take(self, labels: NDArray[Any], codes: Rows, factual: Rows, n_classes: int) -> None:
@@ -33,6 +34,11 @@ class Notes:
         """Note an error on points of some factuals."""
         for own in factual.tolist():
             self._raised.setdefault(own, raised_words(error))
+            self._errors.setdefault(own, error)
+
+    def error(self, factual: int) -> Exception | None:
+        """Return the first error on points of a factual."""
+        return self._errors.get(factual)
 
     def unseen_on(self, factual: Rows, labels: list[Any]) -> None:
         """Note that some points have a label that no fitted row has: one of those given."""
@@ -49,7 +55,7 @@ class Notes:
 
     def _note(self, factual: int, label: Any) -> None:
         if isinstance(label, Exception):
-            self._raised.setdefault(factual, raised_words(label))
+            self.raise_on(np.array([factual]), label)
             return
         known, plain = self._unseen.setdefault(factual, []), label.item() if isinstance(label, np.generic) else label
         if len(known) < MOST_LABELS and plain not in known:

@@ -46,8 +46,6 @@ def worth(record: Record, price: Matrix, n: int, share: Share) -> Matrix:
     row, slot = np.empty((2, len(price) * TOGETHER), dtype=np.intp)
     if n > 1 and price.any():
         _count(record, *_of_each_set(record), share)
-        rounds.weigh(record.trace, record.share, price, total, TOGETHER, row, slot)
-        return total
     while n_open := rounds.weigh(record.trace, record.share, price, total, TOGETHER, row, slot):
         _count(record, row[:n_open], slot[:n_open], share)
     return total

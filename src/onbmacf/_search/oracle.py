@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from onbmacf._base.arrays import Mask, Matrix, Rows
+from onbmacf._base.arrays import Mask, Matrix, Rows, objects
 from onbmacf._base.deadline import NEVER, is_over
 from onbmacf._rows.committee import Committee
 from onbmacf._rows.isolate import ENDLESS, SOME
@@ -125,7 +125,7 @@ class Oracle:
         self.asked += np.bincount(factual, minlength=len(self.own))
         if self.is_limited:
             self._rows_left -= n * np.bincount(factual, minlength=len(self.own))
-            self._calls_left -= n_calls
+            self._calls_left -= n_calls if self._calls_left < UNLIMITED else 0
 
     # --- asking ---
 
@@ -269,6 +269,13 @@ class Oracle:
             self.failed += np.bincount(factual[asked][codes[asked] == FAILED], minlength=len(self.own))
             self._spend(factual[asked], self.box.counts.n_calls - before)
         return codes, labels
+
+    def named(self, codes: Rows) -> NDArray[Any]:
+        """Return the labels of factuals by their codes, and the error where the model raised."""
+        box = self.box
+        others = box.unseen or [name for name in box.all_names or () if name not in box.classes.tolist()]
+        known = dict(enumerate([*box.classes, *others]))
+        return objects([known.get(code, self.notes.error(own)) for own, code in enumerate(codes.tolist())])
 
     def left(self) -> Rows:
         """Return how many more points each factual may be asked about."""

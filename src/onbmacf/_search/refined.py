@@ -99,7 +99,7 @@ class Outcome(NamedTuple):
     found: Found
     is_proven: Mask
     codes: Rows
-    labels: NDArray[Any]  # the model's own labels; None where they are those of the codes
+    labels: NDArray[Any]  # the model's own labels, or the error that it raised; None where it was not asked
 
 
 def find(search: Search) -> Outcome:
@@ -111,11 +111,11 @@ def find(search: Search) -> Outcome:
     price = choose.price_of(search.options.plausibility, to_center)
     is_proven = _ask_all(search, record, wanted, is_open, FEW_JOINT)
     active = is_open & ~is_proven
-    if search.is_ruled and not search.oracle.is_limited:
+    if search.is_ruled and not search.oracle.is_limited and not search.oracle.is_late:
         active &= ~_without_rules(search, record, wanted, active, usual)
     score = _rounds(search, record, wanted, active, usual)
     _last_resort(search, record, wanted, is_open, is_proven, score)
-    if search.options.plausibility == 1.0:
+    if search.options.plausibility == 1.0 and not search.oracle.is_late:
         _into_the_midst(search, record, wanted, is_open & ~is_proven, price)
     score = choose.worth(record, price, search.n, search.neighbours)
     if search.options.plausibility == 0.0:
@@ -169,13 +169,16 @@ def _hear(search: Search, record: Record, wanted: Mask, row: Rows, slot: Rows) -
 
 def _room(search: Search, turn: int) -> Rows:
     """Return how many points each factual may ask about in a round: fewer within a budget, which lasts to the end."""
-    most = int(CAPS[min(turn, len(CAPS) - 1)] * search.effort)
     room = search.oracle.room(search.n)
     if search.oracle.is_limited:
         n_rounds = min(len(CAPS), search.oracle.calls_left - 1 + turn)  # the last call confirms
         shares = SHARES_OF_ROUNDS[turn:n_rounds]
         room = (room * (shares[0] / sum(shares))).astype(np.intp) if shares else np.zeros_like(room)
-    return np.minimum(room, most)
+    return np.minimum(room, _usual_room(search, turn))
+
+
+def _usual_room(search: Search, turn: int) -> int:
+    return int(CAPS[min(turn, len(CAPS) - 1)] * search.effort)
 
 
 # --- round 1 -------------------------------------------------------------------------------------------------------
@@ -274,12 +277,14 @@ def _rounds(search: Search, record: Record, wanted: Mask, active: Mask, price: M
     """Combine, refine, and refine again; return the score of each point asked about."""
 
     def judged() -> Matrix:
-        return choose.worth(record, price, search.n, search.neighbours)
+        return choose.worth(record, price, 1, search.neighbours)  # the same points whatever n is
 
     before = score = judged()
     for turn in range(1, len(CAPS) + EXTRA_ROUNDS):
         active = active & ~_is_settled(search, score, active, turn, before)
         room = np.where(active, _room(search, turn), 0)
+        if search.oracle.is_limited:
+            search.oracle.ran_out |= active & (room < _usual_room(search, turn))
         if not room.any():
             break
         before = score
@@ -355,7 +360,7 @@ def _proposed(search: Search, record: Record, active: Mask, score: Matrix, turn:
     out, owner, chosen = (
         np.empty((most, width)),
         np.empty(most, dtype=np.intp),
-        np.empty((n, SETS + search.n), dtype=np.intp),
+        np.empty((n, SETS), dtype=np.intp),
     )
     flags, found = active.astype(np.int8), []
     if turn == 1:
@@ -364,7 +369,7 @@ def _proposed(search: Search, record: Record, active: Mask, score: Matrix, turn:
         found.append((out[:n_out].copy(), owner[:n_out].copy()))
         sizes = np.array([3, 8, 0, 0, most, 1], dtype=np.intp)
     else:
-        sizes = np.array([SETS + search.n - 1, PLACES, PLACES_EACH, REPAIRS, most, PROBED], dtype=np.intp)
+        sizes = np.array([SETS, PLACES, PLACES_EACH, REPAIRS, most, PROBED], dtype=np.intp)
     n_out = rounds.refine(record.trace, record.features, score, sizes, REPAIR_BELIEF, flags, out, owner, chosen)
     found.append((out[:n_out].copy(), owner[:n_out].copy()))
     return np.concatenate([raw for raw, _ in found]), np.concatenate([own for _, own in found])
@@ -430,7 +435,7 @@ def _into_the_midst(search: Search, record: Record, wanted: Mask, active: Mask, 
     raw = np.concatenate([points, *cut])
     _ask(search, record, wanted, raw, np.tile(owner, 1 + len(cut)), search.oracle.room(search.n))
     for _ in range(EXTRA_ROUNDS):
-        score = choose.worth(record, price, search.n, search.neighbours)
+        score = choose.worth(record, price, 1, search.neighbours)
         raw, owner = _proposed(search, record, active, score, len(CAPS))
         _ask(search, record, wanted, raw, owner, np.where(active, _room(search, len(CAPS)), 0))
 
@@ -614,7 +619,7 @@ def _confirmed(search: Search, record: Record, wanted: Mask, is_proven: Mask, sc
     factual, or of a point that only the copy of the model was asked about, all is asked again in another way.
     """
     oracle, codes = search.oracle, record.code[:, 0].copy()
-    labels = np.full(len(codes), None, dtype=object)
+    labels = oracle.named(codes)
     row, slot = choose.chosen(record, score, search.n, search.table.scale)
     confirmed = _look_back(search, record, row, slot, codes, with_own=not oracle.is_limited)
     if oracle.reads and _is_other(confirmed, record, row, slot, codes):

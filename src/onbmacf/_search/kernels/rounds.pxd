@@ -1,4 +1,5 @@
 cimport cython
+from libc.math cimport sqrt
 
 cdef double SPARSITY
 cdef double INF

@@ -17,6 +17,9 @@ try:
 except ImportError:  # the source runs as it is
     from onbmacf._base import plain_cython as cython
 
+if not cython.compiled:
+    from math import sqrt
+
 SPARSITY = 0.03  # what one more changed feature costs, in units of distance
 MOST_SINGLES = 24  # of one feature, each way, that the surrogate knows
 MOST_TOP = 32  # combinations that are kept at a time
@@ -76,7 +79,7 @@ def added(features, total, cost):
 
 def finished(features, total):
     """Return the distance that a sum of costs stands for."""
-    return total**0.5 if features.power == 2 else total
+    return sqrt(total) if features.power == 2 else total
 
 
 def append(trace, features, points, owner, allowed, room, row, slot):
@@ -314,7 +317,7 @@ def clear(trace):
 def keep(trace, most, score, start, f, u, g, v, h, w):
     """Keep a combination if it is among the best: up to three features set to values, from the point at a slot."""
     k = most - 1
-    if not score < trace.top[k]:
+    if k < 0 or not score < trace.top[k]:
         return
     while k > 0 and trace.top[k - 1] > score:
         trace.top[k] = trace.top[k - 1]
@@ -769,7 +772,7 @@ def weigh(trace, share, price, total, most, row, slot):
                     total[r, s] = trace.base[r, s]
                 elif share[r, s] == share[r, s]:
                     missing = 1.0 - share[r, s]
-                    total[r, s] = trace.base[r, s] + price[r] * missing * missing**0.5  # to the power of 1.5
+                    total[r, s] = trace.base[r, s] + price[r] * missing * sqrt(missing)  # to the power of 1.5
                     if total[r, s] < best:
                         best = total[r, s]
             if price[r] == 0.0:

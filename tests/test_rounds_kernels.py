@@ -1,0 +1,362 @@
+"""The kernels of the rounds: compiled as their source says, and their choices those of plain loops over everything."""
+
+from itertools import product
+from unittest import mock
+
+import numpy as np
+import pytest
+
+import onbmacf._search.kernels
+from onbmacf._search import choose, record
+from onbmacf._search.kernels import donors, rounds
+from onbmacf._search.record import Record
+from plain_kernels import from_source
+
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of infinite margins, in the source
+
+SOURCE = from_source(onbmacf._search.kernels, "rounds", "donors")
+SEEDS = range(40)
+SALT = np.sqrt([2.0, 3.0, 5.0, 7.0, 11.0])
+
+
+class Case:
+    """Factuals and points on a small grid, full of ties, levels and missing values; what a model said is made up."""
+
+    def __init__(self, seed, kernels=rounds, n=4, capacity=80, whole=False):
+        rng = np.random.default_rng(seed)
+        width = int(rng.integers(1, 6))
+        self.is_level = (rng.random(width) < 0.3).astype(np.int8)
+        self.scale, self.absent = rng.choice([0.25, 0.5, 1.0], width), rng.choice([0.25, 1.0], width)
+        ranks = np.sort(rng.integers(0, 5, (width, 11)).astype(float), axis=1)
+        ranks[self.is_level == 1] = np.r_[rng.permutation(4), np.full(7, np.nan)]
+        self.power = int(rng.choice([0, 1, 2]))
+        self.most_changes = int(rng.choice([2, width]))
+        step = rng.choice([1.0, 0.5, 0.1], width)
+        self.features = kernels.Features(
+            self.is_level, self.scale, self.absent, step, ranks, SALT[:width].copy(), self.power, self.most_changes
+        )
+        self.own = self.values(rng, (n, width), 0.1 * (not whole))
+        self.free = rng.random((n, width)) < 0.9
+        with mock.patch.object(record, "rounds", kernels):
+            self.record = Record.of(self.own, self.free, self.features, capacity)
+        self.trace, self.rng = self.record.trace, rng
+
+    @staticmethod
+    def values(rng, shape, missing=0.05):
+        return np.where(rng.random(shape) < missing, np.nan, rng.integers(0, 5, shape).astype(float))
+
+    def points(self, n_points):
+        """Return points near the factuals, with few changes and repeats, and whose they are."""
+        rng, (n, width) = self.rng, self.own.shape
+        owner = rng.integers(0, n, n_points)
+        is_kept = rng.random((n_points, width)) < 0.6
+        values = self.values(rng, (n_points, width))
+        points = np.where(is_kept | np.isnan(values), self.own[owner], values)  # a value is never removed
+        return points, owner, rng.random(n_points) < 0.9
+
+    def add(self, points, owner, allowed, room, kernels):
+        with mock.patch.object(record, "rounds", kernels):
+            return self.record.add(points, owner, allowed, room)
+
+    def asked(self, kernels=rounds, n_points=150):
+        """Write down factuals and points with margins, most of which refuse."""
+        n = len(self.own)
+        every = np.full(n, 60)
+        self.add(self.own, np.arange(n), np.ones(n, dtype=bool), every, kernels)
+        self.add(*self.points(n_points), every, kernels)
+        margin = self.rng.integers(-6, 4, self.record.margin.shape) / 2
+        margin[self.rng.random(margin.shape) < 0.05] = -np.inf
+        margin[:, 0] = -self.rng.integers(1, 5, n) / 2
+        is_known = np.arange(margin.shape[1]) < self.record.size[:, np.newaxis]
+        self.record.margin[:] = np.where(is_known, margin, np.nan)
+        self.record.code[:] = 1
+        return self
+
+    def state(self):
+        """Return all that a kernel may have written."""
+        known = np.arange(self.record.margin.shape[1]) < self.record.size[:, np.newaxis]
+        names = ("points", "margin", "base", "key", "n_changed")
+        return [self.record.size, *(getattr(self.record, name)[known] for name in names)]
+
+
+def both(seed, **how):
+    return [(Case(seed, module, **how), module) for module in (rounds, SOURCE.rounds)]
+
+
+def assert_same(found, expected):
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def written(kernel, most, width):
+    """Return the points that a kernel proposes, and the factual of each."""
+    out, owner = np.full((most, width), -7.0), np.full(most, -7, dtype=np.intp)
+    n = kernel(out, owner)
+    assert (owner[n:] == -7).all()
+    return out[:n], owner[:n]
+
+
+# Compiled, and as the Python that the kernels are written in.
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_compiled_kernel_adds_what_its_source_adds(seed):
+    found = []
+    for case, module in both(seed):
+        room = np.full(len(case.own), 25)
+        added = [case.add(*case.points(60), room, module) for _ in range(3)]
+        found.append([*case.state(), *(array for pair in added for array in pair)])
+    assert_same(*found)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_compiled_kernel_proposes_the_singles_of_its_source(seed):
+    found = []
+    for case, module in both(seed):
+        shares, width = np.array([1.0, 0.15, 0.6]), case.own.shape[1]
+        order = case.rng.permutation(width)
+        for per_row in (3, 40):
+            given = case.trace, case.features, order, shares, per_row
+            found.append(written(lambda *out, given=given, own=module: own.singles(*given, *out), 200, width))
+    assert_same(found[0] + found[1], found[2] + found[3])
+    assert len(found[1][0]) > 0
+
+
+@pytest.mark.parametrize("most", [400, 30])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_compiled_kernel_combines_as_its_source_does(seed, most):
+    found = []
+    for case, module in both(seed):
+        case.asked(module)
+        sizes = np.array([min(24, case.own.shape[1]), 3, 6, 4, 3, 4])
+        given = case.trace, case.features, np.array([1.0, 0.75, 1.5]), sizes
+        found.append(written(lambda *out, given=given, own=module: own.combine(*given, *out), most, case.own.shape[1]))
+    assert_same(*found)
+
+
+@pytest.mark.parametrize("sizes", [(5, 12, 7, 24, 400, 2), (3, 8, 0, 0, 400, 1), (8, 12, 7, 5, 10, 2)])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_compiled_kernel_refines_as_its_source_does(seed, sizes):
+    found = []
+    for case, module in both(seed):
+        case.asked(module)
+        score = np.where(case.record.accepted(), case.record.base, np.inf)
+        active = (case.rng.random(len(case.own)) < 0.8).astype(np.int8)
+        chosen = np.empty((len(case.own), sizes[0]), dtype=np.intp)
+        given = case.trace, case.features, score, np.array(sizes), 1.15, active
+
+        def kernel(*out, given=given, own=module, chosen=chosen):
+            return own.refine(*given, *out, chosen)
+
+        points = written(kernel, 600, case.own.shape[1])
+        assert set(points[1].tolist()) <= set(np.flatnonzero(active).tolist())
+        found.append([*points, chosen])
+    assert_same(*found)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_compiled_kernel_weighs_as_its_source_does(seed):
+    found = []
+    for case, module in both(seed):
+        case.asked(module)
+        shape = case.record.margin.shape
+        share = np.where(case.rng.random(shape) < 0.5, np.nan, case.rng.integers(0, 6, shape) / 5)
+        price, total = case.rng.choice([0.0, 0.5, 2.0], len(case.own)), np.empty(shape)
+        row, slot = np.full((2, 5 * len(case.own)), -1, dtype=np.intp)
+        n = module.weigh(case.trace, share, price, total, 5, row, slot)
+        known = np.arange(shape[1]) < case.record.size[:, np.newaxis]
+        found.append([total[known], row[:n], slot[:n]])
+    assert_same(*found)
+
+
+def nearest_case(seed):
+    case = Case(seed)
+    rng, width = case.rng, case.own.shape[1]
+    rows, labels = case.values(rng, (30, width), 0.15), rng.integers(0, 3, 30)
+    wanted = (rng.random((len(case.own), 3)) < 0.6).astype(np.int8)
+    radii = rng.choice([0.0, 0.25, 0.5], 30) * bool(seed % 2)
+    free = case.free.astype(np.int8)
+    return case, (case.own, free, case.is_level, case.scale, case.absent, rows, labels, wanted, radii)
+
+
+@pytest.mark.parametrize("most", [1, 4, 40])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_nearest_donors_are_those_of_the_source_and_of_sorting_all(seed, most):
+    case, given = nearest_case(seed)
+    own, free, is_level, scale, absent, rows, labels, wanted, radii = given
+    found = []
+    for module in (donors, SOURCE.donors):
+        out = np.empty((len(own), most), dtype=np.intp), np.empty((len(own), most))
+        module.nearest(*given, *out)
+        found.append(out)
+    assert_same(*found)
+    for r, (places, apart) in enumerate(zip(*found[0], strict=True)):
+        moved = np.where(is_level == 1, scale * (rows != own[r]), np.abs(rows - own[r]) * scale)
+        moved = np.where(np.isnan(own[r]) & ~np.isnan(rows), absent, np.where(np.isnan(rows), 0.0, moved))
+        total = (moved * (free[r] == 1)).sum(axis=1) - radii
+        order = [i for i in np.argsort(total, kind="stable") if wanted[r, labels[i]]][:most]
+        assert places.tolist() == order + [-1] * (most - len(order))
+        np.testing.assert_allclose(apart[: len(order)], total[order], rtol=0, atol=1e-12)
+
+
+# Plain loops over everything.
+
+
+def cost(case, r, point):
+    """Return distance and price of changes of a point, and its changes."""
+    changed = [f for f, v in enumerate(point) if not (v == case.own[r, f] or (np.isnan(v) and np.isnan(case.own[r, f])))]
+    costs = []
+    for f in changed:
+        if np.isnan(point[f]) or np.isnan(case.own[r, f]):
+            costs.append(case.absent[f])
+        else:
+            costs.append(case.scale[f] * (1.0 if case.is_level[f] else abs(point[f] - case.own[r, f])))
+    whole = {0: max(costs, default=0.0), 1: sum(costs), 2: sum(own * own for own in costs) ** 0.5}[case.power]
+    return whole, tuple(changed)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_what_is_added_is_what_a_set_of_tuples_lacks(seed):
+    case = Case(seed)
+    seen = [set() for _ in case.own]
+    points, owner, allowed = case.points(200)
+    points, owner = np.concatenate([case.own, points]), np.concatenate([np.arange(len(case.own)), owner])
+    allowed = np.concatenate([np.ones(len(case.own), dtype=bool), allowed])
+    for part in np.array_split(np.arange(len(points)), 3):
+        room = case.rng.integers(0, 30, len(case.own)) + (part[0] == 0)
+        left, expected = room.copy(), []
+        for line in part:
+            r, key = owner[line], tuple("missing" if np.isnan(v) else v for v in points[line])
+            n_changes = len(cost(case, r, points[line])[1])
+            is_first = not seen[r] and n_changes == 0
+            if allowed[line] and left[r] and key not in seen[r] and (is_first or 0 < n_changes <= case.most_changes):
+                expected.append((r, len(seen[r]), key))
+                seen[r].add(key)
+                left[r] -= 1
+        given = room.copy()
+        row, slot = case.add(points[part], owner[part], allowed[part], given, rounds)
+        np.testing.assert_array_equal(given, room)
+        kept = case.record.points[row, slot]
+        keys = [tuple("missing" if np.isnan(v) else v for v in point) for point in kept]
+        assert [*zip(row.tolist(), slot.tolist(), keys, strict=True)] == [(int(r), s, k) for r, s, k in expected]
+        for r, s, point in zip(row, slot, kept, strict=True):
+            apart, changed = cost(case, r, point)
+            assert case.record.base[r, s] == pytest.approx(apart + choose.SPARSITY * len(changed))
+            assert case.record.key[r, s] == pytest.approx(SALT[list(changed)].sum())
+            assert case.record.n_changed[r, s] == len(changed)
+    assert case.record.size.tolist() == [len(own) for own in seen]
+
+
+def curves(case, r):
+    """Return what the singles of a factual say: by feature and side, (cost, -gain, value), the cheapest first."""
+    found = {}
+    for s in range(1, case.record.size[r]):
+        point = case.record.points[r, s]
+        apart, changed = cost(case, r, point)
+        if len(changed) == 1:
+            (f,) = changed
+            side = int(not case.is_level[f] and point[f] > case.own[r, f])
+            gain = case.record.margin[r, s] - case.record.margin[r, 0]
+            found.setdefault((f, side), []).append((apart, -gain, point[f]))
+    return {key: sorted(own, key=lambda line: line[:2]) for key, own in found.items()}
+
+
+def least(case, r, f, curve, gain):
+    """Return the value of a feature that should gain so much: the cheapest single, or before it on the line to it."""
+    start, before = case.own[r, f], 0.0
+    for _, minus, value in curve:
+        if -minus >= gain:
+            if case.is_level[f] or np.isnan(case.own[r, f]) or -minus <= before or gain <= before:
+                return value
+            return start + (value - start) * (gain - before) / (-minus - before)
+        start, before = value, -minus
+    return None
+
+
+@pytest.mark.parametrize("most", [1, 4, 12])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_pairs_proposed_are_the_cheapest_of_all_whose_gains_add_up(seed, most):
+    case = Case(seed, whole=True).asked()
+    width = case.own.shape[1]
+    sizes = np.array([width, 0, most, 0, 0, 0])
+    given = case.trace, case.features, np.array([1.0, 1.0]), sizes
+    points, owner = written(lambda *out: rounds.combine(*given, *out), 2000, width)
+    for r in range(len(case.own)):
+        need, known, best = -case.record.margin[r, 0], curves(case, r), {}
+        worthy = {f for (f, _), curve in known.items() if any(minus < 0 for _, minus, _ in curve)}
+        for (f, side), (g, other) in product(known, repeat=2):
+            if f == g or not {f, g} <= worthy:
+                continue
+            for _, minus, value in known[f, side]:
+                last = least(case, r, g, known[g, other], need + minus) if 0 < -minus < need else None
+                if last is not None:
+                    point = case.own[r].copy()
+                    point[[f, g]] = value, last
+                    best[f, g] = min(best.get((f, g), np.inf), cost(case, r, point)[0])
+        expected = sorted(best.values())[:most]
+        mine = points[owner == r]
+        found = [cost(case, r, point)[0] for point in mine]
+        assert found[: len(expected)] == pytest.approx(expected)  # of the first belief; the second ends at singles
+
+
+def test_pairs_are_proposed_in_most_cases():
+    """Else the test above would say nothing."""
+    n = 0
+    for seed in SEEDS:
+        case = Case(seed, whole=True).asked()
+        given = case.trace, case.features, np.array([1.0, 1.0]), np.array([case.own.shape[1], 0, 12, 0, 0, 0])
+        n += len(written(lambda *out, given=given: rounds.combine(*given, *out), 2000, case.own.shape[1])[0]) > 4
+    assert n > len(SEEDS) / 2
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_score_is_distance_changes_and_missing_neighbours_and_what_is_open_are_the_cheapest_that_may_win(seed):
+    case = Case(seed).asked()
+    shape, rng = case.record.margin.shape, case.rng
+    share = np.where(rng.random(shape) < 0.6, np.nan, rng.integers(0, 6, shape) / 5)
+    price, total = rng.choice([0.0, 0.5, 2.0], len(case.own)), np.empty(shape)
+    row, slot = np.empty((2, 3 * len(case.own)), dtype=np.intp)
+    n = rounds.weigh(case.trace, share, price, total, 3, row, slot)
+    accepted, base = case.record.accepted(), case.record.base
+    for r in range(len(case.own)):
+        missing = np.where(price[r] == 0, 0.0, 1 - share[r])
+        plain = np.where(accepted[r] & ~np.isnan(missing), base[r] + price[r] * missing**choose.POWER, np.inf)
+        size = case.record.size[r]
+        np.testing.assert_allclose(total[r, :size], plain[:size])
+        still = [s for s in np.argsort(base[r], kind="stable") if accepted[r, s] and np.isnan(missing[s])]
+        assert slot[:n][row[:n] == r].tolist() == [s for s in still if base[r, s] < plain.min()][:3]
+
+
+def shares_of(points, labels=None):
+    """Return shares of neighbours that follow from the point alone."""
+    return (np.nan_to_num(points, nan=9.0) @ np.arange(1.0, points.shape[-1] + 1) % 6).round() / 6
+
+
+@pytest.mark.parametrize("n", [1, 3])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_best_point_is_the_one_that_counting_all_neighbours_says(seed, n):
+    case, counted = Case(seed).asked(), []
+    price = case.rng.choice([0.1, 0.5, 2.0], len(case.own))
+    accepted = case.record.accepted()
+    every = np.where(accepted, 1 - shares_of(case.record.points), np.nan)
+    every = np.where(accepted, case.record.base + price[:, np.newaxis] * every**choose.POWER, np.inf)
+
+    def share(points, labels):
+        counted.append(len(points))
+        return shares_of(points)
+
+    found = choose.worth(case.record, price, n, share)
+    np.testing.assert_array_equal(found.argmin(axis=1), every.argmin(axis=1))
+    np.testing.assert_allclose(found.min(axis=1), every.min(axis=1))
+    assert sum(counted) <= accepted.sum()  # none twice
+    assert not np.isfinite(found[~accepted]).any()
+
+
+def test_neighbours_of_points_that_cannot_win_are_not_counted(monkeypatch):
+    monkeypatch.setattr(choose, "TOGETHER", 2)
+    n_counted = n_accepted = 0
+    for seed in SEEDS:
+        case, counted = Case(seed).asked(), []
+        choose.worth(case.record, np.full(4, 0.1), 1, lambda points, labels, own=counted: own.append(points) or shares_of(points))
+        n_counted, n_accepted = n_counted + sum(map(len, counted)), n_accepted + case.record.accepted().sum()
+    assert 0 < n_counted < 0.5 * n_accepted
