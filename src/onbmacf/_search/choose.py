@@ -79,22 +79,23 @@ def _of_each_set(record: Record) -> tuple[Rows, Rows]:
     return np.concatenate(rows), np.concatenate(slots)
 
 
-def chosen(record: Record, score: Matrix, n: int, span: Matrix) -> tuple[Rows, Rows]:
+def chosen(record: Record, score: Matrix, n: int, span: Matrix, is_nearest: bool = False) -> tuple[Rows, Rows]:
     """Pick n points per factual, the best first; return factuals and slots.
 
     Each later one changes other features than those before where there is such a point: the same set again, or a set
-    that holds one of them, only where nothing else is left. The k-th choice does not depend on n.
+    that holds one of them, only where nothing else is left; the latter never where the nearest are wanted, for whom a
+    change that can be undone is none. The k-th choice does not depend on n.
     """
     if n == 1:
         slot = score.argmin(axis=1)
         row = np.flatnonzero(np.isfinite(score[np.arange(len(score)), slot]))
         return row, slot[row]
-    slots = [_several(record, at, score[at], n, span) for at in range(len(score))]
+    slots = [_several(record, at, score[at], n, span, is_nearest) for at in range(len(score))]
     rows = np.repeat(np.arange(len(score)), [len(own) for own in slots])
     return rows, np.concatenate([np.empty(0, dtype=np.intp), *slots])
 
 
-def _several(record: Record, row: int, score: Matrix, n: int, span: Matrix) -> Rows:
+def _several(record: Record, row: int, score: Matrix, n: int, span: Matrix, is_nearest: bool) -> Rows:
     """Return the slots of the points of one factual that are returned."""
     slots = np.flatnonzero(np.isfinite(score))
     points, own = record.points[row, slots], record.own[row]
@@ -114,5 +115,6 @@ def _several(record: Record, row: int, score: Matrix, n: int, span: Matrix) -> R
         with np.errstate(invalid="ignore"):
             apart = np.nansum(np.abs(points - points[best]) * span, axis=1)
         is_free &= ~(is_same & (apart <= ALIKE))
+        is_free &= ~((is_repeat == 2) & is_nearest)
         is_free[best] = False
     return np.array(picked, dtype=np.intp)

@@ -118,6 +118,8 @@ def find(search: Search) -> Outcome:
     if search.options.plausibility == 1.0 and not search.oracle.is_late:
         _into_the_midst(search, record, wanted, is_open & ~is_proven, price)
     score = choose.worth(record, price, search.n, search.neighbours)
+    if search.options.plausibility == 0.0 and not search.oracle.is_limited:
+        score = _irreducible(search, record, wanted, score, price)
     if search.options.plausibility == 0.0:
         fewer = (choose.SPARSITY - choose.TIE_BREAK) * record.n_changed
         score = np.where(is_proven[:, np.newaxis], score - fewer, score)
@@ -475,6 +477,27 @@ def _manhattan_each(table: SearchTable, own: Matrix, points: Matrix, at: int) ->
     return np.nan_to_num(np.abs(points[:, at] - own[:, at]) * table.scale[at], nan=float(table.absent[at]))
 
 
+def _chosen(search: Search, record: Record, score: Matrix) -> tuple[Rows, Rows]:
+    is_nearest = search.options.plausibility == 0.0
+    return choose.chosen(record, score, search.n, search.table.scale, is_nearest)
+
+
+def _irreducible(search: Search, record: Record, wanted: Mask, score: Matrix, price: Matrix) -> Matrix:
+    """Ask about what will be returned with each change undone, until none can be: at dial 0 every change is needed."""
+    for _ in range(search.own.shape[1]):
+        row, slot = _chosen(search, record, score)
+        points, own = record.points[row, slot], search.own[row]
+        line, at = np.nonzero(_differ(points, own) & (record.n_changed[row, slot] > 1)[:, np.newaxis])
+        undone = points[line]
+        undone[np.arange(len(line)), at] = own[line, at]
+        room, before = search.oracle.room(0), record.size.sum()
+        _ask(search, record, wanted, undone, row[line], room)
+        if record.size.sum() == before:
+            break
+        score = choose.worth(record, price, search.n, search.neighbours)
+    return score
+
+
 # --- all combinations, and the corners -----------------------------------------------------------------------------
 
 
@@ -620,7 +643,7 @@ def _confirmed(search: Search, record: Record, wanted: Mask, is_proven: Mask, sc
     """
     oracle, codes = search.oracle, record.code[:, 0].copy()
     labels = oracle.named(codes)
-    row, slot = choose.chosen(record, score, search.n, search.table.scale)
+    row, slot = _chosen(search, record, score)
     confirmed = _look_back(search, record, row, slot, codes, with_own=not oracle.is_limited)
     if oracle.reads and _is_other(confirmed, record, row, slot, codes):
         oracle.distrust()
@@ -641,7 +664,7 @@ def _confirmed(search: Search, record: Record, wanted: Mask, is_proven: Mask, sc
         )
         if not np.isfinite(others).any():
             break
-        more, places = choose.chosen(record, others, search.n, search.table.scale)
+        more, places = _chosen(search, record, others)
         stays = ~np.isin(row, row[wrong])
         row, slot = np.concatenate([row[stays], more]), np.concatenate([slot[stays], places])
         order = np.argsort(row, kind="stable")
