@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from onbmacf._base.arrays import Mask, Matrix, Rows
+from onbmacf._base.arrays import Mask, Matrix, Rows, take
 from onbmacf._rows.model import FAILED
 from onbmacf._rows.values import Values
 from onbmacf._search import choose
@@ -582,12 +582,14 @@ def _confirmed(search: Search, record: Record, wanted: Mask, is_proven: Mask, sc
         return find(replace(search, oracle=oracle.by_labels()))
     if len(confirmed.own):
         codes, labels = confirmed.own, confirmed.labels
+    doubted = np.zeros(len(score), dtype=bool)
     for _ in range(2):
         wrong = confirmed.again != record.code[row, slot]
         wrong &= (confirmed.again != UNASKED) & (confirmed.again != FAILED)
         others = np.where(np.isin(np.arange(len(score)), row[wrong])[:, np.newaxis], score, np.inf)
         if not wrong.any():
             break
+        doubted[row[wrong]] = True
         score[row[wrong], slot[wrong]] = others[row[wrong], slot[wrong]] = np.inf
         others[row[~wrong], slot[~wrong]] = np.where(np.isin(row[~wrong], row[wrong]), score[row[~wrong], slot[~wrong]], np.inf)
         if not np.isfinite(others).any():
@@ -598,7 +600,9 @@ def _confirmed(search: Search, record: Record, wanted: Mask, is_proven: Mask, sc
         order = np.argsort(row, kind="stable")
         row, slot = row[order], slot[order]
         confirmed = _look_back(search, record, row, slot, codes, with_own=False)
-    return Outcome(_found(search, record, row, slot, confirmed), is_proven, codes, labels)
+    found = _found(search, record, row, slot, confirmed)
+    is_sure = ~doubted[row] | (confirmed.again != UNASKED)  # scores were wrong of such a row, so they are not believed
+    return Outcome(take(found, is_sure), is_proven, codes, labels)
 
 
 class LookedBack(NamedTuple):
