@@ -19,13 +19,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onbmacf._base.arrays import Mask, Matrix, Rows, take
+from onbmacf._rows.isolate import ENDLESS
 from onbmacf._rows.model import FAILED
 from onbmacf._rows.values import Values
 from onbmacf._search import choose
 from onbmacf._search.budget import turns
 from onbmacf._search.kernels import rounds
 from onbmacf._search.options import Options, effort_of
-from onbmacf._search.oracle import UNASKED, Oracle
+from onbmacf._search.oracle import UNASKED, Oracle, Reply
 from onbmacf._search.problem import Found, Strategy
 from onbmacf._search.record import Record
 from onbmacf._search.table import SearchTable
@@ -230,6 +231,8 @@ def _opened(
     if search.distance is not None:
         record.base[row, slot] = search.distance(search.own[row], points) + choose.SPARSITY * record.n_changed[row, slot]
     reply = search.oracle.ask(points, row)
+    if (reply.codes == FAILED).any() and not search.oracle.is_limited:
+        _ask_what_raised(search, reply, points, row, slot)
     codes = np.full(len(search.own), FAILED, dtype=np.intp)
     codes[row[slot == 0]] = reply.codes[slot == 0]
     wanted = _wanted(codes, search.targets, search.n_classes) if wanted is None else wanted
@@ -240,6 +243,14 @@ def _opened(
     record.margin[row, slot] = search.oracle.margins(reply, points, row, wanted)
     record.margin[~wanted.any(axis=1)] = np.nan
     return record, wanted
+
+
+def _ask_what_raised(search: Search, reply: Reply, points: Matrix, row: Rows, slot: Rows) -> None:
+    """Ask again about every factual that raised, then about the points of those that do not: none is lost for another."""
+    own = np.flatnonzero((slot == 0) & (reply.codes == FAILED))
+    search.oracle.ask_again(reply, points, row, own, ENDLESS)
+    raises = np.isin(row, row[own[reply.codes[own] == FAILED]])
+    search.oracle.ask_again(reply, points, row, np.flatnonzero((reply.codes == FAILED) & ~raises))
 
 
 def _donors(search: Search, wanted: Mask) -> tuple[Matrix, Rows, Matrix]:
