@@ -1,5 +1,7 @@
 """Several answers and the dial: other features first, the first k whatever n, and a dial that never reverses."""
 
+from itertools import pairwise
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -66,7 +68,7 @@ def test_the_first_k_choices_do_not_depend_on_n(case):
     record, score = case
     span = np.full(record.own.shape[1], 0.25)
     chosen = [choose.chosen(record, score.copy(), n, span)[1].tolist() for n in range(1, 7)]
-    for fewer, more in zip(chosen, chosen[1:], strict=False):
+    for fewer, more in pairwise(chosen):
         assert more[: len(fewer)] == fewer
 
 
@@ -77,7 +79,9 @@ def table_of(seed, n=120):
     weights, wave = rng.normal(size=3), rng.uniform(0.5, 2)
 
     def model(rows):
-        total = rows[["a", "b", "c"]].to_numpy(dtype=float) @ weights + wave * np.sin(2 * rows["a"].to_numpy(dtype=float))
+        total = rows[["a", "b", "c"]].to_numpy(dtype=float) @ weights + wave * np.sin(
+            2 * rows["a"].to_numpy(dtype=float)
+        )
         return (total + (rows["level"] == "y").to_numpy() > middle).astype(int)
 
     middle = -np.inf
@@ -91,7 +95,7 @@ def test_the_first_k_of_more_answers_are_the_first_k(seed):
     table, model = table_of(seed)
     explainer = ONBMACF().fit(table, model)
     frames = [explainer.with_options(n_counterfactuals=n).explain(table.head(12)).to_frame() for n in (1, 2, 5)]
-    for fewer, more in zip(frames, frames[1:], strict=False):
+    for fewer, more in pairwise(frames):
         pd.testing.assert_frame_equal(more[more["rank"] <= fewer["rank"].max()], fewer)
 
 
