@@ -278,8 +278,11 @@ class Oracle:
         return objects([known.get(code, self.notes.error(own)) for own, code in enumerate(codes.tolist())])
 
     def left(self) -> Rows:
-        """Return how many more points each factual may be asked about."""
-        return self.room(0)
+        """Return how many more points each factual may be asked about, in all calls that are left."""
+        if self.is_late:
+            return np.zeros(len(self.own), dtype=np.intp)
+        in_calls = self._calls_left * self.box.largest if self._calls_left < UNLIMITED else UNLIMITED
+        return np.clip(self._rows_left, 0, in_calls).astype(np.intp)
 
     def by_labels(self) -> "Oracle":
         """Return an oracle that asks for labels alone: scores were seen not to say what `predict` says."""
