@@ -27,7 +27,9 @@ def from_source(package, *names):
 @cache
 def plain_kernels():
     """Return the kernels of proofs from their source."""
-    return from_source(onbmacf._prove.kernels, "search", "trees", "additive", "network")  # the others derive from the first
+    return from_source(
+        onbmacf._prove.kernels, "search", "trees", "additive", "network"
+    )  # the others derive from the first
 
 
 def steps(search, n_steps=120):

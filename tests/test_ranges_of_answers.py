@@ -105,7 +105,7 @@ def test_the_rules_of_the_question_bound_every_range(people):
         assert kept.allowed(N, before).all(), (found.factual, own)
         if own.levels is None:
             assert type(own.low) is type(own.high) is type(found.values[own.feature])
-    assert seen == {"income", "debt", "weight", "city"}
+    assert seen >= {"income", "debt", "weight", "city"}
 
 
 def test_a_range_of_a_released_rule_is_not_bound_by_it():
@@ -221,7 +221,7 @@ def test_the_probability_asked_for_holds_in_the_whole_range(people):
     low = {}
     for least in (0.0, 0.8):
         answers = explainer.explain(people[people["income"] < 30].head(5), min_probability=least, ranges=True)
-        low[least] = {own.low for _, own in all_ranges(answers)}
+        low[least] = {own.low for _, own in all_ranges(answers) if own.feature == "income"}
     assert low == {0.0: {41}, 0.8: {54}}
 
 

@@ -176,13 +176,13 @@ def nearest_case(seed):
     wanted = (rng.random((len(case.own), 3)) < 0.6).astype(np.int8)
     radii = rng.choice([0.0, 0.25, 0.5], 30) * bool(seed % 2)
     free = case.free.astype(np.int8)
-    return case, (case.own, free, case.is_level, case.scale, case.absent, rows, labels, wanted, radii)
+    return case.own, free, case.is_level, case.scale, case.absent, rows, labels, wanted, radii
 
 
 @pytest.mark.parametrize("most", [1, 4, 40])
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_nearest_donors_are_those_of_the_source_and_of_sorting_all(seed, most):
-    case, given = nearest_case(seed)
+    given = nearest_case(seed)
     own, free, is_level, scale, absent, rows, labels, wanted, radii = given
     found = []
     for module in (donors, SOURCE.donors):
@@ -204,7 +204,9 @@ def test_the_nearest_donors_are_those_of_the_source_and_of_sorting_all(seed, mos
 
 def cost(case, r, point):
     """Return distance and price of changes of a point, and its changes."""
-    changed = [f for f, v in enumerate(point) if not (v == case.own[r, f] or (np.isnan(v) and np.isnan(case.own[r, f])))]
+    changed = [
+        f for f, v in enumerate(point) if not (v == case.own[r, f] or (np.isnan(v) and np.isnan(case.own[r, f])))
+    ]
     costs = []
     for f in changed:
         if np.isnan(point[f]) or np.isnan(case.own[r, f]):
@@ -357,6 +359,8 @@ def test_neighbours_of_points_that_cannot_win_are_not_counted(monkeypatch):
     n_counted = n_accepted = 0
     for seed in SEEDS:
         case, counted = Case(seed).asked(), []
-        choose.worth(case.record, np.full(4, 0.1), 1, lambda points, labels, own=counted: own.append(points) or shares_of(points))
+        choose.worth(
+            case.record, np.full(4, 0.1), 1, lambda points, labels, own=counted: own.append(points) or shares_of(points)
+        )
         n_counted, n_accepted = n_counted + sum(map(len, counted)), n_accepted + case.record.accepted().sum()
     assert 0 < n_counted < 0.5 * n_accepted

@@ -36,6 +36,12 @@ class Notes:
             self._raised.setdefault(own, raised_words(error))
             self._errors.setdefault(own, error)
 
+    def forget(self, factual: Rows) -> None:
+        """Forget the errors on points of some factuals, which are asked about again."""
+        for own in factual.tolist():
+            self._raised.pop(own, None)
+            self._errors.pop(own, None)
+
     def error(self, factual: int) -> Exception | None:
         """Return the first error on points of a factual."""
         return self._errors.get(factual)

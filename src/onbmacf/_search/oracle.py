@@ -129,7 +129,7 @@ class Oracle:
 
     # --- asking ---
 
-    def ask(self, N: Matrix, factual: Rows) -> Reply:
+    def ask(self, N: Matrix, factual: Rows, retries: int = SOME) -> Reply:
         """Ask about points that keep the rules, each near its factual."""
         if not len(N):
             return Reply(np.empty(0, dtype=np.intp), np.empty((0, len(self.box.classes))), None)
@@ -138,11 +138,22 @@ class Oracle:
             return self._read(self._copy.answers(N), [], factual)
         before = self.box.counts.n_calls
         if self.box.scorer is None:
-            reply = self._labelled(N, factual)
+            reply = self._labelled(N, factual, retries)
         else:
-            reply = self._read(*self.box.ask_scores(N, SOME), factual)
+            reply = self._read(*self.box.ask_scores(N, retries), factual)
         self._spend(factual, self.box.counts.n_calls - before)
         return reply
+
+    def ask_again(self, reply: Reply, N: Matrix, factual: Rows, lines: Rows, retries: int = SOME) -> None:
+        """Ask again about lines that raised, or that a call took along that did, and write into the reply."""
+        self.failed -= np.bincount(factual[lines], minlength=len(self.own))
+        self.notes.forget(factual[lines])
+        other = self.ask(N[lines], factual[lines], retries)
+        reply.codes[lines] = other.codes
+        if len(lines):
+            reply.scores[lines] = other.scores
+        if reply.probability is not None and other.probability is not None:
+            reply.probability[lines] = other.probability
 
     def _read(self, answer: Matrix, errors: list[tuple[Rows, Exception]], factual: Rows) -> Reply:
         scorer, box = self.box.scorer, self.box
@@ -162,9 +173,9 @@ class Oracle:
         probability = answer[:, scorer.columns] if scorer.has_probabilities else None
         return Reply(codes, scores, probability)
 
-    def _labelled(self, N: Matrix, factual: Rows) -> Reply:
+    def _labelled(self, N: Matrix, factual: Rows, retries: int) -> Reply:
         """Ask for labels, and let the map say how near a point is to others."""
-        labels = self.box.ask_labels(N, SOME)
+        labels = self.box.ask_labels(N, retries)
         codes = self.box.codes(labels)
         self.notes.take(labels, codes, factual, len(self.box.classes))
         raised = codes == FAILED
@@ -278,8 +289,11 @@ class Oracle:
         return objects([known.get(code, self.notes.error(own)) for own, code in enumerate(codes.tolist())])
 
     def left(self) -> Rows:
-        """Return how many more points each factual may be asked about."""
-        return self.room(0)
+        """Return how many more points each factual may be asked about, in all calls that are left."""
+        if self.is_late:
+            return np.zeros(len(self.own), dtype=np.intp)
+        in_calls = self._calls_left * self.box.largest if self._calls_left < UNLIMITED else UNLIMITED
+        return np.clip(self._rows_left, 0, in_calls).astype(np.intp)
 
     def by_labels(self) -> "Oracle":
         """Return an oracle that asks for labels alone: scores were seen not to say what `predict` says."""

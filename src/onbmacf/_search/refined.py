@@ -18,14 +18,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from onbmacf._base.arrays import Mask, Matrix, Rows
+from onbmacf._base.arrays import Mask, Matrix, Rows, take
+from onbmacf._rows.isolate import ENDLESS
 from onbmacf._rows.model import FAILED
 from onbmacf._rows.values import Values
 from onbmacf._search import choose
 from onbmacf._search.budget import turns
 from onbmacf._search.kernels import rounds
 from onbmacf._search.options import Options, effort_of
-from onbmacf._search.oracle import UNASKED, Oracle
+from onbmacf._search.oracle import UNASKED, Oracle, Reply
 from onbmacf._search.problem import Found, Strategy
 from onbmacf._search.record import Record
 from onbmacf._search.table import SearchTable
@@ -237,6 +238,8 @@ def _opened(
             search.distance(search.own[row], points) + choose.SPARSITY * record.n_changed[row, slot]
         )
     reply = search.oracle.ask(points, row)
+    if (reply.codes == FAILED).any() and not search.oracle.is_limited:
+        _ask_what_raised(search, reply, points, row, slot)
     codes = np.full(len(search.own), FAILED, dtype=np.intp)
     codes[row[slot == 0]] = reply.codes[slot == 0]
     wanted = _wanted(codes, search.targets, search.n_classes) if wanted is None else wanted
@@ -247,6 +250,14 @@ def _opened(
     record.margin[row, slot] = search.oracle.margins(reply, points, row, wanted)
     record.margin[~wanted.any(axis=1)] = np.nan
     return record, wanted
+
+
+def _ask_what_raised(search: Search, reply: Reply, points: Matrix, row: Rows, slot: Rows) -> None:
+    """Ask again about every factual that raised, then about the points of those that do not: none is lost for another."""
+    own = np.flatnonzero((slot == 0) & (reply.codes == FAILED))
+    search.oracle.ask_again(reply, points, row, own, ENDLESS)
+    raises = np.isin(row, row[own[reply.codes[own] == FAILED]])
+    search.oracle.ask_again(reply, points, row, np.flatnonzero((reply.codes == FAILED) & ~raises))
 
 
 def _donors(search: Search, wanted: Mask) -> tuple[Matrix, Rows, Matrix]:
@@ -652,12 +663,14 @@ def _confirmed(search: Search, record: Record, wanted: Mask, is_proven: Mask, sc
         return find(replace(search, oracle=oracle.by_labels()))
     if len(confirmed.own):
         codes, labels = confirmed.own, confirmed.labels
+    doubted = np.zeros(len(score), dtype=bool)
     for _ in range(2):
         wrong = confirmed.again != record.code[row, slot]
         wrong &= (confirmed.again != UNASKED) & (confirmed.again != FAILED)
         others = np.where(np.isin(np.arange(len(score)), row[wrong])[:, np.newaxis], score, np.inf)
         if not wrong.any():
             break
+        doubted[row[wrong]] = True
         score[row[wrong], slot[wrong]] = others[row[wrong], slot[wrong]] = np.inf
         others[row[~wrong], slot[~wrong]] = np.where(
             np.isin(row[~wrong], row[wrong]), score[row[~wrong], slot[~wrong]], np.inf
@@ -670,7 +683,9 @@ def _confirmed(search: Search, record: Record, wanted: Mask, is_proven: Mask, sc
         order = np.argsort(row, kind="stable")
         row, slot = row[order], slot[order]
         confirmed = _look_back(search, record, row, slot, codes, with_own=False)
-    return Outcome(_found(search, record, row, slot, confirmed), is_proven, codes, labels)
+    found = _found(search, record, row, slot, confirmed)
+    is_sure = ~doubted[row] | (confirmed.again != UNASKED)  # scores were wrong of such a row, so they are not believed
+    return Outcome(take(found, is_sure), is_proven, codes, labels)
 
 
 class LookedBack(NamedTuple):
