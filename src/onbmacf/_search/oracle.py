@@ -125,7 +125,7 @@ class Oracle:
         self.asked += np.bincount(factual, minlength=len(self.own))
         if self.is_limited:
             self._rows_left -= n * np.bincount(factual, minlength=len(self.own))
-            self._calls_left -= n_calls if self._calls_left < UNLIMITED else 0
+            self._calls_left -= n_calls if self._counts_calls else 0
 
     # --- asking ---
 
@@ -292,7 +292,7 @@ class Oracle:
         """Return how many more points each factual may be asked about, in all calls that are left."""
         if self.is_late:
             return np.zeros(len(self.own), dtype=np.intp)
-        in_calls = self._calls_left * self.box.largest if self._calls_left < UNLIMITED else UNLIMITED
+        in_calls = self._calls_left * self.box.largest if self._counts_calls else UNLIMITED
         return np.clip(self._rows_left, 0, in_calls).astype(np.intp)
 
     def by_labels(self) -> "Oracle":

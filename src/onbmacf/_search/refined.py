@@ -253,7 +253,7 @@ def _opened(
 
 
 def _ask_what_raised(search: Search, reply: Reply, points: Matrix, row: Rows, slot: Rows) -> None:
-    """Ask again about every factual that raised, then about the points of those that do not: none is lost for another."""
+    """Ask again about every factual that raised, then about the points of those that do not: none is lost."""
     own = np.flatnonzero((slot == 0) & (reply.codes == FAILED))
     search.oracle.ask_again(reply, points, row, own, ENDLESS)
     raises = np.isin(row, row[own[reply.codes[own] == FAILED]])
