@@ -36,8 +36,8 @@ from onbmacf._search.table import Depth, is_known
 
 FRONT_LEVELS = (0.0, 0.6, 1.0)  # values of `plausibility` at which the front is searched
 FRONT_POINTS = 12  # counterfactuals per row and level that compete for the front
-MOST_NUMBERS = 1 << 23  # numbers of the points that the factuals of a part may ask about: 64 MB
-MOST_TOGETHER = 256  # factuals of a part
+MOST_NUMBERS = 1 << 22  # numbers of the points that the factuals of a part may ask about: 32 MB
+MOST_TOGETHER = 128  # factuals of a part
 
 
 class Part(NamedTuple):

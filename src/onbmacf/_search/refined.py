@@ -369,7 +369,7 @@ def _is_settled(search: Search, score: Matrix, active: Mask, turn: int, before: 
 def _proposed(search: Search, record: Record, active: Mask, score: Matrix, turn: int) -> tuple[Matrix, Rows]:
     """Return what the kernels propose for a round, raw, and the factual of each."""
     n, width = search.own.shape
-    most = n * 4 * max(CAPS)
+    most = n * 2 * max(CAPS)
     out, owner, chosen = (
         np.empty((most, width)),
         np.empty(most, dtype=np.intp),
