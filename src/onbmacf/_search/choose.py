@@ -10,6 +10,7 @@ no other point can win.
 from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from onbmacf._base.arrays import Matrix, Rows
 from onbmacf._search.kernels import rounds
@@ -42,11 +43,13 @@ def price_of(plausibility: float, to_center: Matrix) -> Matrix:
 
 def worth(record: Record, price: Matrix, n: int, share: Share) -> Matrix:
     """Return the score of each accepted point; infinite for the others, and where a better one is known to win."""
-    total = np.full(record.margin.shape, np.inf)
+    total, needless = np.full(record.margin.shape, np.inf), np.zeros(record.margin.shape, dtype=np.int8)
+    if price.max(initial=0.0) < ANYTHING:  # a change that can be undone is none, unless neighbours are all that counts
+        rounds.find_needless(record.trace, needless)
     row, slot = np.empty((2, len(price) * TOGETHER), dtype=np.intp)
     if n > 1 and price.any():
-        _count(record, *_of_each_set(record), share)
-    while n_open := rounds.weigh(record.trace, record.share, price, total, TOGETHER, row, slot):
+        _count(record, *_of_each_set(record, needless), share)
+    while n_open := rounds.weigh(record.trace, record.share, price, needless, total, TOGETHER, row, slot):
         _count(record, row[:n_open], slot[:n_open], share)
     return total
 
@@ -58,9 +61,9 @@ def _count(record: Record, row: Rows, slot: Rows, share: Share) -> None:
         record.share[row, slot] = share(record.points[row, slot], record.code[row, slot])
 
 
-def _of_each_set(record: Record) -> tuple[Rows, Rows]:
+def _of_each_set(record: Record, needless: NDArray[np.int8]) -> tuple[Rows, Rows]:
     """Return the cheapest points of each set of changes, as many per factual as compete."""
-    base = np.where(record.accepted(), record.base, np.inf)
+    base = np.where(record.accepted() & (needless == 0), record.base, np.inf)
     rows, slots = [], []
     for row in range(len(base)):
         order = np.argsort(base[row], kind="stable")

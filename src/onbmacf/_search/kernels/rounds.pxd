@@ -90,5 +90,7 @@ cdef void repair(Trace trace, Features features, Py_ssize_t r, Py_ssize_t n_use,
 cdef Py_ssize_t probe(Trace trace, Features features, Py_ssize_t r, double limit, Py_ssize_t most, double[:, ::1] out, Py_ssize_t[::1] owner, Py_ssize_t n) noexcept nogil
 @cython.locals(n=Py_ssize_t, first=Py_ssize_t, r=Py_ssize_t, s=Py_ssize_t, f=Py_ssize_t, g=Py_ssize_t, t=Py_ssize_t, k=Py_ssize_t, best=Py_ssize_t, n_use=Py_ssize_t, low=double, limit=double, is_known=bint)
 cpdef Py_ssize_t refine(Trace trace, Features features, double[:, ::1] score, Py_ssize_t[::1] sizes, double belief, char[::1] active, double[:, ::1] out, Py_ssize_t[::1] owner, Py_ssize_t[:, ::1] chosen)
+@cython.locals(r=Py_ssize_t, s=Py_ssize_t, t=Py_ssize_t, f=Py_ssize_t, n_other=Py_ssize_t)
+cpdef object find_needless(Trace trace, char[:, ::1] needless)
 @cython.locals(n=Py_ssize_t, r=Py_ssize_t, s=Py_ssize_t, k=Py_ssize_t, first=Py_ssize_t, count=Py_ssize_t, best=double, missing=double)
-cpdef Py_ssize_t weigh(Trace trace, double[:, ::1] share, double[::1] price, double[:, ::1] total, Py_ssize_t most, Py_ssize_t[::1] row, Py_ssize_t[::1] slot)
+cpdef Py_ssize_t weigh(Trace trace, double[:, ::1] share, double[::1] price, char[:, ::1] needless, double[:, ::1] total, Py_ssize_t most, Py_ssize_t[::1] row, Py_ssize_t[::1] slot)

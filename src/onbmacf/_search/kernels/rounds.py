@@ -754,7 +754,29 @@ def refine(trace, features, score, sizes, belief, active, out, owner, chosen):
 # --- weighing -----------------------------------------------------------------------------------------------------
 
 
-def weigh(trace, share, price, total, most, row, slot):
+def find_needless(trace, needless):
+    """Mark the accepted points one of whose changes can be undone: the point without it was accepted, too."""
+    with cython.nogil:
+        for r in range(trace.own.shape[0]):
+            for s in range(1, trace.size[r]):
+                needless[r, s] = 0
+                if not trace.margin[r, s] > 0.0 or trace.n_changed[r, s] < 2:
+                    continue
+                for t in range(1, trace.size[r]):
+                    if trace.n_changed[r, t] != trace.n_changed[r, s] - 1 or not trace.margin[r, t] > 0.0:
+                        continue
+                    n_other = 0
+                    for f in range(trace.own.shape[1]):
+                        if not same(trace.points[r, s, f], trace.points[r, t, f]):
+                            n_other += 1 if same(trace.points[r, t, f], trace.own[r, f]) else 2
+                            if n_other > 1:
+                                break
+                    if n_other == 1:
+                        needless[r, s] = 1
+                        break
+
+
+def weigh(trace, share, price, needless, total, most, row, slot):
     """Write the score of each accepted point whose neighbours are known, infinity for all others.
 
     Return how many points must have their neighbours counted next, at most so many per factual, and where they are:
@@ -766,7 +788,7 @@ def weigh(trace, share, price, total, most, row, slot):
             best = INF
             for s in range(trace.size[r]):
                 total[r, s] = INF
-                if not trace.margin[r, s] > 0.0:
+                if not trace.margin[r, s] > 0.0 or needless[r, s]:
                     continue
                 if price[r] == 0.0:
                     total[r, s] = trace.base[r, s]
@@ -780,6 +802,8 @@ def weigh(trace, share, price, total, most, row, slot):
             first, count = n, 0
             for s in range(trace.size[r]):
                 if not trace.margin[r, s] > 0.0 or share[r, s] == share[r, s] or not trace.base[r, s] < best:
+                    continue
+                if needless[r, s]:
                     continue
                 if count == most and not trace.base[r, s] < trace.base[r, slot[first + most - 1]]:
                     continue
