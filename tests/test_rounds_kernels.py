@@ -163,9 +163,11 @@ def test_the_compiled_kernel_weighs_as_its_source_does(seed):
         share = np.where(case.rng.random(shape) < 0.5, np.nan, case.rng.integers(0, 6, shape) / 5)
         price, total = case.rng.choice([0.0, 0.5, 2.0], len(case.own)), np.empty(shape)
         row, slot = np.full((2, 5 * len(case.own)), -1, dtype=np.intp)
-        n = module.weigh(case.trace, share, price, total, 5, row, slot)
+        needless = np.zeros(shape, dtype=np.int8)
+        module.find_needless(case.trace, needless)
+        n = module.weigh(case.trace, share, price, needless, total, 5, row, slot)
         known = np.arange(shape[1]) < case.record.size[:, np.newaxis]
-        found.append([total[known], row[:n], slot[:n]])
+        found.append([total[known], row[:n], slot[:n], needless[known]])
     assert_same(*found)
 
 
@@ -318,7 +320,7 @@ def test_a_score_is_distance_changes_and_missing_neighbours_and_what_is_open_are
     share = np.where(rng.random(shape) < 0.6, np.nan, rng.integers(0, 6, shape) / 5)
     price, total = rng.choice([0.0, 0.5, 2.0], len(case.own)), np.empty(shape)
     row, slot = np.empty((2, 3 * len(case.own)), dtype=np.intp)
-    n = rounds.weigh(case.trace, share, price, total, 3, row, slot)
+    n = rounds.weigh(case.trace, share, price, np.zeros(shape, dtype=np.int8), total, 3, row, slot)
     accepted, base = case.record.accepted(), case.record.base
     for r in range(len(case.own)):
         missing = np.where(price[r] == 0, 0.0, 1 - share[r])
@@ -339,7 +341,9 @@ def shares_of(points, labels=None):
 def test_the_best_point_is_the_one_that_counting_all_neighbours_says(seed, n):
     case, counted = Case(seed).asked(), []
     price = case.rng.choice([0.1, 0.5, 2.0], len(case.own))
-    accepted = case.record.accepted()
+    needless = np.zeros(case.record.margin.shape, dtype=np.int8)
+    rounds.find_needless(case.trace, needless)
+    accepted = case.record.accepted() & (needless == 0)
     every = np.where(accepted, 1 - shares_of(case.record.points), np.nan)
     every = np.where(accepted, case.record.base + price[:, np.newaxis] * every**choose.POWER, np.inf)
 
@@ -364,3 +368,20 @@ def test_neighbours_of_points_that_cannot_win_are_not_counted(monkeypatch):
         )
         n_counted, n_accepted = n_counted + sum(map(len, counted)), n_accepted + case.record.accepted().sum()
     assert 0 < n_counted < 0.5 * n_accepted
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_needless_is_what_was_also_accepted_with_one_change_undone(seed):
+    case = Case(seed).asked()
+    needless = np.zeros(case.record.margin.shape, dtype=np.int8)
+    rounds.find_needless(case.trace, needless)
+    accepted = case.record.accepted()
+    for r, own in enumerate(case.own):
+        size = case.record.size[r]
+        good = {tuple(map(repr, case.record.points[r, s].tolist())) for s in range(1, size) if accepted[r, s]}
+        for s in range(1, size):
+            point = case.record.points[r, s]
+            changed = [f for f in range(len(own)) if repr(float(point[f])) != repr(float(own[f]))]
+            undone = [tuple(repr(float(own[g] if g == f else point[g])) for g in range(len(own))) for f in changed]
+            expected = accepted[r, s] and len(changed) > 1 and any(one in good for one in undone)
+            assert needless[r, s] == expected

@@ -144,11 +144,14 @@ class Oracle:
         self._spend(factual, self.box.counts.n_calls - before)
         return reply
 
-    def ask_again(self, reply: Reply, N: Matrix, factual: Rows, lines: Rows, retries: int = SOME) -> None:
-        """Ask again about lines that raised, or that a call took along that did, and write into the reply."""
+    def ask_again(self, reply: Reply, N: Matrix, factual: Rows, lines: Rows, is_own: bool = False) -> None:
+        """Ask again about lines that raised, or that a call took along that did, and write into the reply.
+
+        The factuals' own rows are asked about until each that raises is known.
+        """
         self.failed -= np.bincount(factual[lines], minlength=len(self.own))
         self.notes.forget(factual[lines])
-        other = self.ask(N[lines], factual[lines], retries)
+        other = self.ask(N[lines], factual[lines], ENDLESS if is_own else SOME)
         reply.codes[lines] = other.codes
         if len(lines):
             reply.scores[lines] = other.scores

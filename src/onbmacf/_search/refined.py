@@ -19,7 +19,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onbmacf._base.arrays import Mask, Matrix, Rows, take
-from onbmacf._rows.isolate import ENDLESS
 from onbmacf._rows.model import FAILED
 from onbmacf._rows.values import Values
 from onbmacf._search import choose
@@ -255,7 +254,7 @@ def _opened(
 def _ask_what_raised(search: Search, reply: Reply, points: Matrix, row: Rows, slot: Rows) -> None:
     """Ask again about every factual that raised, then about the points of those that do not: none is lost."""
     own = np.flatnonzero((slot == 0) & (reply.codes == FAILED))
-    search.oracle.ask_again(reply, points, row, own, ENDLESS)
+    search.oracle.ask_again(reply, points, row, own, is_own=True)
     raises = np.isin(row, row[own[reply.codes[own] == FAILED]])
     search.oracle.ask_again(reply, points, row, np.flatnonzero((reply.codes == FAILED) & ~raises))
 

@@ -46,8 +46,8 @@ def action_tree(chosen: Actions, answers: Explanations, depth: int = 2) -> pd.Da
     >>> chosen = audit.actions(answers, explainer, k=2)
     >>> audit.action_tree(chosen, answers, depth=1)[["n_rows", "effectiveness"]]
        n_rows  effectiveness
-    0       9            1.0
-    1      12            1.0
+    0      13            1.0
+    1       8            1.0
 
     """
     from sklearn.tree import DecisionTreeClassifier

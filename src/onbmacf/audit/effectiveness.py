@@ -178,8 +178,8 @@ def recourse_fairness(flips: Any, costs: Any, groups: Any, budget: float, share:
     >>> frame = audit.recourse_fairness(flips, costs, answers.rows["famhist"][answers.statuses == "found"], 0.2)
     >>> frame[frame["viewpoint"] == "micro"].tail(2).round(2)
               figure viewpoint    group    other  value
-    7  mean_recourse     micro  Present      NaN   0.21
-    8      trade_off     micro   Absent  Present   0.21
+    7  mean_recourse     micro  Present      NaN   0.22
+    8      trade_off     micro   Absent  Present   0.29
 
     """
     helped, paid = _helped_and_paid(flips, costs)

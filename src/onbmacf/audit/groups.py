@@ -70,8 +70,8 @@ def burden(
     >>> groups = audit.burden(answers, "famhist")
     >>> groups[groups["measure"] == "distance"].round(2)
         measure    group  n_rows  estimate   low  high
-    4  distance   Absent       7      0.26  0.13  0.43
-    5  distance  Present      14      0.21  0.16  0.28
+    4  distance   Absent       7      0.26  0.13  0.42
+    5  distance  Present      14      0.22  0.16  0.29
 
     """
     groups = members_of(checked_column(answers, by))
