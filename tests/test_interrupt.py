@@ -159,7 +159,7 @@ def test_no_step_grows_with_the_number_of_rows(case, few):
 
 
 def memory_of(explainer, rows):
-    """Return the peak less what is kept of each row: its own point, the answer's, the semifactual's, and one at work."""
+    """Return the peak less what is kept of each row: its point, the answer, the semifactual, and one at work."""
     tracemalloc.start()
     explainer.explain(rows)
     _, peak = tracemalloc.get_traced_memory()
