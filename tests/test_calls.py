@@ -14,8 +14,7 @@ from onbmacf import ONBMACF, Rule, Rules, Schema
 from onbmacf._batch import explain
 from onbmacf._rows.form import TableForm
 from onbmacf._rows.model import LARGER, BlackBox
-from onbmacf._search.budget import Budget, Meter
-from onbmacf._search.oracle import UNASKED
+from onbmacf._search.budget import UNASKED, Budget, Meter
 from onbmacf.datasets import load_heart
 
 

@@ -193,7 +193,7 @@ MODEL = {
         "test_model.py::test_the_least_probability_holds_whatever_becomes_of_home_balls[refined-persist]",
     ),
     "errors off the data": Guard(
-        "_rows/notes.py", "self._raised.setdefault(factual, raised_words(label))", "pass", f"{TOLD}[raises-nothing]"
+        "_rows/notes.py", "self._raised.setdefault(own, raised_words(error))", "pass", f"{TOLD}[raises-nothing]"
     ),
     "unseen labels off the data": Guard(
         "_rows/notes.py", "            known.append(plain)", "            pass", f"{TOLD}[says another label-a rule]"

@@ -305,7 +305,7 @@ STALLS = {
     ),
     "memory and Ctrl-C while a wide table is explained": Guard(
         "_batch/searches.py",
-        "MOST_NUMBERS = 1 << 23",
+        "MOST_NUMBERS = 1 << 22",
         "MOST_NUMBERS = 1 << 40",
         "../test_search.py::test_parts_hold_every_row_once_and_of_wide_tables_fewer_rows",
     ),

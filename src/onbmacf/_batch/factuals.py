@@ -20,7 +20,7 @@ from onbmacf._rows.gate import Admitted, admit, as_given
 from onbmacf._rows.isolate import ENDLESS, SOME
 from onbmacf._rows.model import FAILED, BlackBox
 from onbmacf._rows.notes import Notes, raised_words
-from onbmacf._search.oracle import UNASKED
+from onbmacf._search.budget import UNASKED
 from onbmacf._search.problem import Asked
 from onbmacf.errors import ParameterError
 

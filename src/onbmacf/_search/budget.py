@@ -15,12 +15,12 @@ from onbmacf._base.arrays import Mask, Matrix, Rows
 from onbmacf._base.deadline import NEVER, is_over
 from onbmacf._rows.model import FAILED
 from onbmacf._search.options import Options
-from onbmacf._search.oracle import UNASKED
 
 if TYPE_CHECKING:
     from onbmacf._search.problem import Asked
 
 LabelOf = Callable[[Matrix, Rows], Rows]  # points, the factual of each -> labels
+UNASKED = -2  # the label of a point that was not asked
 ENDLESS = 1 << 62  # rows where there is no limit
 
 

@@ -6,7 +6,8 @@
 Behind it lie the size of calls, the budget of a row and the deadline, rows on which the model raises, the committee,
 the guard of a private map, and the exact copy that stands in for a model that can be read. A margin is what the best
 wanted label scores more than the best other. Where the model gives labels alone, scores come from the map: how deep a
-point lies in balls of a label.
+point lies in balls of a label. So they do for points on which the scoring method raises or returns NaN: `predict` is
+asked about these.
 """
 
 from collections.abc import Callable
@@ -24,10 +25,10 @@ from onbmacf._rows.isolate import ENDLESS, SOME
 from onbmacf._rows.model import FAILED, BlackBox
 from onbmacf._rows.notes import Notes
 from onbmacf._rows.private import Guard
+from onbmacf._search.budget import UNASKED, turns
 from onbmacf._search.options import Options
 from onbmacf.errors import ParameterError
 
-UNASKED = -2  # the label of a point that was not asked
 REFUSED = -1e-6  # the margin of a point whose best score is a tie that the model decides otherwise
 SLIGHTLY = 1e-6  # by so much the label that was said scores more than any other, where scores come from the map
 UNLIMITED = 1 << 60
@@ -80,6 +81,7 @@ class Oracle:
         self.is_limited = bool(options.limits)
         self.asked = np.zeros(len(own), dtype=np.intp)  # questions about each factual
         self.failed = np.zeros(len(own), dtype=np.intp)  # of these, on which the model raised
+        self._has_no_score = np.zeros(len(own), dtype=bool)  # factuals that `predict` labels and nothing scores
         self.ran_out = np.zeros(len(own), dtype=bool)
         if terms.least > 0 and (box.scorer is None or not box.scorer.has_probabilities) and box.names is None:
             why = box.no_probability or "this one has no predict_proba with classes_"
@@ -135,14 +137,12 @@ class Oracle:
             return Reply(np.empty(0, dtype=np.intp), np.empty((0, len(self.box.classes))), None)
         if self._copy is not None:
             self.box.counts.n_copy_questions += len(N)
-            return self._read(self._copy.answers(N), [], factual)
-        before = self.box.counts.n_calls
-        if self.box.scorer is None:
-            reply = self._labelled(N, factual, retries)
-        else:
-            reply = self._read(*self.box.ask_scores(N, retries), factual)
-        self._spend(factual, self.box.counts.n_calls - before)
-        return reply
+            self.asked += np.bincount(factual, minlength=len(self.own))
+            return self._read(self._copy.answers(N), factual)
+        if self.box.scorer is not None:
+            return self._scored(N, factual, retries)
+        codes, scores = self._labelled(N, factual, retries)
+        return Reply(codes, scores, self._probabilities(N, codes, factual))
 
     def ask_again(self, reply: Reply, N: Matrix, factual: Rows, lines: Rows, is_own: bool = False) -> None:
         """Ask again about lines that raised, or that a call took along that did, and write into the reply.
@@ -154,31 +154,76 @@ class Oracle:
         other = self.ask(N[lines], factual[lines], ENDLESS if is_own else SOME)
         reply.codes[lines] = other.codes
         if len(lines):
-            reply.scores[lines] = other.scores
+            reply.scores[lines] = _with_others(other.scores, reply.scores.shape[1])
         if reply.probability is not None and other.probability is not None:
             reply.probability[lines] = other.probability
 
-    def _read(self, answer: Matrix, errors: list[tuple[Rows, Exception]], factual: Rows) -> Reply:
+    def _scored(self, N: Matrix, factual: Rows, retries: int) -> Reply:
+        """Ask for scores, and for labels where there are none."""
+        before, box = self.box.counts.n_calls, self.box
+        answer = np.full((len(N), len(box.all_names or ())), np.nan)
+        scored = np.flatnonzero(~self._has_no_score[factual])
+        answer[scored], errors = box.ask_scores(N[scored], retries)
+        self._spend(factual[scored], box.counts.n_calls - before)
+        for lines, error in errors if self._terms.least > 0 else ():
+            self.notes.raise_on(factual[scored[lines]], error)
+        unknown = np.flatnonzero(self._is_unscored(answer, N, factual))
+        reply = self._read(answer, factual)
+        if len(unknown):
+            reply = self._with_labels(reply, unknown, N, factual, retries)
+        for lines, error in errors:  # only `predict` tells more of them, and it may not be asked any more
+            unasked = scored[lines][reply.codes[scored[lines]] == UNASKED]
+            self.notes.raise_on(factual[unasked], error)
+        reply.codes[reply.codes == UNASKED] = FAILED
+        return (
+            reply
+            if reply.probability is not None
+            else reply._replace(probability=self._probabilities(N, reply.codes, factual))
+        )
+
+    def _is_unscored(self, answer: Matrix, N: Matrix, factual: Rows) -> Mask:
+        """Say which points have no scores: all those of a factual that has none, so that its points can be compared.
+
+        Where a least probability is asked for, every point needs its own.
+        """
+        unscored: Mask = np.asarray(np.isnan(answer).any(axis=1))
+        if self._terms.least == 0 and unscored.any():
+            lines = np.flatnonzero(unscored)
+            own = self.own[factual[lines]]
+            is_own = ((N[lines] == own) | (np.isnan(own) & np.isnan(N[lines]))).all(axis=1)
+            self._has_no_score[factual[lines[is_own]]] = True
+            unscored |= self._has_no_score[factual]
+        return unscored
+
+    def _with_labels(self, reply: Reply, lines: Rows, N: Matrix, factual: Rows, retries: int) -> Reply:
+        """Return a reply with labels by `predict` on some lines, and scores by the map; UNASKED beyond the budget."""
+        codes, scores = reply.codes, _with_others(reply.scores, len(self.box.classes) + 1)
+        codes[lines], scores[lines] = UNASKED, np.nan
+        if self.is_limited:
+            within = turns(factual[lines]) < self._rows_left[factual[lines]]
+            lines = lines[within & (self._calls_left > 0)]
+        if len(lines):
+            codes[lines], scores[lines] = self._labelled(N[lines], factual[lines], retries)
+        return Reply(codes, scores, reply.probability)
+
+    def _read(self, answer: Matrix, factual: Rows) -> Reply:
         scorer, box = self.box.scorer, self.box
         assert scorer is not None
         with np.errstate(invalid="ignore"):
             scores = scorer.read(answer)
-        raised: Mask = np.asarray(np.isnan(scores).any(axis=1))
-        codes = np.where(raised, FAILED, np.where(raised[:, np.newaxis], 0.0, scores).argmax(axis=1))
-        for lines, error in errors:
-            self.notes.raise_on(factual[lines], error)
-        if self._copy is not None:
-            self.asked += np.bincount(factual, minlength=len(self.own))
-        self.failed += np.bincount(factual[raised], minlength=len(self.own))
+        is_known = ~np.isnan(scores).any(axis=1)
+        codes = np.where(is_known, np.where(is_known[:, np.newaxis], scores, 0.0).argmax(axis=1), FAILED)
         if scores.shape[1] > len(box.classes):  # a class that no fitted row has
             others = [name for name in box.all_names or () if name not in box.classes.tolist()]
             self.notes.unseen_on(factual[codes == len(box.classes)], others)
         probability = answer[:, scorer.columns] if scorer.has_probabilities else None
         return Reply(codes, scores, probability)
 
-    def _labelled(self, N: Matrix, factual: Rows, retries: int) -> Reply:
-        """Ask for labels, and let the map say how near a point is to others."""
+    def _labelled(self, N: Matrix, factual: Rows, retries: int) -> tuple[Rows, Matrix]:
+        """Ask for labels, and let the map say how near a point is to others; return labels and scores."""
+        before = self.box.counts.n_calls
         labels = self.box.ask_labels(N, retries)
+        self._spend(factual, self.box.counts.n_calls - before)
         codes = self.box.codes(labels)
         self.notes.take(labels, codes, factual, len(self.box.classes))
         raised = codes == FAILED
@@ -187,7 +232,7 @@ class Oracle:
         if self._depth is None and self._depths is not None:
             self._depth = self._depths()
         scores = np.zeros((len(N), n_classes + 1)) if self._depth is None else self._depth(N, factual)
-        scores = np.column_stack([scores, np.full(len(N), -np.inf)]) if scores.shape[1] == n_classes else scores
+        scores = _with_others(scores, n_classes + 1)
         line, column = np.arange(len(N)), np.minimum(np.where(raised, 0, codes), n_classes)
         best = scores.max(axis=1)
         others = scores.copy()
@@ -197,19 +242,25 @@ class Oracle:
         scores = np.where(scores == best[:, np.newaxis], np.minimum(best, second)[:, np.newaxis], scores)
         scores[line, column] = np.maximum(best, second + SLIGHTLY)
         scores[raised] = np.nan
-        return Reply(codes, np.round(scores, 9), self._probabilities(N, codes))
+        return codes, np.round(scores, 9)
 
-    def _probabilities(self, N: Matrix, codes: Rows) -> Matrix | None:
+    def _probabilities(self, N: Matrix, codes: Rows, factual: Rows) -> Matrix | None:
         """Ask for probabilities where they must reach a least one, though the label is not that of the highest."""
         if self._terms.least == 0 or self.box.names is None:
             return None
+        before = self.box.counts.n_calls
         found = np.full((len(N), len(self.box.classes)), np.nan)
         known = np.flatnonzero((codes >= 0) & (codes < len(self.box.classes)))
-        own = self.box.probability(N[known], codes[known])
+
+        def noted(lines: Rows, error: Exception) -> None:
+            self.notes.raise_on(factual[known[lines]], error)
+
+        own = self.box.probability(N[known], codes[known], noted)
         if own is None:
             why = self.box.no_probability or "this one has no predict_proba with classes_"
             raise ParameterError(f"min_probability needs a model that gives probabilities: {why}.")
         found[known, codes[known]] = own
+        self._spend(factual[:0], self.box.counts.n_calls - before)
         return found
 
     def margins(self, reply: Reply, N: Matrix, factual: Rows, wanted: Mask) -> Matrix:
@@ -265,15 +316,10 @@ class Oracle:
         labels = np.full(len(N), None, dtype=object)
         asked = np.arange(len(N))
         if self.is_limited:
-            seen = np.zeros(len(self.own), dtype=np.int64)
-            place = np.empty(len(N), dtype=np.int64)
-            for line, own in enumerate(factual.tolist()):
-                place[line] = seen[own]
-                seen[own] += 1
             most = self._rows_left if self._calls_left > 0 else np.zeros_like(self._rows_left)
             if self._counts_calls:
                 most = np.minimum(most, self._calls_left * self.box.largest)
-            asked = np.flatnonzero(place < most[factual])
+            asked = np.flatnonzero(turns(factual) < most[factual])
         if len(asked):
             before = self.box.counts.n_calls
             said = self.box.ask_labels(N[asked], ENDLESS)
@@ -310,3 +356,10 @@ class Oracle:
         """Ask the model itself from now on: its copy said something else."""
         self._copy = None
         self.box.notices.append(DISTRUSTED)
+
+
+def _with_others(scores: Matrix, width: int) -> Matrix:
+    """Return scores with a column for labels that no fitted row has, the least of all, where there is none yet."""
+    if scores.shape[1] == width:
+        return scores
+    return np.column_stack([scores, np.full(len(scores), -np.inf)])

@@ -22,10 +22,10 @@ from onbmacf._base.arrays import Mask, Matrix, Rows, take
 from onbmacf._rows.model import FAILED
 from onbmacf._rows.values import Values
 from onbmacf._search import choose
-from onbmacf._search.budget import turns
+from onbmacf._search.budget import UNASKED, turns
 from onbmacf._search.kernels import rounds
 from onbmacf._search.options import Options, effort_of
-from onbmacf._search.oracle import UNASKED, Oracle, Reply
+from onbmacf._search.oracle import Oracle, Reply
 from onbmacf._search.problem import Found, Strategy
 from onbmacf._search.record import Record
 from onbmacf._search.table import SearchTable

@@ -12,8 +12,7 @@ import numpy as np
 
 from onbmacf._base import missing
 from onbmacf._base.arrays import Mask, Matrix, Rows
-from onbmacf._search.budget import LabelOf
-from onbmacf._search.oracle import UNASKED
+from onbmacf._search.budget import UNASKED, LabelOf
 from onbmacf._search.problem import Snap
 
 EDGE = 1e-12  # rounding error forgiven to a point between two others
