@@ -211,6 +211,8 @@ class Oracle:
 
     def margins(self, reply: Reply, N: Matrix, factual: Rows, wanted: Mask) -> Matrix:
         """Return by how much points are answers; minus infinity where the model raised."""
+        if not len(N):
+            return np.empty(0)
         scores, n_classes = reply.scores, wanted.shape[1]
         is_wanted = np.zeros((len(N), scores.shape[1]), dtype=bool)
         is_wanted[:, :n_classes] = wanted[factual]
