@@ -101,6 +101,11 @@ class Oracle:
         return self._copy is not None
 
     @property
+    def sees_scores(self) -> bool:
+        """Whether the model itself is asked for scores, which `predict` may contradict."""
+        return self.box.scorer is not None and self._copy is None
+
+    @property
     def sees_margins(self) -> bool:
         """Whether the model's scores tell how far a point is from being an answer."""
         return self.box.scorer is not None and self._terms.committee is None and self._terms.guard is None
