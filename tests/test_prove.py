@@ -97,10 +97,9 @@ def test_the_second_answer_is_not_the_first_one_a_step_farther():
     explainer, rows = ONBMACF(n_counterfactuals=2).fit(table, model), table[model.predict(table) == 0].head(30)
     spans = np.ptp(table.to_numpy(), axis=0)
     for answer, before in zip(explainer.explain(rows, 1, prove=True), explainer.explain(rows, 1), strict=True):
-        first, second = answer.counterfactuals
-        assert len({one.changed for one in before.counterfactuals}) == 2
-        apart = (np.abs(first.values - second.values) / spans).sum()
-        assert first.changed != second.changed or apart > 0.01
+        for first, second in (before.counterfactuals, answer.counterfactuals):
+            apart = (np.abs(first.values - second.values) / spans).sum()
+            assert first.changed != second.changed or apart > 0.01
 
 
 def test_what_is_not_there_or_not_nearer_is_said_of_sure_labels_alone():

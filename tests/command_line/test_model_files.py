@@ -3,6 +3,7 @@
 import json
 import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -72,7 +73,12 @@ def test_lightgbm_files_get_their_columns_in_their_order(run, people):
     table, y = numeric(people)
     model = lightgbm.LGBMClassifier(n_estimators=20, verbose=-1, n_jobs=1).fit(table[["pay", "age"]], y)
     model.booster_.save_model("m.txt")
-    same_as_in_python(run, "m.txt", lambda rows: model.predict(rows[["pay", "age"]]))
+    ordered = SimpleNamespace(
+        classes_=model.classes_,
+        predict=lambda rows: model.predict(rows[["pay", "age"]]),
+        predict_proba=lambda rows: model.predict_proba(rows[["pay", "age"]]),
+    )
+    same_as_in_python(run, "m.txt", ordered)
     other = lightgbm.LGBMClassifier(n_estimators=5, verbose=-1).fit(table.rename(columns={"pay": "wage"}), y)
     other.booster_.save_model("other.txt")
     code, _, err = run("explain", "numbers.csv", "--model", "other.txt")

@@ -103,6 +103,11 @@ class Oracle:
         return self._copy is not None
 
     @property
+    def sees_scores(self) -> bool:
+        """Whether the model itself is asked for scores, which `predict` may contradict."""
+        return self.box.scorer is not None and self._copy is None
+
+    @property
     def sees_margins(self) -> bool:
         """Whether the model's scores tell how far a point is from being an answer."""
         return self.box.scorer is not None and self._terms.committee is None and self._terms.guard is None
@@ -211,7 +216,7 @@ class Oracle:
         assert scorer is not None
         with np.errstate(invalid="ignore"):
             scores = scorer.read(answer)
-        is_known = ~np.isnan(scores).any(axis=1)
+        is_known: Mask = ~np.asarray(np.isnan(scores).any(axis=1))
         codes = np.where(is_known, np.where(is_known[:, np.newaxis], scores, 0.0).argmax(axis=1), FAILED)
         if scores.shape[1] > len(box.classes):  # a class that no fitted row has
             others = [name for name in box.all_names or () if name not in box.classes.tolist()]
@@ -265,6 +270,8 @@ class Oracle:
 
     def margins(self, reply: Reply, N: Matrix, factual: Rows, wanted: Mask) -> Matrix:
         """Return by how much points are answers; minus infinity where the model raised."""
+        if not len(N):
+            return np.empty(0)
         scores, n_classes = reply.scores, wanted.shape[1]
         is_wanted = np.zeros((len(N), scores.shape[1]), dtype=bool)
         is_wanted[:, :n_classes] = wanted[factual]

@@ -88,6 +88,11 @@ class Search:
         return self.max_changes is not None or bool(self.values.constraints)
 
     @property
+    def reserve(self) -> int:
+        """How many points of a factual the last call asks about at least: the answers, and the factual itself."""
+        return self.n + self.oracle.sees_scores
+
+    @property
     def n_classes(self) -> int:
         """How many labels the fitted rows have."""
         return len(self.oracle.box.classes)
@@ -104,6 +109,8 @@ class Outcome(NamedTuple):
 
 def find(search: Search) -> Outcome:
     """Return up to n counterfactuals per factual, the best first."""
+    if 1 in (search.options.max_model_rows, search.options.max_model_calls) and not search.oracle.reads:
+        search = replace(search, oracle=search.oracle.by_labels())  # scores could not be confirmed
     record, wanted, to_center = _first_round(search)
     is_open: Mask = np.asarray(wanted.any(axis=1))
     # Points are looked for at one and the same price whatever the dial, which then only chooses: so it never reverses.
@@ -171,7 +178,7 @@ def _hear(search: Search, record: Record, wanted: Mask, row: Rows, slot: Rows) -
 
 def _room(search: Search, turn: int) -> Rows:
     """Return how many points each factual may ask about in a round: fewer within a budget, which lasts to the end."""
-    room = search.oracle.room(search.n)
+    room = search.oracle.room(search.reserve)
     if search.oracle.is_limited:
         n_rounds = min(len(CAPS), search.oracle.calls_left - 1 + turn)  # the last call confirms
         shares = SHARES_OF_ROUNDS[turn:n_rounds]
@@ -445,7 +452,7 @@ def _into_the_midst(search: Search, record: Record, wanted: Mask, active: Mask, 
     label = np.repeat(search.table.labels[np.concatenate([np.empty(0, dtype=np.intp), *midst])], 1)
     cut = _cut(search, points, owner, label)
     raw = np.concatenate([points, *cut])
-    _ask(search, record, wanted, raw, np.tile(owner, 1 + len(cut)), search.oracle.room(search.n))
+    _ask(search, record, wanted, raw, np.tile(owner, 1 + len(cut)), search.oracle.room(search.reserve))
     for _ in range(EXTRA_ROUNDS):
         score = choose.worth(record, price, 1, search.neighbours)
         raw, owner = _proposed(search, record, active, score, len(CAPS))
@@ -515,7 +522,7 @@ def _ask_all(search: Search, record: Record, wanted: Mask, is_open: Mask, most: 
     """Ask about every point that a factual may become, for those with at most so many; say which they are."""
     is_proven = np.zeros(len(search.own), dtype=bool)
     points, owner = [], []
-    room = search.oracle.room(search.n)
+    room = search.oracle.room(search.reserve)
     for row in np.flatnonzero(is_open):
         every = search.reach(search.own[row], most)
         if every is None or len(every) > room[row]:
@@ -562,7 +569,7 @@ def _last_resort(search: Search, record: Record, wanted: Mask, is_open: Mask, is
     for _ in range(CLIMBS):
         if not len(tried[0]):
             break
-        _ask(search, record, wanted, *tried, np.where(none, search.oracle.room(search.n), 0))
+        _ask(search, record, wanted, *tried, np.where(none, search.oracle.room(search.reserve), 0))
         none &= ~record.accepted().any(axis=1)
         tried = _climb(search, record, none)
     found = is_open & ~is_proven & record.accepted().any(axis=1) & ~np.isfinite(score).any(axis=1)
@@ -649,19 +656,24 @@ def _confirmed(search: Search, record: Record, wanted: Mask, is_proven: Mask, sc
     """Choose, and ask the model's own `predict` about what was chosen, as it will be printed.
 
     A point that it gives another label is dropped for the next best, twice at most. Where it says something else of a
-    factual, or of a point that only the copy of the model was asked about, all is asked again in another way.
+    factual, or of a point that only the copy of the model was asked about, all is asked again in another way; within a
+    budget, such a factual gets its label and no answer.
     """
     oracle, codes = search.oracle, record.code[:, 0].copy()
     labels = oracle.named(codes)
     row, slot = _chosen(search, record, score)
-    confirmed = _look_back(search, record, row, slot, codes, with_own=not oracle.is_limited)
+    confirmed = _look_back(search, record, row, slot, codes, with_own=not oracle.is_limited or oracle.sees_scores)
     if oracle.reads and _is_other(confirmed, record, row, slot, codes):
         oracle.distrust()
         return find(search)
-    if not oracle.is_limited and oracle.box.scorer is not None and (confirmed.own != codes).any():
-        return find(replace(search, oracle=oracle.by_labels()))
+    is_other = np.zeros(len(score), dtype=bool)  # factuals whose label is not the one with the highest score
     if len(confirmed.own):
-        codes, labels = confirmed.own, confirmed.labels
+        is_known = confirmed.own != UNASKED
+        is_other = is_known & (confirmed.own != codes)
+        codes, labels = np.where(is_known, confirmed.own, codes), np.where(is_known, confirmed.labels, labels)
+    if is_other.any() and not oracle.is_limited and oracle.box.scorer is not None:
+        return find(replace(search, oracle=oracle.by_labels()))
+    oracle.ran_out |= is_other
     doubted = np.zeros(len(score), dtype=bool)
     for _ in range(2):
         wrong = confirmed.again != record.code[row, slot]
@@ -684,7 +696,7 @@ def _confirmed(search: Search, record: Record, wanted: Mask, is_proven: Mask, sc
         confirmed = _look_back(search, record, row, slot, codes, with_own=False)
     found = _found(search, record, row, slot, confirmed)
     is_sure = ~doubted[row] | (confirmed.again != UNASKED)  # scores were wrong of such a row, so they are not believed
-    return Outcome(take(found, is_sure), is_proven, codes, labels)
+    return Outcome(take(found, is_sure & ~is_other[row]), is_proven & ~is_other, codes, labels)
 
 
 class LookedBack(NamedTuple):

@@ -6,18 +6,18 @@ cdef double INF
 cdef double NAN
 
 cdef class Features:
-    cdef char[::1] is_level
-    cdef double[::1] scale  # what a number costs per unit, and another level
-    cdef double[::1] absent  # what it costs to fill in a missing value
-    cdef double[::1] step  # the smallest move of a number
-    cdef double[:, ::1] ranks  # fitted values at even ranks; of levels all, the most frequent first, NaN behind them
-    cdef double[::1] salt  # numbers whose sums tell sets of features apart
+    cdef const char[::1] is_level
+    cdef const double[::1] scale  # what a number costs per unit, and another level
+    cdef const double[::1] absent  # what it costs to fill in a missing value
+    cdef const double[::1] step  # the smallest move of a number
+    cdef const double[:, ::1] ranks  # fitted values at even ranks; of levels all, the most frequent first, NaN behind them
+    cdef const double[::1] salt  # numbers whose sums tell sets of features apart
     cdef int power  # costs add up as Manhattan (1), Euclidean (2) or Chebyshev (0)
     cdef Py_ssize_t most_changes
 
 cdef class Trace:
-    cdef double[:, ::1] own  # factuals x features
-    cdef char[:, ::1] free  # which features may change
+    cdef const double[:, ::1] own  # factuals x features
+    cdef const char[:, ::1] free  # which features may change
     cdef double[:, :, ::1] points  # factuals x points x features
     cdef double[:, ::1] margin
     cdef double[:, ::1] base  # distance and price of changes
@@ -43,11 +43,11 @@ cdef double cost_of(Features features, Py_ssize_t f, double a, double b) noexcep
 cdef double added(Features features, double total, double cost) noexcept nogil
 cdef double finished(Features features, double total) noexcept nogil
 @cython.locals(n=Py_ssize_t, i=Py_ssize_t, f=Py_ssize_t, r=Py_ssize_t, s=Py_ssize_t, n_changed=Py_ssize_t, only=Py_ssize_t, total=double, key=double, is_new=bint, width=Py_ssize_t)
-cpdef Py_ssize_t append(Trace trace, Features features, double[:, ::1] points, Py_ssize_t[::1] owner, char[::1] allowed, Py_ssize_t[::1] room, Py_ssize_t[::1] row, Py_ssize_t[::1] slot)
+cpdef Py_ssize_t append(Trace trace, Features features, const double[:, ::1] points, const Py_ssize_t[::1] owner, const char[::1] allowed, Py_ssize_t[::1] room, Py_ssize_t[::1] row, Py_ssize_t[::1] slot)
 @cython.locals(low=Py_ssize_t, high=Py_ssize_t, middle=Py_ssize_t)
-cdef Py_ssize_t place_of(double[:, ::1] ranks, Py_ssize_t f, double value, bint after) noexcept nogil
+cdef Py_ssize_t place_of(const double[:, ::1] ranks, Py_ssize_t f, double value, bint after) noexcept nogil
 @cython.locals(n=Py_ssize_t, r=Py_ssize_t, turn=Py_ssize_t, j=Py_ssize_t, f=Py_ssize_t, g=Py_ssize_t, k=Py_ssize_t, side=Py_ssize_t, place=Py_ssize_t, move=Py_ssize_t, first=Py_ssize_t, last=Py_ssize_t, own=double, value=double)
-cpdef Py_ssize_t singles(Trace trace, Features features, Py_ssize_t[::1] order, double[::1] shares, Py_ssize_t per_row, double[:, ::1] out, Py_ssize_t[::1] owner)
+cpdef Py_ssize_t singles(Trace trace, Features features, const Py_ssize_t[::1] order, const double[::1] shares, Py_ssize_t per_row, double[:, ::1] out, Py_ssize_t[::1] owner)
 @cython.locals(f=Py_ssize_t, s=Py_ssize_t, side=Py_ssize_t, k=Py_ssize_t, n=Py_ssize_t, gain=double, cost=double, value=double, most=Py_ssize_t)
 cdef void learn(Trace trace, Features features, Py_ssize_t r) noexcept nogil
 @cython.locals(k=Py_ssize_t)
@@ -77,7 +77,7 @@ cdef bint greedy(Trace trace, Features features, Py_ssize_t r, Py_ssize_t n_use,
 @cython.locals(f=Py_ssize_t, taken=Py_ssize_t, best_f=Py_ssize_t, after=Py_ssize_t, whole=double, best=double, own=double, gain=double, best_gain=double, sum_=double)
 cdef Py_ssize_t chain(Trace trace, Features features, Py_ssize_t r, Py_ssize_t s, double need, double[:, ::1] out, Py_ssize_t[::1] owner, Py_ssize_t n) noexcept nogil
 @cython.locals(n=Py_ssize_t, r=Py_ssize_t, b=Py_ssize_t, a=Py_ssize_t, s=Py_ssize_t, best=Py_ssize_t, n_use=Py_ssize_t, n_few=Py_ssize_t, turn=Py_ssize_t, need=double, last=double, score=double)
-cpdef Py_ssize_t combine(Trace trace, Features features, double[::1] beliefs, Py_ssize_t[::1] sizes, double[:, ::1] out, Py_ssize_t[::1] owner)
+cpdef Py_ssize_t combine(Trace trace, Features features, const double[::1] beliefs, const Py_ssize_t[::1] sizes, double[:, ::1] out, Py_ssize_t[::1] owner)
 @cython.locals(g=Py_ssize_t)
 cdef bint differs_only_in(Trace trace, Py_ssize_t r, Py_ssize_t s, Py_ssize_t t, Py_ssize_t f) noexcept nogil
 @cython.locals(own=double, here=double, low=double, margin=double, value=double, at=double, step=double, t=Py_ssize_t, g=Py_ssize_t, k=Py_ssize_t, n_steps=double)
@@ -89,8 +89,8 @@ cdef void repair(Trace trace, Features features, Py_ssize_t r, Py_ssize_t n_use,
 @cython.locals(s=Py_ssize_t, f=Py_ssize_t, g=Py_ssize_t, k=Py_ssize_t, side=Py_ssize_t, turn=Py_ssize_t, best=Py_ssize_t, last=double, score=double, own=double, gain=double, at=Py_ssize_t)
 cdef Py_ssize_t probe(Trace trace, Features features, Py_ssize_t r, double limit, Py_ssize_t most, double[:, ::1] out, Py_ssize_t[::1] owner, Py_ssize_t n) noexcept nogil
 @cython.locals(n=Py_ssize_t, first=Py_ssize_t, r=Py_ssize_t, s=Py_ssize_t, f=Py_ssize_t, g=Py_ssize_t, t=Py_ssize_t, k=Py_ssize_t, best=Py_ssize_t, n_use=Py_ssize_t, low=double, limit=double, is_known=bint)
-cpdef Py_ssize_t refine(Trace trace, Features features, double[:, ::1] score, Py_ssize_t[::1] sizes, double belief, char[::1] active, double[:, ::1] out, Py_ssize_t[::1] owner, Py_ssize_t[:, ::1] chosen)
+cpdef Py_ssize_t refine(Trace trace, Features features, const double[:, ::1] score, const Py_ssize_t[::1] sizes, double belief, const char[::1] active, double[:, ::1] out, Py_ssize_t[::1] owner, Py_ssize_t[:, ::1] chosen)
 @cython.locals(r=Py_ssize_t, s=Py_ssize_t, t=Py_ssize_t, f=Py_ssize_t, n_other=Py_ssize_t)
 cpdef object find_needless(Trace trace, char[:, ::1] needless)
 @cython.locals(n=Py_ssize_t, r=Py_ssize_t, s=Py_ssize_t, k=Py_ssize_t, first=Py_ssize_t, count=Py_ssize_t, best=double, missing=double)
-cpdef Py_ssize_t weigh(Trace trace, double[:, ::1] share, double[::1] price, char[:, ::1] needless, double[:, ::1] total, Py_ssize_t most, Py_ssize_t[::1] row, Py_ssize_t[::1] slot)
+cpdef Py_ssize_t weigh(Trace trace, const double[:, ::1] share, const double[::1] price, const char[:, ::1] needless, double[:, ::1] total, Py_ssize_t most, Py_ssize_t[::1] row, Py_ssize_t[::1] slot)
