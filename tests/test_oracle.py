@@ -1,5 +1,7 @@
 """The one way to the model: true margins, limits that hold, rows that raise, and copies that are found out."""
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,6 +13,7 @@ from onbmacf import ONBMACF, Between
 from onbmacf._prove.model_copy import Answering
 from onbmacf._search.options import Options
 from onbmacf._search.oracle import DISTRUSTED, Oracle, Terms
+from onbmacf._search.table import Depth
 
 COLUMNS = list("abc")
 RNG = np.random.default_rng(0)
@@ -45,8 +48,9 @@ KINDS = ("probabilities", "votes", "decisions", "one decision", "threshold", "ra
 
 
 def oracle_of(explainer, n=4, **options):
-    own, box = explainer.fitted_, explainer.fitted_.black_box.counting()
-    return Oracle(box, np.zeros((n, 3)), Options(**options), Terms(), depth=own.depth)
+    fitted, own, box = explainer.fitted_, np.zeros((n, 3)), explainer.fitted_.black_box.counting()
+    depths = partial(Depth, fitted.map.table, own, len(box.classes))
+    return Oracle(box, own, Options(**options), Terms(), depths=depths)
 
 
 @pytest.mark.parametrize("kind", KINDS)
