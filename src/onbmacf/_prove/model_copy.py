@@ -29,7 +29,6 @@ from onbmacf._prove.sums import Sums, sums_of
 from onbmacf._prove.values import NotKnownError
 from onbmacf._rows.cells import cast
 from onbmacf._rows.form import TableForm
-from onbmacf._rows.model import PRINTED
 from onbmacf._rows.replies import margins_of
 
 MOST_ROWS = 256  # fitted rows on which a copy is compared, and points between them
@@ -273,7 +272,7 @@ class Answering(NamedTuple):
         """Return probabilities or decision values."""
         found = self.copy.probabilities(N) if self.has_probabilities else self.copy.scores(N)
         assert found is not None, "a copy with a link has probabilities"
-        return np.round(found, PRINTED) if self.has_probabilities else found
+        return found
 
 
 def steps_of(model: Any, form: TableForm, N: Matrix) -> ColumnsCopy | None:

@@ -242,7 +242,7 @@ class BlackBox:
         self.counts.count(len(N), n_rows)
         given = getattr(self.asked if self.steps is None else self.steps.estimator, method)(rows)
         if method == "predict_proba":
-            return np.round(probabilities_of(given, n_rows, len(self.names or ()))[: len(N)], PRINTED)
+            return probabilities_of(given, n_rows, len(self.names or ()))[: len(N)]
         answer = as_columns(given)
         if len(answer) != n_rows:
             raise ModelError(f"{method} returned {len(answer)} lines for {n_rows} rows.")

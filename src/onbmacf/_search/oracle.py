@@ -22,7 +22,7 @@ from onbmacf._base.arrays import Mask, Matrix, Rows, objects
 from onbmacf._base.deadline import NEVER, is_over
 from onbmacf._rows.committee import Committee
 from onbmacf._rows.isolate import ENDLESS, SOME
-from onbmacf._rows.model import FAILED, BlackBox
+from onbmacf._rows.model import FAILED, PRINTED, BlackBox
 from onbmacf._rows.notes import Notes
 from onbmacf._rows.private import Guard
 from onbmacf._search.budget import UNASKED, turns
@@ -221,7 +221,7 @@ class Oracle:
         if scores.shape[1] > len(box.classes):  # a class that no fitted row has
             others = [name for name in box.all_names or () if name not in box.classes.tolist()]
             self.notes.unseen_on(factual[codes == len(box.classes)], others)
-        probability = answer[:, scorer.columns] if scorer.has_probabilities else None
+        probability = np.round(answer[:, scorer.columns], PRINTED) if scorer.has_probabilities else None
         return Reply(codes, scores, probability)
 
     def _labelled(self, N: Matrix, factual: Rows, retries: int) -> tuple[Rows, Matrix]:
