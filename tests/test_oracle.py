@@ -1,5 +1,7 @@
 """The one way to the model: true margins, limits that hold, rows that raise, and copies that are found out."""
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,8 +11,11 @@ from sklearn.svm import LinearSVC
 
 from onbmacf import ONBMACF, Between
 from onbmacf._prove.model_copy import Answering
+from onbmacf._rows.model import PRINTED
+from onbmacf._rows.scores import LEAST
 from onbmacf._search.options import Options
 from onbmacf._search.oracle import DISTRUSTED, Oracle, Terms
+from onbmacf._search.table import Depth
 
 COLUMNS = list("abc")
 RNG = np.random.default_rng(0)
@@ -46,7 +51,9 @@ KINDS = ("probabilities", "votes", "decisions", "one decision", "threshold", "ra
 
 def oracle_of(explainer, n=4, **options):
     own, box = explainer.fitted_, explainer.fitted_.black_box.counting()
-    return Oracle(box, np.zeros((n, 3)), Options(**options), Terms(), depth=own.depth)
+    factuals = np.zeros((n, 3))
+    depths = partial(Depth, own.map.table, factuals, len(box.classes))
+    return Oracle(box, factuals, Options(**options), Terms(), depths=depths)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -73,7 +80,8 @@ def test_a_margin_is_what_the_best_wanted_label_has_more_log_odds_than_the_best_
     oracle, N = oracle_of(explainer), np.ascontiguousarray(NEW.to_numpy(dtype=float))
     factual, wanted = np.arange(len(N)) % 4, np.random.default_rng(2).permuted([[True, False, False]] * 4, axis=1)
     margin = oracle.margins(oracle.ask(N, factual), N, factual, wanted)
-    logs = np.log(explainer.fitted_.black_box.model.predict_proba(NEW).clip(1e-12))
+    sure = explainer.fitted_.black_box.model.predict_proba(NEW)
+    logs = np.log(sure.round(PRINTED).clip(LEAST))
     is_wanted = wanted[factual]
     plain = np.where(is_wanted, logs, -np.inf).max(axis=1) - np.where(is_wanted, -np.inf, logs).max(axis=1)
     np.testing.assert_allclose(margin, plain, atol=1e-8)
