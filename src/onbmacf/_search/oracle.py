@@ -75,7 +75,7 @@ class Oracle:
         self._terms, self._deadline, self._copy = terms, deadline, model_copy
         self._depths = depths
         self._depth: Callable[[Matrix, Rows], Matrix] | None = None  # made when it is first needed
-        self._rows_left = np.full(len(own), options.max_model_rows or UNLIMITED, dtype=np.int64)
+        self._rows_left = np.full(len(own), min(options.max_model_rows or UNLIMITED, UNLIMITED), dtype=np.int64)
         self._calls_left = options.max_model_calls or UNLIMITED  # rows are searched one by one where calls are counted
         self._counts_calls = options.max_model_calls is not None
         self.is_limited = bool(options.limits)
