@@ -100,9 +100,26 @@ def test_an_explainer_can_be_pickled_with_its_map():
     assert other.explain(TABLE).sentences() == explainer.explain(TABLE).sentences()
 
 
-def test_counts_are_of_one_call_and_include_the_padding():
-    explainer = ONBMACF(predict_chunk=32).fit(TABLE, model)
+class Batched:
+    """A model whose probabilities, and nothing else, change with the size of the call."""
+
+    classes_ = np.array([False, True])
+
+    def predict(self, rows):
+        return np.asarray(model(rows), dtype=bool)
+
+    def predict_proba(self, rows):
+        sure = 0.9 + 1e-6 * len(rows)
+        return np.where(self.predict(rows)[:, np.newaxis], [1 - sure, sure], [sure, 1 - sure])
+
+
+@pytest.mark.parametrize("asked, sizes", [(model, (16, 32)), (Batched(), (32,))], ids=["any size", "one size"])
+def test_counts_are_of_one_call_and_include_the_padding(asked, sizes):
+    """Calls are padded only where the model's answers depend on their size."""
+    explainer = ONBMACF(predict_chunk=32).fit(TABLE, asked)
     first, second = explainer.explain(TABLE), explainer.explain(TABLE)
     assert (first.n_calls, first.n_questions) == (second.n_calls, second.n_questions)
-    assert 32 * first.n_calls >= first.n_model_rows > first.n_questions > 4
-    assert explainer.call_sizes_ == (16, 32)
+    assert 32 * first.n_calls >= first.n_model_rows >= first.n_questions > 4
+    is_padded = first.n_model_rows > first.n_questions
+    assert (explainer.call_sizes_, is_padded) == (sizes, len(sizes) == 1)
+    assert not is_padded or first.n_model_rows == 32 * first.n_calls

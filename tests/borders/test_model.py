@@ -352,3 +352,17 @@ def test_probabilities_that_are_not_known_are_told_also_of_answers_with_somethin
     assert answer.status == "found"
     assert np.isnan(answer.counterfactuals[0].probability)
     assert "Found if x may change. Some probabilities are not known: the model raised ValueError" in answer.reason
+
+
+@pytest.mark.parametrize("limits", [{}, {"max_model_rows": 60}, {"max_model_calls": 3}], ids=str)
+def test_a_row_without_probabilities_is_answered_by_labels_and_costs_the_others_nothing(limits):
+    model = Model(predict_proba=with_check(raising(lambda frame: frame["r"] == 77), sure))
+    explainer = ONBMACF(**limits).fit(TABLE, model, schema=Schema.infer(TABLE, immutable=["r"]))
+    rows = pd.DataFrame({"x": [0.5] * 60, "r": [1.0] + [77.0] * 58 + [2.0]})
+    answers = explainer.explain(rows)
+    assert set(answers.statuses) == {"found"}
+    for at in (0, 1, 59):
+        alone = explainer.explain(rows.iloc[[at]])[0].counterfactuals[0]
+        assert tuple(alone.values) == tuple(answers[at].counterfactuals[0].values)
+    if "max_model_calls" in limits:
+        assert answers.n_calls <= 3 * len(rows)

@@ -75,7 +75,7 @@ class Oracle:
         self._terms, self._deadline, self._copy = terms, deadline, model_copy
         self._depths = depths
         self._depth: Callable[[Matrix, Rows], Matrix] | None = None  # made when it is first needed
-        self._rows_left = np.full(len(own), options.max_model_rows or UNLIMITED, dtype=np.int64)
+        self._rows_left = np.full(len(own), min(options.max_model_rows or UNLIMITED, UNLIMITED), dtype=np.int64)
         self._calls_left = options.max_model_calls or UNLIMITED  # rows are searched one by one where calls are counted
         self._counts_calls = options.max_model_calls is not None
         self.is_limited = bool(options.limits)
@@ -165,40 +165,44 @@ class Oracle:
 
     def _scored(self, N: Matrix, factual: Rows, retries: int) -> Reply:
         """Ask for scores, and for labels where there are none."""
-        before, box = self.box.counts.n_calls, self.box
-        answer = np.full((len(N), len(box.all_names or ())), np.nan)
-        scored = np.flatnonzero(~self._has_no_score[factual])
-        answer[scored], errors = box.ask_scores(N[scored], retries)
-        self._spend(factual[scored], box.counts.n_calls - before)
-        for lines, error in errors if self._terms.least > 0 else ():
-            self.notes.raise_on(factual[scored[lines]], error)
-        unknown = np.flatnonzero(self._is_unscored(answer, N, factual))
-        reply = self._read(answer, factual)
-        if len(unknown):
-            reply = self._with_labels(reply, unknown, N, factual, retries)
-        for lines, error in errors:  # only `predict` tells more of them, and it may not be asked any more
-            unasked = scored[lines][reply.codes[scored[lines]] == UNASKED]
-            self.notes.raise_on(factual[unasked], error)
-        reply.codes[reply.codes == UNASKED] = FAILED
-        return (
-            reply
-            if reply.probability is not None
-            else reply._replace(probability=self._probabilities(N, reply.codes, factual))
-        )
-
-    def _is_unscored(self, answer: Matrix, N: Matrix, factual: Rows) -> Mask:
-        """Say which points have no scores: all those of a factual that has none, so that its points can be compared.
-
-        Where a least probability is asked for, every point needs its own.
-        """
-        unscored: Mask = np.asarray(np.isnan(answer).any(axis=1))
-        if self._terms.least == 0 and unscored.any():
-            lines = np.flatnonzero(unscored)
-            own = self.own[factual[lines]]
-            is_own = ((N[lines] == own) | (np.isnan(own) & np.isnan(N[lines]))).all(axis=1)
-            self._has_no_score[factual[lines[is_own]]] = True
+        answer = np.full((len(N), len(self.box.all_names or ())), np.nan)
+        lines = np.flatnonzero(~self._has_no_score[factual])
+        # Halving a call that raises takes calls: where they are counted, labels for all of it take only one.
+        few = 0 if self._counts_calls and self._terms.least == 0 else retries
+        errors = self._ask_scores(answer, N, factual, lines, few)
+        own = lines[np.isnan(answer[lines]).any(axis=1) & self._is_own(N[lines], factual[lines])]
+        if len(own) and not self.is_limited:  # no factual loses its scores to others in the call
+            errors += self._ask_scores(answer, N, factual, own, ENDLESS)
+            regained = np.isin(factual, factual[own[~np.isnan(answer[own]).any(axis=1)]])
+            rest = np.flatnonzero(regained & np.isnan(answer).any(axis=1))
+            errors += self._ask_scores(answer, N, factual, rest, retries)
+        unscored = np.isnan(answer).any(axis=1)
+        if self._terms.least == 0:  # all points of such a factual can be compared; a least probability needs each one's
+            self._has_no_score[factual[own[unscored[own]]]] = True
             unscored |= self._has_no_score[factual]
-        return unscored
+        reply = self._read(answer, factual)
+        if unscored.any():
+            reply = self._with_labels(reply, np.flatnonzero(unscored), N, factual, retries)
+        for at, error in errors:
+            told = unscored[at] if self._terms.least > 0 else reply.codes[at] == UNASKED
+            self.notes.raise_on(factual[at[told]], error)
+        reply.codes[reply.codes == UNASKED] = FAILED
+        if reply.probability is None:
+            reply = reply._replace(probability=self._probabilities(N, reply.codes, factual))
+        return reply
+
+    def _ask_scores(
+        self, answer: Matrix, N: Matrix, factual: Rows, lines: Rows, retries: int
+    ) -> list[tuple[Rows, Exception]]:
+        """Ask for scores of some lines, write them into the answer, and return the lines that have none."""
+        before = self.box.counts.n_calls
+        answer[lines], errors = self.box.ask_scores(N[lines], retries)
+        self._spend(factual[lines], self.box.counts.n_calls - before)
+        return [(lines[at], error) for at, error in errors]
+
+    def _is_own(self, N: Matrix, factual: Rows) -> Mask:
+        own = self.own[factual]
+        return np.asarray(((own == N) | (np.isnan(N) & np.isnan(own))).all(axis=1))
 
     def _with_labels(self, reply: Reply, lines: Rows, N: Matrix, factual: Rows, retries: int) -> Reply:
         """Return a reply with labels by `predict` on some lines, and scores by the map; UNASKED beyond the budget."""

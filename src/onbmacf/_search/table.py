@@ -88,7 +88,7 @@ class SearchTable:
     def features(self, step: Matrix, metric: Metric, most_changes: int | None) -> rounds.Features:
         """Return the features for the kernels; a metric that they do not know is taken for Manhattan's."""
         power = POWERS.get(metric, 1) if isinstance(metric, str) else 1
-        most = len(self.scale) if most_changes is None else most_changes
+        most = len(self.scale) if most_changes is None else min(most_changes, len(self.scale))
         kinds = self.is_level.astype(np.int8)
         return rounds.Features(kinds, self.scale, self.absent, step, self.ranks, self._salt, power, most)
 
