@@ -11,7 +11,6 @@ from sklearn.svm import LinearSVC
 
 from onbmacf import ONBMACF, Between
 from onbmacf._prove.model_copy import Answering
-from onbmacf._rows.model import PRINTED
 from onbmacf._rows.scores import LEAST
 from onbmacf._search.options import Options
 from onbmacf._search.oracle import DISTRUSTED, Oracle, Terms
@@ -80,7 +79,7 @@ def test_a_margin_is_what_the_best_wanted_label_has_more_log_odds_than_the_best_
     factual, wanted = np.arange(len(N)) % 4, np.random.default_rng(2).permuted([[True, False, False]] * 4, axis=1)
     margin = oracle.margins(oracle.ask(N, factual), N, factual, wanted)
     sure = explainer.fitted_.black_box.model.predict_proba(NEW)
-    logs = np.log(sure.round(PRINTED).clip(LEAST))
+    logs = np.log(sure.clip(LEAST))
     is_wanted = wanted[factual]
     plain = np.where(is_wanted, logs, -np.inf).max(axis=1) - np.where(is_wanted, -np.inf, logs).max(axis=1)
     np.testing.assert_allclose(margin, plain, atol=1e-8)

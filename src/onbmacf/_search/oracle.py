@@ -144,6 +144,8 @@ class Oracle:
             self.box.counts.n_copy_questions += len(N)
             self.asked += np.bincount(factual, minlength=len(self.own))
             return self._read(self._copy.answers(N), factual)
+        if self._counts_calls:  # one call is left to confirm what is found
+            retries = max(0, min(retries, (self._calls_left - 2) // max(1, self.box.largest // self.box.chunk)))
         if self.box.scorer is not None:
             return self._scored(N, factual, retries)
         codes, scores = self._labelled(N, factual, retries)
@@ -298,7 +300,10 @@ class Oracle:
         return known & is_wanted[line, np.where(known, reply.codes, 0)]
 
     def _above_least(self, reply: Reply, reached: Mask) -> Matrix:
-        """Return how far the probability of the label lies above the least one; minus infinity where unknown."""
+        """Return how far the probability of the label lies above the least one; minus infinity where unknown.
+
+        Where the label is not a wanted one, an unknown probability does not matter.
+        """
         scorer, least = self.box.scorer, self._terms.least
         assert reply.probability is not None
         line = np.arange(len(reply.codes))
@@ -306,7 +311,7 @@ class Oracle:
         above = sure - least if scorer is None else scorer.margin(sure, least)
         # A probability that is just enough is enough.
         above = np.where(sure >= least, np.maximum(above, 1e-9), np.minimum(above, -1e-9))
-        return np.where(np.isnan(sure), -np.inf, above)
+        return np.where(np.isnan(sure), np.where(reached, -np.inf, np.inf), above)
 
     def _agreed(self, N: Matrix, codes: Rows, factual: Rows) -> Mask:
         """Say on which points enough members of the committee agree, and which do not point to few fitted rows."""

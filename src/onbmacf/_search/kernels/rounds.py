@@ -220,6 +220,8 @@ def learn(trace, features, r):
         if n >= most:
             continue
         gain = trace.margin[r, s] - trace.margin[r, 0]
+        if not (-INF < gain < INF):  # the model raised: no line leads there
+            continue
         cost = cost_of(features, f, trace.own[r, f], value)
         k = n
         while k > 0 and (
