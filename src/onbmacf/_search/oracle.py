@@ -118,11 +118,11 @@ class Oracle:
         return int(self._calls_left)
 
     def room(self, reserve: int) -> Rows:
-        """Return how many points each factual may ask about in the next call, with some set aside."""
+        """Return how many points each factual may ask about in the next call, with some and their call set aside."""
         if self.is_late:
             return np.zeros(len(self.own), dtype=np.intp)
         left = np.maximum(0, self._rows_left - reserve)
-        if self._calls_left <= 0:
+        if self._calls_left <= (reserve > 0):
             left[:] = 0
         elif self._counts_calls:
             left = np.minimum(left, self.box.largest)
