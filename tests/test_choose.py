@@ -110,7 +110,7 @@ def test_five_answers_change_other_features_first(seed):
         assert is_new == sorted(is_new, reverse=True)  # once nothing else is left, nothing else is found
         n_new += sum(is_new)
         assert len({tuple(found.values) for found in answer.counterfactuals}) == len(sets)
-    assert n_new > 2 * len(answers)
+    assert n_new > 1.5 * len(answers)
 
 
 def turned(seed):

@@ -261,7 +261,8 @@ def curves(case, r):
             (f,) = changed
             side = int(not case.is_level[f] and point[f] > case.own[r, f])
             gain = case.record.margin[r, s] - case.record.margin[r, 0]
-            found.setdefault((f, side), []).append((apart, -gain, point[f]))
+            if np.isfinite(gain):  # the model did not raise there
+                found.setdefault((f, side), []).append((apart, -gain, point[f]))
     return {key: sorted(own, key=lambda line: line[:2]) for key, own in found.items()}
 
 
