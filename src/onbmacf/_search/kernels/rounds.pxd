@@ -76,7 +76,7 @@ cdef double outstanding(Trace trace, Py_ssize_t f, Py_ssize_t which) noexcept no
 cdef bint greedy(Trace trace, Features features, Py_ssize_t r, Py_ssize_t n_use, Py_ssize_t first, double need, double[:, ::1] out, Py_ssize_t n) noexcept nogil
 @cython.locals(f=Py_ssize_t, taken=Py_ssize_t, best_f=Py_ssize_t, after=Py_ssize_t, whole=double, best=double, own=double, gain=double, best_gain=double, sum_=double)
 cdef Py_ssize_t chain(Trace trace, Features features, Py_ssize_t r, Py_ssize_t s, double need, double[:, ::1] out, Py_ssize_t[::1] owner, Py_ssize_t n) noexcept nogil
-@cython.locals(n=Py_ssize_t, r=Py_ssize_t, b=Py_ssize_t, a=Py_ssize_t, s=Py_ssize_t, best=Py_ssize_t, n_use=Py_ssize_t, n_few=Py_ssize_t, turn=Py_ssize_t, need=double, last=double, score=double)
+@cython.locals(part=double[:, ::1], mine=Py_ssize_t[::1], m=Py_ssize_t, each=Py_ssize_t, n=Py_ssize_t, r=Py_ssize_t, b=Py_ssize_t, a=Py_ssize_t, s=Py_ssize_t, best=Py_ssize_t, n_use=Py_ssize_t, n_few=Py_ssize_t, turn=Py_ssize_t, need=double, last=double, score=double)
 cpdef Py_ssize_t combine(Trace trace, Features features, const double[::1] beliefs, const Py_ssize_t[::1] sizes, double[:, ::1] out, Py_ssize_t[::1] owner)
 @cython.locals(g=Py_ssize_t)
 cdef bint differs_only_in(Trace trace, Py_ssize_t r, Py_ssize_t s, Py_ssize_t t, Py_ssize_t f) noexcept nogil
@@ -88,7 +88,7 @@ cdef Py_ssize_t whole_way(Trace trace, Features features, Py_ssize_t r, Py_ssize
 cdef void repair(Trace trace, Features features, Py_ssize_t r, Py_ssize_t n_use, double limit, Py_ssize_t most, double belief) noexcept nogil
 @cython.locals(s=Py_ssize_t, f=Py_ssize_t, g=Py_ssize_t, k=Py_ssize_t, side=Py_ssize_t, turn=Py_ssize_t, best=Py_ssize_t, last=double, score=double, own=double, gain=double, at=Py_ssize_t)
 cdef Py_ssize_t probe(Trace trace, Features features, Py_ssize_t r, double limit, Py_ssize_t most, double[:, ::1] out, Py_ssize_t[::1] owner, Py_ssize_t n) noexcept nogil
-@cython.locals(n=Py_ssize_t, first=Py_ssize_t, r=Py_ssize_t, s=Py_ssize_t, f=Py_ssize_t, g=Py_ssize_t, t=Py_ssize_t, k=Py_ssize_t, best=Py_ssize_t, n_use=Py_ssize_t, low=double, limit=double, is_known=bint)
+@cython.locals(part=double[:, ::1], mine=Py_ssize_t[::1], m=Py_ssize_t, each=Py_ssize_t, n=Py_ssize_t, first=Py_ssize_t, r=Py_ssize_t, s=Py_ssize_t, f=Py_ssize_t, g=Py_ssize_t, t=Py_ssize_t, k=Py_ssize_t, best=Py_ssize_t, n_use=Py_ssize_t, low=double, limit=double, is_known=bint)
 cpdef Py_ssize_t refine(Trace trace, Features features, const double[:, ::1] score, const Py_ssize_t[::1] sizes, double belief, const char[::1] active, double[:, ::1] out, Py_ssize_t[::1] owner, Py_ssize_t[:, ::1] chosen)
 @cython.locals(r=Py_ssize_t, s=Py_ssize_t, t=Py_ssize_t, f=Py_ssize_t, n_other=Py_ssize_t)
 cpdef object find_needless(Trace trace, char[:, ::1] needless)

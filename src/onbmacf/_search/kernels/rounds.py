@@ -514,26 +514,28 @@ def combine(trace, features, beliefs, sizes, out, owner):
     `sizes`: features looked at for pairs, for triples; pairs, triples and greedy sets per belief; donors followed.
     """
     n = 0
+    each = out.shape[0] // trace.own.shape[0]
     with cython.nogil:
         for r in range(trace.own.shape[0]):
             need = -trace.margin[r, 0]
             if not need > 0.0 or need == INF or trace.size[r] < 2:
                 continue
+            part, mine, m = out[n : n + each], owner[n : n + each], 0  # no factual takes the room of another
             learn(trace, features, r)
             n_use = worthy(trace, sizes[0])
             n_few = n_use if n_use < sizes[1] else sizes[1]
             for b in range(beliefs.shape[0]):
                 clear(trace)
                 pairs(trace, features, r, n_use, need * beliefs[b], b == beliefs.shape[0] - 1, sizes[2])
-                n = emit_top(trace, r, sizes[2], out, owner, n)
+                m = emit_top(trace, r, sizes[2], part, mine, m)
                 if features.most_changes > 2:
                     clear(trace)
                     triples(trace, features, r, n_few, need * beliefs[b], sizes[3])
-                    n = emit_top(trace, r, sizes[3], out, owner, n)
+                    m = emit_top(trace, r, sizes[3], part, mine, m)
                 for a in range(n_use if n_use < sizes[4] else sizes[4]):
-                    if n < out.shape[0] and greedy(trace, features, r, n_use, trace.use[a], need * beliefs[b], out, n):
-                        owner[n] = r
-                        n += 1
+                    if m < each and greedy(trace, features, r, n_use, trace.use[a], need * beliefs[b], part, m):
+                        mine[m] = r
+                        m += 1
             last = -INF
             for turn in range(sizes[5]):
                 best, score = -1, INF
@@ -543,7 +545,8 @@ def combine(trace, features, beliefs, sizes, out, owner):
                 if best < 0:
                     break
                 last = score
-                n = chain(trace, features, r, best, need, out, owner, n)
+                m = chain(trace, features, r, best, need, part, mine, m)
+            n += m
     return n
 
 
@@ -698,13 +701,14 @@ def refine(trace, features, score, sizes, belief, active, out, owner, chosen):
     several; repairs; points per factual; refused points that are probed. `chosen` is room for the slots of the points.
     """
     n = 0
+    each = out.shape[0] // trace.own.shape[0]
     with cython.nogil:
         for r in range(trace.own.shape[0]):
             for k in range(sizes[0]):
                 chosen[r, k] = -1
             if not active[r]:
                 continue
-            first = n
+            part, mine, m = out[n : n + each], owner[n : n + each], 0  # no factual takes the room of another
             learn(trace, features, r)
             n_use = worthy(trace, trace.use.shape[0])
             limit = INF
@@ -724,21 +728,21 @@ def refine(trace, features, score, sizes, belief, active, out, owner, chosen):
                 limit = trace.base[r, best] if trace.base[r, best] < limit or t == 0 else limit
             clear(trace)
             repair(trace, features, r, n_use, limit, sizes[3], belief)
-            n = emit_top(trace, r, sizes[3], out, owner, n)
-            n = probe(trace, features, r, limit, sizes[5], out, owner, n)
+            m = emit_top(trace, r, sizes[3], part, mine, m)
+            m = probe(trace, features, r, limit, sizes[5], part, mine, m)
             for t in range(sizes[0]):
                 best = chosen[r, t]
-                if best < 0 or n - first >= sizes[4]:
+                if best < 0 or m >= sizes[4]:
                     break
                 if trace.n_changed[r, best] > 1:
                     for f in range(trace.own.shape[1]):
-                        if same(trace.points[r, best, f], trace.own[r, f]) or n >= out.shape[0]:
+                        if same(trace.points[r, best, f], trace.own[r, f]) or m >= each:
                             continue
                         for g in range(trace.own.shape[1]):
-                            out[n, g] = trace.points[r, best, g]
-                        out[n, f] = trace.own[r, f]
-                        owner[n] = r
-                        n += 1
+                            part[m, g] = trace.points[r, best, g]
+                        part[m, f] = trace.own[r, f]
+                        mine[m] = r
+                        m += 1
                 for f in range(trace.own.shape[1]):
                     if (
                         features.is_level[f]
@@ -747,9 +751,10 @@ def refine(trace, features, score, sizes, belief, active, out, owner, chosen):
                     ):
                         continue
                     k = sizes[1] if trace.n_changed[r, best] == 1 else sizes[2]
-                    n = shrink(trace, features, r, best, f, k, out, owner, n)
+                    m = shrink(trace, features, r, best, f, k, part, mine, m)
                 if trace.n_changed[r, best] > 1:
-                    n = whole_way(trace, features, r, best, out, owner, n)
+                    m = whole_way(trace, features, r, best, part, mine, m)
+            n += m
     return n
 
 
