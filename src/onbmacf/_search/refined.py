@@ -29,6 +29,7 @@ from onbmacf._search.oracle import Oracle, Reply
 from onbmacf._search.problem import Found, Strategy
 from onbmacf._search.record import Record
 from onbmacf._search.table import SearchTable
+from onbmacf._search.walk import WAY_BACK, margins
 
 SHARES = np.array([1.0, 0.15, 0.6, 0.06, 0.3, 0.02])  # of all ranks: how far away a single is, the most telling first
 BELIEFS = np.array([1.0, 0.75, 1.5])  # times what is missing: the sum of gains is a guess
@@ -42,7 +43,6 @@ PAIRS, TRIPLES, GREEDY, CHAINS = 12, 8, 6, 10
 SETS, PLACES, PLACES_EACH, REPAIRS, PROBED = 8, 12, 7, 24, 2
 REPAIR_BELIEF = 1.15
 PULLED = 24  # points per factual and round that are asked about for the sake of their neighbours
-WAY_BACK = 16  # parts into which the way from a counterfactual back to its factual is cut
 FEW_JOINT = 512  # combinations of values that are asked about at once, instead of a search
 MOST_JOINT = 1 << 14  # combinations that are asked about when a search finds nothing
 MOST_CORNERS = 1 << 10
@@ -162,13 +162,17 @@ def _note_limits(search: Search, owner: Rows, room: Rows) -> None:
 
 
 def _hear(search: Search, record: Record, wanted: Mask, row: Rows, slot: Rows) -> None:
-    if not len(row):
-        return
+    """Ask about points that were added, and write down what comes back."""
+    if len(row):
+        points = record.points[row, slot]
+        _write_down(search, record, wanted, row, slot, search.oracle.ask(points, row))
+
+
+def _write_down(search: Search, record: Record, wanted: Mask, row: Rows, slot: Rows, reply: Reply) -> None:
     points = record.points[row, slot]
     if search.distance is not None:
         apart = search.distance(search.own[row], points)
         record.base[row, slot] = apart + choose.SPARSITY * record.n_changed[row, slot]
-    reply = search.oracle.ask(points, row)
     record.code[row, slot] = reply.codes
     if reply.probability is not None:
         known = np.clip(reply.codes, 0, reply.probability.shape[1] - 1)
@@ -239,21 +243,13 @@ def _opened(
     _note_limits(search, owner[allowed], room)
     row, slot = record.add(points, owner, allowed, room)
     points = record.points[row, slot]
-    if search.distance is not None:
-        record.base[row, slot] = (
-            search.distance(search.own[row], points) + choose.SPARSITY * record.n_changed[row, slot]
-        )
     reply = search.oracle.ask(points, row)
     if (reply.codes == FAILED).any() and not search.oracle.is_limited:
         _ask_what_raised(search, reply, points, row, slot)
     codes = np.full(len(search.own), FAILED, dtype=np.intp)
     codes[row[slot == 0]] = reply.codes[slot == 0]
     wanted = _wanted(codes, search.targets, search.n_classes) if wanted is None else wanted
-    record.code[row, slot] = reply.codes
-    if reply.probability is not None:
-        known = np.clip(reply.codes, 0, reply.probability.shape[1] - 1)
-        record.probability[row, slot] = reply.probability[np.arange(len(row)), known]
-    record.margin[row, slot] = search.oracle.margins(reply, points, row, wanted)
+    _write_down(search, record, wanted, row, slot, reply)
     record.margin[~wanted.any(axis=1)] = np.nan
     return record, wanted
 
@@ -743,7 +739,7 @@ def _look_back(search: Search, record: Record, row: Rows, slot: Rows, codes: Row
     same = same.reshape(-1, WAY_BACK)
     has, first = same.any(axis=1), np.arange(0, len(line), WAY_BACK) + same.argmax(axis=1)
     semifactual = np.where(has[:, np.newaxis], places[first], own) if len(row) else own
-    margin = _margins(said[:, 1:], record.code[row, slot])
+    margin = margins(said[:, 1:], record.code[row, slot])
     return LookedBack(semifactual, has, said[:, 0], margin, codes_said[:n_own], labels[:n_own])
 
 
@@ -763,14 +759,6 @@ def _lies_between(own: Matrix, points: Matrix, goal: Matrix) -> Mask:
     low, high = np.fmin(own, goal), np.fmax(own, goal)
     edge = 1e-12 * (np.abs(low) + np.abs(high))
     return np.asarray((np.isnan(points) | ((points >= low - edge) & (points <= high + edge))).all(axis=1))
-
-
-def _margins(said: Rows, label: Rows) -> Matrix:
-    """Return the share of the way on which the label holds, from what was said from the point on; NaN if unasked."""
-    is_lost = said != label[:, np.newaxis]
-    n_kept = np.where(is_lost.any(axis=1), is_lost.argmax(axis=1), said.shape[1])
-    ends = said[np.arange(len(said)), np.minimum(n_kept, said.shape[1] - 1)]
-    return np.where(ends == UNASKED, np.nan, n_kept / WAY_BACK)
 
 
 def _found(search: Search, record: Record, row: Rows, slot: Rows, back: LookedBack) -> Found:

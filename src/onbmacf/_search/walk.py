@@ -117,7 +117,7 @@ def look_back(problem: WayBack, factual: Rows, point: Matrix, label: Rows) -> Lo
     said, same = said.reshape(-1, WAY_BACK), same.reshape(-1, WAY_BACK)
     has, first = same.any(axis=1), np.arange(0, len(line), WAY_BACK) + same.argmax(axis=1)
     semifactual = np.where(has[:, np.newaxis], places[first], problem.z[factual])
-    return LookedBack(semifactual, has, said[:, 0], _margins(said[:, 1:], label))
+    return LookedBack(semifactual, has, said[:, 0], margins(said[:, 1:], label))
 
 
 def way_back(problem: WayBack, factual: Rows, point: Matrix) -> tuple[Matrix, Rows]:
@@ -130,7 +130,7 @@ def way_back(problem: WayBack, factual: Rows, point: Matrix) -> tuple[Matrix, Ro
     return places, line
 
 
-def _margins(said: Rows, label: Rows) -> Matrix:
+def margins(said: Rows, label: Rows) -> Matrix:
     """Return the share of the way on which the label holds, from what was said from the point on; NaN if unasked."""
     is_lost = said != label[:, np.newaxis]
     n_kept = np.where(is_lost.any(axis=1), is_lost.argmax(axis=1), said.shape[1])
