@@ -25,9 +25,9 @@ def scored_points(draw):
     points = np.where(np.array(lines) == 0, own, np.array(lines, dtype=float))
     features = rounds.Features(
         np.zeros(width, dtype=np.int8), np.full(width, 0.25), np.ones(width), np.ones(width), np.zeros((width, 3)),
-        np.sqrt([2.0, 3.0, 5.0, 7.0])[:width], 1, width,
+        np.arange(3, 3 + width, dtype=np.uint64) << 50, 1, width,
     )  # fmt: skip
-    record = Record.of(own[np.newaxis], np.ones((1, width), dtype=bool), features, 40)
+    record = Record.of(own[np.newaxis], np.ones((1, width), dtype=bool), features, 40, 8)
     points = np.concatenate([own[np.newaxis], points])
     record.add(points, np.zeros(len(points), dtype=np.intp), np.ones(len(points), dtype=bool), np.array([40]))
     score = np.full((1, 40), np.inf)

@@ -16,7 +16,8 @@ pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of infinite
 
 SOURCE = from_source(onbmacf._search.kernels, "rounds", "donors")
 SEEDS = range(40)
-SALT = np.sqrt([2.0, 3.0, 5.0, 7.0, 11.0])
+SALT = np.random.default_rng(1).integers(1, 1 << 61, 5, dtype=np.uint64)
+PRIME = (1 << 61) - 1
 
 
 class Case:
@@ -29,6 +30,7 @@ class Case:
         self.scale, self.absent = rng.choice([0.25, 0.5, 1.0], width), rng.choice([0.25, 1.0], width)
         ranks = np.sort(rng.integers(0, 5, (width, 11)).astype(float), axis=1)
         ranks[self.is_level == 1] = np.r_[rng.permutation(4), np.full(7, np.nan)]
+        self.ranks = ranks
         self.power = int(rng.choice([0, 1, 2]))
         self.most_changes = int(rng.choice([2, width]))
         step = rng.choice([1.0, 0.5, 0.1], width)
@@ -38,7 +40,7 @@ class Case:
         self.own = self.values(rng, (n, width), 0.1 * (not whole))
         self.free = rng.random((n, width)) < 0.9
         with mock.patch.object(record, "rounds", kernels):
-            self.record = Record.of(self.own, self.free, self.features, capacity)
+            self.record = Record.of(self.own, self.free, self.features, capacity, 150)
         self.trace, self.rng = self.record.trace, rng
 
     @staticmethod
@@ -54,9 +56,9 @@ class Case:
         points = np.where(is_kept | np.isnan(values), self.own[owner], values)  # a value is never removed
         return points, owner, rng.random(n_points) < 0.9
 
-    def add(self, points, owner, allowed, room, kernels):
+    def add(self, points, owner, allowed, room, kernels, *parts):
         with mock.patch.object(record, "rounds", kernels):
-            return self.record.add(points, owner, allowed, room)
+            return self.record.add(points, owner, allowed, room, *parts)
 
     def asked(self, kernels=rounds, n_points=150):
         """Write down factuals and points with margins, most of which refuse."""
@@ -69,8 +71,15 @@ class Case:
         margin[:, 0] = -self.rng.integers(1, 5, n) / 2
         is_known = np.arange(margin.shape[1]) < self.record.size[:, np.newaxis]
         self.record.margin[:] = np.where(is_known, margin, np.nan)
-        self.record.code[:] = 1
+        self.record.code[:] = self.rng.integers(0, 2, margin.shape)
+        self.record.share[:] = np.where(
+            self.rng.random(margin.shape) < 0.5, np.nan, self.rng.integers(0, 6, margin.shape) / 5
+        )
         return self
+
+    def scores(self):
+        """Return a score of each accepted point."""
+        return np.where(self.record.accepted(), self.rng.integers(0, 20, self.record.margin.shape) / 4, np.inf)
 
     def state(self):
         """Return all that a kernel may have written."""
@@ -103,9 +112,25 @@ def written(kernel, most, width):
 def test_the_compiled_kernel_adds_what_its_source_adds(seed):
     found = []
     for case, module in both(seed):
-        room = np.full(len(case.own), 25)
-        added = [case.add(*case.points(60), room, module) for _ in range(3)]
+        room, added = np.full(len(case.own), 25), []
+        for _ in range(3):
+            points = case.points(60)
+            parts = case.rng.integers(0, 2, 60).astype(np.int8), 0.5
+            added.append(case.add(*points, room, module, *parts))
         found.append([*case.state(), *(array for pair in added for array in pair)])
+    assert_same(*found)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_compiled_kernel_measures_as_its_source_does_and_as_a_plain_loop(seed):
+    found = []
+    for case, module in both(seed):
+        points, owner, _ = case.points(40)
+        with mock.patch.object(record, "rounds", module):
+            found.append(case.record.measured(points, owner))
+        for point, r, apart, n_changed in zip(points, owner, *found[-1], strict=True):
+            whole, changed = cost(case, r, point)
+            assert (pytest.approx(whole), len(changed)) == (apart, n_changed)
     assert_same(*found)
 
 
@@ -122,36 +147,88 @@ def test_the_compiled_kernel_proposes_the_singles_of_its_source(seed):
     assert len(found[1][0]) > 0
 
 
-@pytest.mark.parametrize("most", [400, 30])
+COMBINED = np.array([3, 6, 4, 3, 4])
+
+
+def proposals(case, module, combined, near, good, active, most=150):
+    """Return what the kernel proposes, whose it is, and the part of each."""
+    case.asked(module)
+    score, width = case.scores(), case.own.shape[1]
+    part = np.full(most * len(case.own), -7, dtype=np.int8)
+    sizes = (np.array(own, dtype=np.intp) for own in (combined, near, good))
+    given = case.trace, case.features, score, np.array([1.0, 0.75, 1.5]), *sizes, 1.15, active.astype(np.int8)
+    points, owner = written(lambda *out: module.propose(*given, *out, part), most * len(case.own), width)
+    return points, owner, part[: len(points)]
+
+
+@pytest.mark.parametrize("sizes", [(5, 12, 7, 24, 2), (3, 8, 0, 0, 1), (8, 12, 7, 5, 2)])
+@pytest.mark.parametrize("combined", [COMBINED, ()], ids=["combined", "refined"])
 @pytest.mark.parametrize("seed", SEEDS)
-def test_the_compiled_kernel_combines_as_its_source_does(seed, most):
+def test_the_compiled_kernel_proposes_as_its_source_does(seed, sizes, combined):
     found = []
     for case, module in both(seed):
-        case.asked(module)
-        sizes = np.array([min(24, case.own.shape[1]), 3, 6, 4, 3, 4])
-        given = case.trace, case.features, np.array([1.0, 0.75, 1.5]), sizes
-        found.append(written(lambda *out, given=given, own=module: own.combine(*given, *out), most, case.own.shape[1]))
+        active = case.rng.random(len(case.own)) < 0.8
+        found.append(proposals(case, module, combined, sizes, (8, 12, 7, 24, 2), active))
+        assert set(found[-1][1].tolist()) <= set(np.flatnonzero(active).tolist())
+        assert set(found[-1][2].tolist()) <= {0, 1}
     assert_same(*found)
 
 
-@pytest.mark.parametrize("sizes", [(5, 12, 7, 24, 400, 2), (3, 8, 0, 0, 400, 1), (8, 12, 7, 5, 10, 2)])
+@pytest.mark.parametrize("combined", [COMBINED, ()], ids=["combined", "refined"])
 @pytest.mark.parametrize("seed", SEEDS)
-def test_the_compiled_kernel_refines_as_its_source_does(seed, sizes):
+def test_no_factual_takes_the_room_of_another(seed, combined):
+    sizes = (8, 12, 7, 24, 2)
+    alone = []
+    for active in [*np.eye(4, dtype=bool), np.ones(4, dtype=bool)]:
+        alone.append(proposals(Case(seed), rounds, combined, sizes, sizes, active, most=25))
+    points, owner, part = alone.pop()
+    for own, line in zip(alone, range(4), strict=True):
+        assert_same([own[0], own[2]], [points[owner == line], part[owner == line]])
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_compiled_kernel_pulls_as_its_source_does(seed):
     found = []
     for case, module in both(seed):
         case.asked(module)
-        score = np.where(case.record.accepted(), case.record.base, np.inf)
-        active = (case.rng.random(len(case.own)) < 0.8).astype(np.int8)
-        chosen = np.empty((len(case.own), sizes[0]), dtype=np.intp)
-        given = case.trace, case.features, score, np.array(sizes), 1.15, active
+        score, active = case.scores(), (case.rng.random(len(case.own)) < 0.8).astype(np.int8)
+        label, most = np.full(13 * len(case.own), -7), 13 * len(case.own)
+        given = case.trace, case.features, score, active
 
-        def kernel(*out, given=given, own=module, chosen=chosen):
-            return own.refine(*given, *out, chosen)
+        def kernel(out, owner, given=given, own=module, label=label):
+            return own.pull(*given, out, owner, label)
 
-        points = written(kernel, 600, case.own.shape[1])
-        assert set(points[1].tolist()) <= set(np.flatnonzero(active).tolist())
-        found.append([*points, chosen])
+        points, owner = written(kernel, most, case.own.shape[1])
+        found.append([points, owner, label[: len(points)]])
+        for point, r in zip(points, owner, strict=True):  # within the values of the table and of the factual
+            low = np.fmin(case.own[r], case.ranks[:, 0])
+            high = np.fmax(case.own[r], case.ranks[:, -1])
+            fine = (case.is_level == 1) | np.isnan(case.own[r]) | ((point >= low) & (point <= high))
+            assert fine.all()
     assert_same(*found)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_margins_are_those_of_the_source_and_of_the_best_labels(seed):
+    rng = np.random.default_rng(seed)
+    n, n_labels = 60, int(rng.integers(2, 5))
+    scores = rng.integers(-2, 3, (n, n_labels + seed % 2)) / 2
+    scores[rng.random(n) < 0.1, 0] = np.nan
+    codes = np.nan_to_num(scores, nan=9.0).argmax(axis=1)
+    wanted, owner = rng.random((3, n_labels)) < 0.5, rng.integers(0, 3, n)
+    found = []
+    for module in (rounds, SOURCE.rounds):
+        found.append(np.empty(n))
+        module.margins(scores, codes, wanted.view(np.int8), owner, -1e-6, found[-1])
+    assert_same(*found)
+    for i, margin in enumerate(found[0]):
+        is_wanted = np.append(wanted[owner[i]], False)[: scores.shape[1]]
+        is_wanted = np.pad(is_wanted, (0, scores.shape[1] - len(is_wanted)))
+        if np.isnan(scores[i]).any() or not is_wanted.any():
+            assert margin == -np.inf
+            continue
+        expected = scores[i][is_wanted].max() - scores[i][~is_wanted].max(initial=-np.inf)
+        assert margin == (-1e-6 if expected > 0 and not is_wanted[codes[i]] else expected)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -160,14 +237,13 @@ def test_the_compiled_kernel_weighs_as_its_source_does(seed):
     for case, module in both(seed):
         case.asked(module)
         shape = case.record.margin.shape
-        share = np.where(case.rng.random(shape) < 0.5, np.nan, case.rng.integers(0, 6, shape) / 5)
         price, total = case.rng.choice([0.0, 0.5, 2.0], len(case.own)), np.empty(shape)
         row, slot = np.full((2, 5 * len(case.own)), -1, dtype=np.intp)
         needless = np.zeros(shape, dtype=np.int8)
-        module.find_needless(case.trace, needless)
-        n = module.weigh(case.trace, share, price, needless, total, 5, row, slot)
+        module.find_needless(case.trace, case.features, needless)
+        n = module.weigh(case.trace, price, needless, total, case.record.lowest, 5, row, slot)
         known = np.arange(shape[1]) < case.record.size[:, np.newaxis]
-        found.append([total[known], row[:n], slot[:n], needless[known]])
+        found.append([total[known], row[:n], slot[:n], needless[known], case.record.lowest])
     assert_same(*found)
 
 
@@ -246,7 +322,7 @@ def test_what_is_added_is_what_a_set_of_tuples_lacks(seed):
         for r, s, point in zip(row, slot, kept, strict=True):
             apart, changed = cost(case, r, point)
             assert case.record.base[r, s] == pytest.approx(apart + choose.SPARSITY * len(changed))
-            assert case.record.key[r, s] == pytest.approx(SALT[list(changed)].sum())
+            assert case.record.key[r, s] == sum(map(int, SALT[list(changed)])) % PRIME
             assert case.record.n_changed[r, s] == len(changed)
     assert case.record.size.tolist() == [len(own) for own in seen]
 
@@ -281,11 +357,8 @@ def least(case, r, f, curve, gain):
 @pytest.mark.parametrize("most", [1, 4, 12])
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_pairs_proposed_are_the_cheapest_of_all_whose_gains_add_up(seed, most):
-    case = Case(seed, whole=True).asked()
-    width = case.own.shape[1]
-    sizes = np.array([width, 0, most, 0, 0, 0])
-    given = case.trace, case.features, np.array([1.0, 1.0]), sizes
-    points, owner = written(lambda *out: rounds.combine(*given, *out), 2000, width)
+    case = Case(seed, whole=True)
+    points, owner, _ = proposals(case, rounds, [0, most, 0, 0, 0], [0] * 5, [0] * 5, np.ones(4), most=500)
     for r in range(len(case.own)):
         need, known, best = -case.record.margin[r, 0], curves(case, r), {}
         worthy = {f for (f, _), curve in known.items() if any(minus < 0 for _, minus, _ in curve)}
@@ -308,9 +381,8 @@ def test_pairs_are_proposed_in_most_cases():
     """Else the test above would say nothing."""
     n = 0
     for seed in SEEDS:
-        case = Case(seed, whole=True).asked()
-        given = case.trace, case.features, np.array([1.0, 1.0]), np.array([case.own.shape[1], 0, 12, 0, 0, 0])
-        n += len(written(lambda *out, given=given: rounds.combine(*given, *out), 2000, case.own.shape[1])[0]) > 4
+        case = Case(seed, whole=True)
+        n += len(proposals(case, rounds, [0, 12, 0, 0, 0], [0] * 5, [0] * 5, np.ones(4), most=500)[0]) > 4
     assert n > len(SEEDS) / 2
 
 
@@ -318,16 +390,19 @@ def test_pairs_are_proposed_in_most_cases():
 def test_a_score_is_distance_changes_and_missing_neighbours_and_what_is_open_are_the_cheapest_that_may_win(seed):
     case = Case(seed).asked()
     shape, rng = case.record.margin.shape, case.rng
-    share = np.where(rng.random(shape) < 0.6, np.nan, rng.integers(0, 6, shape) / 5)
+    share = case.record.share
     price, total = rng.choice([0.0, 0.5, 2.0], len(case.own)), np.empty(shape)
     row, slot = np.empty((2, 3 * len(case.own)), dtype=np.intp)
-    n = rounds.weigh(case.trace, share, price, np.zeros(shape, dtype=np.int8), total, 3, row, slot)
+    n = rounds.weigh(case.trace, price, np.zeros(shape, dtype=np.int8), total, case.record.lowest, 3, row, slot)
     accepted, base = case.record.accepted(), case.record.base
     for r in range(len(case.own)):
         missing = np.where(price[r] == 0, 0.0, 1 - share[r])
         plain = np.where(accepted[r] & ~np.isnan(missing), base[r] + price[r] * missing**choose.POWER, np.inf)
         size = case.record.size[r]
         np.testing.assert_allclose(total[r, :size], plain[:size])
+        np.testing.assert_allclose(
+            case.record.lowest[:, r], [plain.min(), np.where(accepted[r], base[r], np.inf).min()]
+        )
         still = [s for s in np.argsort(base[r], kind="stable") if accepted[r, s] and np.isnan(missing[s])]
         assert slot[:n][row[:n] == r].tolist() == [s for s in still if base[r, s] < plain.min()][:3]
 
@@ -341,9 +416,10 @@ def shares_of(points, labels=None):
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_best_point_is_the_one_that_counting_all_neighbours_says(seed, n):
     case, counted = Case(seed).asked(), []
+    case.record.share[:] = np.nan
     price = case.rng.choice([0.1, 0.5, 2.0], len(case.own))
     needless = np.zeros(case.record.margin.shape, dtype=np.int8)
-    rounds.find_needless(case.trace, needless)
+    rounds.find_needless(case.trace, case.features, needless)
     accepted = case.record.accepted() & (needless == 0)
     every = np.where(accepted, 1 - shares_of(case.record.points), np.nan)
     every = np.where(accepted, case.record.base + price[:, np.newaxis] * every**choose.POWER, np.inf)
@@ -364,6 +440,7 @@ def test_neighbours_of_points_that_cannot_win_are_not_counted(monkeypatch):
     n_counted = n_accepted = 0
     for seed in SEEDS:
         case, counted = Case(seed).asked(), []
+        case.record.share[:] = np.nan
         choose.worth(
             case.record, np.full(4, 0.1), 1, lambda points, labels, own=counted: own.append(points) or shares_of(points)
         )
@@ -375,7 +452,7 @@ def test_neighbours_of_points_that_cannot_win_are_not_counted(monkeypatch):
 def test_needless_is_what_was_also_accepted_with_one_change_undone(seed):
     case = Case(seed).asked()
     needless = np.zeros(case.record.margin.shape, dtype=np.int8)
-    rounds.find_needless(case.trace, needless)
+    rounds.find_needless(case.trace, case.features, needless)
     accepted = case.record.accepted()
     for r, own in enumerate(case.own):
         size = case.record.size[r]
@@ -386,3 +463,72 @@ def test_needless_is_what_was_also_accepted_with_one_change_undone(seed):
             undone = [tuple(repr(float(own[g] if g == f else point[g])) for g in range(len(own))) for f in changed]
             expected = accepted[r, s] and len(changed) > 1 and any(one in good for one in undone)
             assert needless[r, s] == expected
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_points_that_may_be_nearer_get_their_share_of_the_room_first_and_what_others_leave(seed):
+    case = Case(seed)
+    case.add(case.own, np.arange(4), np.ones(4, dtype=bool), np.full(4, 9), rounds)
+    points, owner, allowed = case.points(120)
+    part, room = case.rng.integers(0, 2, 120).astype(np.int8), case.rng.integers(0, 12, 4)
+    row, slot = case.add(points, owner, allowed, room, rounds, part, 0.5)
+    keys = [tuple(map(repr, point.tolist())) for point in points]
+    for r in range(4):
+        seen, lists = {tuple(map(repr, case.own[r].tolist()))}, ([], [])
+        for own in (0, 1):
+            for line in np.flatnonzero((owner == r) & (part == own) & allowed):
+                if keys[line] not in lists[own] and len(cost(case, r, points[line])[1]) <= case.most_changes:
+                    lists[own].append(keys[line])
+        first = [key for key in lists[0] if key not in seen][: -(-room[r] // 2)]
+        second = [key for key in lists[1] if key not in seen and key not in first][: room[r] - len(first)]
+        rest = [key for key in lists[0] if key not in seen and key not in first and key not in second]
+        expected = first + second + rest[: room[r] - len(first) - len(second)]
+        found = [tuple(map(repr, case.record.points[r, s].tolist())) for s in slot[row == r]]
+        assert found == expected
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_depths_are_those_of_the_source_and_of_measuring_every_ball(seed):
+    own, _, is_level, scale, absent, rows, labels, _, radii = nearest_case(seed)
+    rng = np.random.default_rng(seed)
+    near = np.array([[rng.permutation(np.flatnonzero(labels == k))[:4] for k in range(2)] for _ in own])
+    near[0, 1, 2:] = -1
+    owner = rng.integers(0, len(own), 30)
+    values = Case.values(rng, (30, own.shape[1]))
+    points = np.where(rng.random(values.shape) < 0.6, own[owner], values)
+    found, how = [], (is_level, scale, absent, rows)
+    for module in (donors, SOURCE.donors):
+        apart, depths = np.empty(near.shape), np.empty((30, 2))
+        module.surfaces(own, *how, radii, near, apart)
+        room = np.empty(own.shape[1], dtype=np.intp)
+        module.depths(points, owner, own, *how, near, apart, room, depths)
+        found.append(depths)
+    assert_same(*found)
+    for point, r, depth in zip(points, owner, found[0], strict=True):
+        for k in range(2):
+            balls = near[r, k][near[r, k] >= 0]
+            moved = np.where(is_level == 1, scale * (rows[balls] != point), np.abs(rows[balls] - point) * scale)
+            lacks = np.isnan(rows[balls]).astype(int) + np.isnan(point)
+            moved = np.where(lacks == 1, absent, np.where(lacks == 2, 0.0, moved))
+            assert depth[k] == pytest.approx((radii[balls] - moved.sum(axis=1)).max(), abs=1e-12)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_what_the_model_said_scores_highest_whatever_the_map_says(seed):
+    rng = np.random.default_rng(seed)
+    scores = rng.integers(-2, 3, (40, 4)) / 2
+    scores[:, -1] = -np.inf
+    codes, found = rng.integers(-1, 6, 40), []
+    for module in (donors, SOURCE.donors):
+        found.append(scores.copy())
+        module.believe(found[-1], codes, 1e-6)
+    assert_same(*found)
+    for before, after, code in zip(scores, found[0], codes, strict=True):
+        if code < 0:
+            assert np.isnan(after).all()
+            continue
+        said = min(code, 3)
+        others = np.delete(after, said)
+        assert after[said] >= others.max() + 1e-6 * 0.999
+        assert (others <= np.delete(before, said)).all()
+        assert after[said] >= before[said]

@@ -149,7 +149,8 @@ class Neighbours:
         """Return the same for points with one column per feature; None where they cannot be looked up."""
         if self._index is None or not self._index.takes_compact(points):
             return None
-        return (self._labels[self._index.rows_of_compact(points, self._y)] == labels[:, np.newaxis]).mean(axis=1)
+        near = self._labels[self._index.rows_of_compact(points, self._y)]
+        return (near == labels[:, np.newaxis]).sum(axis=1) / self._y
 
     def _near(self, points: Matrix) -> Mask:
         """Mark the nearest rows of each point: by products where all numbers are of a size that they can bear."""

@@ -44,7 +44,7 @@ def run_all(
         packed = _packed(function, told) if _packed(pieces[0], told) is not None else None
         if packed is not None:
             return _run_in_processes(Parcel(packed=packed), pieces, min(n_jobs, len(pieces)), describe)
-    return [function(piece) for piece in watched(pieces, describe)]
+    return [function(piece) for piece in (watched(pieces, describe) if len(pieces) > 1 else pieces)]
 
 
 def _run_in_processes(parcel: "Parcel", pieces: Sequence[Any], n_jobs: int, describe: str) -> list[Any]:

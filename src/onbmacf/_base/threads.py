@@ -21,7 +21,7 @@ def map_chunks(work: Callable[[int, int], None], total: int, size: int, threads:
     After an error or Ctrl-C, chunks that have not started are cancelled.
     """
     spans = [(start, min(start + size, total)) for start in range(0, total, size)]
-    threads = min(threads or cores(), len(spans))
+    threads = 1 if len(spans) == 1 else min(threads or cores(), len(spans))
     if threads < 2:
         for span in spans:
             work(*span)

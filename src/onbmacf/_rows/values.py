@@ -32,12 +32,18 @@ class Values:
     def placed(self, N: Matrix, own: Matrix) -> Matrix:
         """Return numbers at values that may be returned; one that is hardly another than the factual's is its own."""
         up, down = self._powers
-        rounded = np.rint(N * up / down) / up * down
-        np.copyto(rounded, own, where=np.abs(rounded - own) <= self._nothing)
+        rounded = N * up
+        rounded /= down
+        np.rint(rounded, out=rounded)
+        rounded /= up
+        rounded *= down
+        apart, is_own = np.subtract(rounded, own), own == N
+        np.copyto(rounded, own, where=is_own | (np.abs(apart, out=apart) <= self._nothing))
         placed = as_given(self.space.form, rounded)
         if self.constraints:
             placed = self.constraints.moved(placed, own)
-        return np.where(own == N, own, placed)
+            np.copyto(placed, own, where=is_own)
+        return placed
 
     def allowed(self, N: Matrix, own: Matrix) -> Mask:
         """Say which lines keep every rule, the number of changes left aside."""

@@ -43,13 +43,15 @@ def price_of(plausibility: float, to_center: Matrix) -> Matrix:
 
 def worth(record: Record, price: Matrix, n: int, share: Share) -> Matrix:
     """Return the score of each accepted point; infinite for the others, and where a better one is known to win."""
-    total, needless = np.full(record.margin.shape, np.inf), np.zeros(record.margin.shape, dtype=np.int8)
+    total, needless = np.full(record.margin.shape, np.inf), record.needless
     if price.max(initial=0.0) < ANYTHING:  # a change that can be undone is none, unless neighbours are all that counts
-        rounds.find_needless(record.trace, needless)
+        rounds.find_needless(record.trace, record.features, needless)
+    else:
+        needless = np.zeros_like(needless)
     row, slot = np.empty((2, len(price) * TOGETHER), dtype=np.intp)
     if n > 1 and price.any():
         _count(record, *_of_each_set(record, needless), share)
-    while n_open := rounds.weigh(record.trace, record.share, price, needless, total, TOGETHER, row, slot):
+    while n_open := rounds.weigh(record.trace, price, needless, total, record.lowest, TOGETHER, row, slot):
         _count(record, row[:n_open], slot[:n_open], share)
     return total
 
@@ -68,10 +70,10 @@ def _of_each_set(record: Record, needless: NDArray[np.int8]) -> tuple[Rows, Rows
     for row in range(len(base)):
         order = np.argsort(base[row], kind="stable")
         order = order[np.isfinite(base[row, order])]
-        turn: dict[float, int] = {}
+        turn: dict[int, int] = {}
         kept = []
         for slot in order.tolist():
-            key = float(record.key[row, slot])
+            key = int(record.key[row, slot])
             turn[key] = turn.get(key, 0) + 1
             if turn[key] <= OF_A_SET:
                 kept.append(slot)

@@ -26,6 +26,7 @@ from onbmacf._rows.model import FAILED, PRINTED, BlackBox
 from onbmacf._rows.notes import Notes
 from onbmacf._rows.private import Guard
 from onbmacf._search.budget import UNASKED, turns
+from onbmacf._search.kernels import donors, rounds
 from onbmacf._search.options import Options
 from onbmacf.errors import ParameterError
 
@@ -33,6 +34,9 @@ REFUSED = -1e-6  # the margin of a point whose best score is a tie that the mode
 SLIGHTLY = 1e-6  # by so much the label that was said scores more than any other, where scores come from the map
 UNLIMITED = 1 << 60
 DISTRUSTED = "the copy of the model said something else than the model itself, which is asked from now on."
+
+
+Raised = tuple[Rows, Exception]  # lines of a call, and what the model raised on them
 
 
 class Copy(Protocol):
@@ -108,9 +112,14 @@ class Oracle:
         return self.box.scorer is not None and self._copy is None
 
     @property
-    def sees_margins(self) -> bool:
-        """Whether the model's scores tell how far a point is from being an answer."""
-        return self.box.scorer is not None and self._terms.committee is None and self._terms.guard is None
+    def patience(self) -> tuple[int, float]:
+        """After how many rounds a factual has had enough that gets better by less than this part of its score.
+
+        Scores tell best how far a point is from being an answer, and members of a committee do not tell it at all.
+        """
+        if self._terms.committee is not None or self._terms.guard is not None:
+            return 1 << 10, 0.0  # all rounds
+        return (3, 0.02) if self.box.scorer is None else (2, 0.03)
 
     @property
     def calls_left(self) -> int:
@@ -172,13 +181,24 @@ class Oracle:
         # Halving a call that raises takes calls: where they are counted, labels for all of it take only one.
         few = 0 if self._counts_calls and self._terms.least == 0 else retries
         errors = self._ask_scores(answer, N, factual, lines, few)
+        reply = self._read(answer, factual)
+        if errors or len(lines) < len(N):
+            reply = self._mended(answer, errors, N, factual, lines, retries)
+        if reply.probability is None:
+            reply = reply._replace(probability=self._probabilities(N, reply.codes, factual))
+        return reply
+
+    def _mended(
+        self, answer: Matrix, errors: list[Raised], N: Matrix, factual: Rows, lines: Rows, retries: int
+    ) -> Reply:
+        """Ask again where scores are missing, then for labels; what has neither has failed."""
         own = lines[np.isnan(answer[lines]).any(axis=1) & self._is_own(N[lines], factual[lines])]
         if len(own) and not self.is_limited:  # no factual loses its scores to others in the call
             errors += self._ask_scores(answer, N, factual, own, ENDLESS)
             regained = np.isin(factual, factual[own[~np.isnan(answer[own]).any(axis=1)]])
             rest = np.flatnonzero(regained & np.isnan(answer).any(axis=1))
             errors += self._ask_scores(answer, N, factual, rest, retries)
-        unscored = np.isnan(answer).any(axis=1)
+        unscored: Mask = np.asarray(np.isnan(answer).any(axis=1))
         if self._terms.least == 0:  # all points of such a factual can be compared; a least probability needs each one's
             self._has_no_score[factual[own[unscored[own]]]] = True
             unscored |= self._has_no_score[factual]
@@ -189,13 +209,9 @@ class Oracle:
             told = unscored[at] if self._terms.least > 0 else reply.codes[at] == UNASKED
             self.notes.raise_on(factual[at[told]], error)
         reply.codes[reply.codes == UNASKED] = FAILED
-        if reply.probability is None:
-            reply = reply._replace(probability=self._probabilities(N, reply.codes, factual))
         return reply
 
-    def _ask_scores(
-        self, answer: Matrix, N: Matrix, factual: Rows, lines: Rows, retries: int
-    ) -> list[tuple[Rows, Exception]]:
+    def _ask_scores(self, answer: Matrix, N: Matrix, factual: Rows, lines: Rows, retries: int) -> list[Raised]:
         """Ask for scores of some lines, write them into the answer, and return the lines that have none."""
         before = self.box.counts.n_calls
         answer[lines], errors = self.box.ask_scores(N[lines], retries)
@@ -239,20 +255,10 @@ class Oracle:
         self.notes.take(labels, codes, factual, len(self.box.classes))
         raised = codes == FAILED
         self.failed += np.bincount(factual[raised], minlength=len(self.own))
-        n_classes = len(self.box.classes)
         if self._depth is None and self._depths is not None:
             self._depth = self._depths()
-        scores = np.zeros((len(N), n_classes + 1)) if self._depth is None else self._depth(N, factual)
-        scores = _with_others(scores, n_classes + 1)
-        line, column = np.arange(len(N)), np.minimum(np.where(raised, 0, codes), n_classes)
-        best = scores.max(axis=1)
-        others = scores.copy()
-        others[line, column] = -np.inf
-        second = others.max(axis=1)
-        # The map only guesses: what the model said scores highest, and what it did not say does not.
-        scores = np.where(scores == best[:, np.newaxis], np.minimum(best, second)[:, np.newaxis], scores)
-        scores[line, column] = np.maximum(best, second + SLIGHTLY)
-        scores[raised] = np.nan
+        scores = np.zeros((len(N), len(self.box.classes) + 1)) if self._depth is None else self._depth(N, factual)
+        donors.believe(scores, np.ascontiguousarray(codes), SLIGHTLY)  # the map only guesses
         return codes, np.round(scores, 9)
 
     def _probabilities(self, N: Matrix, codes: Rows, factual: Rows) -> Matrix | None:
@@ -278,26 +284,18 @@ class Oracle:
         """Return by how much points are answers; minus infinity where the model raised."""
         if not len(N):
             return np.empty(0)
-        scores, n_classes = reply.scores, wanted.shape[1]
-        is_wanted = np.zeros((len(N), scores.shape[1]), dtype=bool)
-        is_wanted[:, :n_classes] = wanted[factual]
-        best = np.where(is_wanted, scores, -np.inf).max(axis=1)
-        margin = best - np.where(is_wanted, -np.inf, scores).max(axis=1)
-        margin = np.where(np.isnan(margin), -np.inf, margin)
-        reached = self._reached(reply, is_wanted)
-        margin[(margin > 0) & ~reached] = REFUSED  # ties: the model says another label
+        margin, codes = np.empty(len(N)), np.ascontiguousarray(reply.codes)
+        given = np.ascontiguousarray(reply.scores), codes, wanted.view(np.int8), np.ascontiguousarray(factual)
+        rounds.margins(*given, REFUSED, margin)
         if self._terms.least > 0:
+            reached = (codes >= 0) & (codes < wanted.shape[1])
+            reached[reached] = wanted[factual[reached], codes[reached]]
             margin = np.minimum(margin, self._above_least(reply, reached))
-        good = np.flatnonzero(margin > 0)
-        if len(good):
-            agreed = self._agreed(N[good], reply.codes[good], factual[good])
+        if self._terms.committee is not None or self._terms.guard is not None:
+            good = np.flatnonzero(margin > 0)
+            agreed = self._agreed(N[good], codes[good], factual[good])
             margin[good] = np.where(agreed, margin[good], -margin[good])  # as far from an answer as it was one
-        return np.asarray(margin)
-
-    def _reached(self, reply: Reply, is_wanted: Mask) -> Mask:
-        line = np.arange(len(reply.codes))
-        known = (reply.codes >= 0) & (reply.codes < is_wanted.shape[1])
-        return known & is_wanted[line, np.where(known, reply.codes, 0)]
+        return margin
 
     def _above_least(self, reply: Reply, reached: Mask) -> Matrix:
         """Return how far the probability of the label lies above the least one; minus infinity where unknown.

@@ -8,6 +8,7 @@ Line r of each array belongs to factual r, column s to the s-th point asked; the
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from onbmacf._base.arrays import Mask, Matrix, Rows
 from onbmacf._search.kernels import rounds
@@ -21,33 +22,59 @@ class Record:
     points: Matrix  # factuals x points x features
     margin: Matrix  # above 0: accepted; NaN: not asked
     base: Matrix  # distance, and a little for each change
-    key: Matrix  # tells sets of changed features apart
+    share: Matrix  # of neighbours with the point's label; NaN where it was not looked at
+    code: Rows  # the label of each point
+    key: NDArray[np.uint64]  # tells sets of changed features apart
     n_changed: Rows
     size: Rows  # points per factual
-    code: Rows  # the label of each point
-    probability: Matrix  # of that label; NaN where it is not known
-    share: Matrix  # of neighbours with that label; NaN where it was not looked at
+    probability: Matrix  # of the label; NaN where it is not known
+    needless: NDArray[np.int8]  # points that are known to change more than they must
+    lowest: Matrix  # per factual: the lowest score, and the least cost of an accepted point
     trace: rounds.Trace
     features: rounds.Features
+    raw: Matrix  # room for proposals, per factual as much
 
     @classmethod
-    def of(cls, own: Matrix, free: Mask, features: rounds.Features, capacity: int) -> "Record":
-        """Return an empty record with room for so many points per factual."""
+    def of(cls, own: Matrix, free: Mask, features: rounds.Features, capacity: int, proposals: int) -> "Record":
+        """Return an empty record with room for so many points and proposals per factual."""
         own, shape = np.ascontiguousarray(own), (len(own), capacity)
-        points, key = np.empty((*shape, own.shape[1])), np.zeros(shape)
-        margin, base = np.full(shape, np.nan), np.full(shape, np.inf)
-        n_changed, only, size = (np.zeros(of, dtype=np.intp) for of in (shape, shape, len(own)))
-        flags = np.ascontiguousarray(free.astype(np.int8))
-        trace = rounds.Trace(own, flags, points, margin, base, key, n_changed, only, size)
-        code, unknown = np.full(shape, -1, dtype=np.intp), np.full(shape, np.nan)
-        return cls(own, points, margin, base, key, n_changed, size, code, unknown, unknown.copy(), trace, features)
+        points, flags = np.empty((*shape, own.shape[1])), np.ascontiguousarray(free.astype(np.int8))
+        margin, base, share, probability = (np.full(shape, value) for value in (np.nan, np.inf, np.nan, np.nan))
+        code, n_changed, only = (np.zeros(shape, dtype=np.intp) for _ in range(3))
+        hashes, key = np.zeros(shape, dtype=np.uint64), np.zeros(shape, dtype=np.uint64)
+        size, places = np.zeros(len(own), dtype=np.intp), np.zeros((len(own), 2 * capacity + 1), dtype=np.intc)
+        known = own, flags, points, margin, base, share, code, hashes, key, n_changed, only, size, places
+        needless, raw = np.zeros(shape, dtype=np.int8), np.empty((len(own) * proposals, own.shape[1]))
+        lowest = np.full((2, len(own)), np.inf)
+        parts = own, points, margin, base, share, code, key, n_changed, size, probability, needless, lowest
+        return cls(*parts, rounds.Trace(*known), features, raw)
 
-    def add(self, points: Matrix, owner: Rows, allowed: Mask, room: Rows) -> tuple[Rows, Rows]:
-        """Add points that are new and allowed, as far as each factual has room; return where they are."""
+    def add(
+        self,
+        points: Matrix,
+        owner: Rows,
+        allowed: Mask,
+        room: Rows,
+        part: NDArray[np.int8] | None = None,
+        of: float = 1,
+    ) -> tuple[Rows, Rows]:
+        """Add points that are new and allowed, as far as each factual has room; return where they are.
+
+        Points of part 0 get this share of the room before those of part 1, and what these leave.
+        """
         row, slot = np.empty((2, len(points)), dtype=np.intp)
-        given = np.ascontiguousarray(points), np.ascontiguousarray(owner), allowed.astype(np.int8), room.copy()
-        n = rounds.append(self.trace, self.features, *given, row, slot)
+        part = np.zeros(len(points), dtype=np.int8) if part is None else part
+        points, first = np.ascontiguousarray(points), np.ceil(of * room).astype(np.intp)
+        given = points, points.view(np.uint64), np.ascontiguousarray(owner), part, allowed.astype(np.int8)
+        n = rounds.append(self.trace, self.features, *given, first, room.copy(), row, slot)
         return row[:n], slot[:n]
+
+    def measured(self, points: Matrix, owner: Rows) -> tuple[Matrix, Rows]:
+        """Return how far points are from their factuals, and how many features they change."""
+        apart, n_changed = np.empty(len(points)), np.empty(len(points), dtype=np.intp)
+        given = np.ascontiguousarray(points), np.ascontiguousarray(owner)
+        rounds.measure(self.trace, self.features, *given, apart, n_changed)
+        return apart, n_changed
 
     def accepted(self) -> Mask:
         """Say which points are answers."""

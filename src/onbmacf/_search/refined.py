@@ -4,8 +4,9 @@
 
 1. Every free feature alone, both ways, and the nearest fitted rows and ball centres of the wanted label.
 2. What the singles gain adds up to a guess of any combination: the cheapest that should do, and parts of donors.
-3. and 4. The best point of each set of changes: changes dropped and shrunk, refused points repaired; for the dial,
-   points with more neighbours of the label. Factuals that still get better have up to two rounds more.
+3. The best point of each set of changes: changes dropped and shrunk, refused points repaired; for the dial, points
+   with more neighbours of the label.
+4. The same again for factuals that still get better, up to three times.
 5. The points chosen are asked about again by `predict`, as they will be printed, with the way back to the factual.
 
 `kernels/rounds.py` proposes points, `record.py` keeps them, `choose.py` weighs them, `oracle.py` asks.
@@ -18,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from onbmacf._base.arrays import Mask, Matrix, Rows, take
+from onbmacf._base.arrays import Mask, Matrix, Rows, stack, take
 from onbmacf._rows.model import FAILED
 from onbmacf._rows.values import Values
 from onbmacf._search import choose
@@ -35,14 +36,13 @@ SHARES = np.array([1.0, 0.15, 0.6, 0.06, 0.3, 0.02])  # of all ranks: how far aw
 BELIEFS = np.array([1.0, 0.75, 1.5])  # times what is missing: the sum of gains is a guess
 USUAL = 0.5  # the dial at which points are looked for
 CAPS = (240, 160, 145, 135)  # points per factual and round
-EXTRA_ROUNDS = 2  # for factuals that still get better,
-STILL_BETTER = 0.04  # by so much of their score in the last round
+EXTRA_ROUNDS = 2  # for factuals that still get better
 ROWS, CENTERS = 16, 8  # donors
-FEATURES, FEW = 24, 10  # combined to pairs, and to triples
-PAIRS, TRIPLES, GREEDY, CHAINS = 12, 8, 6, 10
-SETS, PLACES, PLACES_EACH, REPAIRS, PROBED = 8, 12, 7, 24, 2
+COMBINED = np.array([10, 12, 8, 6, 10])  # features of triples; pairs, triples, greedy sets per belief; donors followed
+FIRST_REFINED = np.array([3, 8, 0, 0, 1])  # sets, places of a change alone and among others, repairs, points probed
+REFINED_SIZES = np.array([8, 12, 7, 24, 2])  # the same after the first time
 REPAIR_BELIEF = 1.15
-PULLED = 24  # points per factual and round that are asked about for the sake of their neighbours
+PULLED = 13  # points per factual and round that are looked at for the sake of their neighbours
 FEW_JOINT = 512  # combinations of values that are asked about at once, instead of a search
 MOST_JOINT = 1 << 14  # combinations that are asked about when a search finds nothing
 MOST_CORNERS = 1 << 10
@@ -53,7 +53,17 @@ NEARER = 0.65  # of a round, for points that may be nearer; the rest for those t
 SHARES_OF_ROUNDS = (0.4, 0.25, 0.2, 0.15)  # of a limited number of rows
 
 
-Proposed = tuple[Matrix, Rows]  # raw points, the factual of each
+class Proposed(NamedTuple):
+    """Points to ask about, before they are placed, one line each."""
+
+    raw: Matrix
+    owner: Rows  # the factual
+    part: NDArray[np.int8]  # 0 where it may be nearer, 1 where it may be better
+
+    @classmethod
+    def of(cls, raw: Matrix, owner: Rows) -> "Proposed":
+        """Return points that are all of one part."""
+        return cls(raw, owner, np.zeros(len(raw), dtype=np.int8))
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,21 +148,23 @@ def find(search: Search) -> Outcome:
 
 def _wanted(codes: Rows, targets: Rows | None, n_classes: int) -> Mask:
     """Return per factual which labels are to be reached; none where it has a target already or no label at all."""
-    every = np.arange(n_classes)
-    allowed = np.ones(n_classes, dtype=bool) if targets is None else np.isin(every, targets)
-    wanted = allowed & (every != codes[:, np.newaxis])
-    is_there = np.isin(codes, targets) if targets is not None else np.zeros(len(codes), dtype=bool)
-    wanted[is_there | (codes == FAILED)] = False
-    return wanted
+    allowed = np.full(n_classes, targets is None)
+    allowed[targets if targets is not None else []] = True
+    known = np.clip(codes, -1, n_classes)  # a label that no fitted row has is beyond all others
+    is_there = np.append(allowed, [False, False])[known] & (targets is not None)
+    return allowed & (np.arange(n_classes) != codes[:, np.newaxis]) & ~(is_there | (codes == FAILED))[:, np.newaxis]
 
 
-def _ask(search: Search, record: Record, wanted: Mask, raw: Matrix, owner: Rows, room: Rows) -> None:
-    """Place points, ask about those that are new, and write down what comes back."""
-    own = search.own[owner]
-    points = search.values.placed(raw, own)
+def _ask(search: Search, record: Record, wanted: Mask, proposed: Proposed, room: Rows, nearer: float = 1.0) -> None:
+    """Place points, ask about those that are new, and write down what comes back.
+
+    Those that may be nearer get their share of the room before those that may be better.
+    """
+    own = search.own[proposed.owner]
+    points = search.values.placed(proposed.raw, own)
     allowed = search.values.allowed(points, own)
-    _note_limits(search, owner[allowed], room)
-    _hear(search, record, wanted, *record.add(points, owner, allowed, room))
+    _note_limits(search, proposed.owner[allowed], room)
+    _hear(search, record, wanted, *record.add(points, proposed.owner, allowed, room, proposed.part, nearer))
 
 
 def _note_limits(search: Search, owner: Rows, room: Rows) -> None:
@@ -206,14 +218,14 @@ def _first_round(search: Search, wanted: Mask | None = None, active: Mask | None
     own, n = search.own, len(search.own)
     features = search.table.features(search.values.steps, search.options.metric, search.max_changes)
     capacity = FEW_JOINT + int((CAPACITY - FEW_JOINT) * max(1.0, search.effort))
-    record = Record.of(own, search.free, features, capacity)
+    record = Record.of(own, search.free, features, capacity, 2 * max(CAPS))
     guess = np.full(n, UNASKED, dtype=np.intp)
     if search.targets is None and wanted is None:
         every = np.ones((n, search.n_classes), dtype=bool)
-        nearest = search.table.nearest_rows(own, np.ones_like(search.free), every, 1)[0][:, 0]
+        nearest = search.table.nearest_rows(own, np.ones_like(search.free), every, 1)[:, 0]
         guess = search.table.labels[nearest]
     likely = _wanted(guess, search.targets, search.n_classes) if wanted is None else wanted
-    donors, owner, to_center = _donors(search, likely)
+    donors, owner, to_center = _donors(search, record, likely)
     room = np.maximum(_room(search, 0), np.minimum(1, search.oracle.room(0)))
     room = room if active is None else np.where(active, room, 0)
     if search.oracle.is_limited:
@@ -262,27 +274,19 @@ def _ask_what_raised(search: Search, reply: Reply, points: Matrix, row: Rows, sl
     search.oracle.ask_again(reply, points, row, np.flatnonzero((reply.codes == FAILED) & ~raises))
 
 
-def _donors(search: Search, wanted: Mask) -> tuple[Matrix, Rows, Matrix]:
+def _donors(search: Search, record: Record, wanted: Mask) -> tuple[Matrix, Rows, Matrix]:
     """Return fitted rows with immutable values put in, the factual of each, and how far the nearest centre is."""
-    rows, _ = search.table.nearest_rows(search.own, search.free, wanted, ROWS)
-    centers, _ = search.table.nearest_centers(search.own, search.free, wanted, CENTERS)
-    found = np.concatenate([rows, centers], axis=1)
+    table, how = search.table, (search.own, search.free, wanted)
+    balls = table.nearest_balls(*how, CENTERS)
+    found = np.concatenate([table.nearest_rows(*how, ROWS), np.where(balls >= 0, table.centers[balls], -1)], axis=1)
     owner, place = np.nonzero(found >= 0)
-    given = search.table.N[found[owner, place]]
+    given = table.N[found[owner, place]]
     own = search.own[owner]
     points = np.where(search.free[owner] & ~np.isnan(given), given, own)
-    apart = _manhattan(search.table, own, points)
+    apart, _ = record.measured(points, owner)
     to_center, is_center = np.full(len(search.own), np.inf), place >= found.shape[1] - CENTERS
     np.minimum.at(to_center, owner[is_center], apart[is_center])
     return points, owner, np.where(np.isfinite(to_center), to_center, 0.0)
-
-
-def _manhattan(table: SearchTable, own: Matrix, points: Matrix) -> Matrix:
-    """Return the sum of what changes cost."""
-    with np.errstate(invalid="ignore"):
-        moved = np.where(table.is_level, table.scale * (points != own), np.abs(points - own) * table.scale)
-    filled = np.isnan(own) & ~np.isnan(points)
-    return np.where(filled, table.absent, np.nan_to_num(np.where(np.isnan(own), 0.0, moved))).sum(axis=1)
 
 
 # --- the rounds after it -------------------------------------------------------------------------------------------
@@ -290,44 +294,22 @@ def _manhattan(table: SearchTable, own: Matrix, points: Matrix) -> Matrix:
 
 def _rounds(search: Search, record: Record, wanted: Mask, active: Mask, price: Matrix) -> Matrix:
     """Combine, refine, and refine again; return the score of each point asked about."""
-
-    def judged() -> Matrix:
-        return choose.worth(record, price, 1, search.neighbours)  # the same points whatever n is
-
-    before = score = judged()
+    score = choose.worth(record, price, 1, search.neighbours)  # the same points whatever n is
     for turn in range(1, len(CAPS) + EXTRA_ROUNDS):
-        active = active & ~_is_settled(search, score, active, turn, before)
         room = np.where(active, _room(search, turn), 0)
         if search.oracle.is_limited:
             search.oracle.ran_out |= active & (room < _usual_room(search, turn))
         if not room.any():
             break
-        before = score
-        near = _proposed(search, record, active, np.where(record.accepted(), record.base, np.inf), turn)
-        good = _pulled(search, record, active, score, price), _proposed(search, record, active, score, 2)
-        _ask_shared(search, record, wanted, near, good, room)
-        score = judged()
+        parts = [_pulled(search, record, active, score, price), _proposed(record, active, score, turn)]
+        _ask(search, record, wanted, stack(parts), room, NEARER)
+        before = record.lowest.copy()
+        score = choose.worth(record, price, 1, search.neighbours)
+        least, still = search.oracle.patience
+        if turn >= least:  # those go on that have no answer, or got better
+            best = record.lowest
+            active = active & ~(np.isfinite(best) & (best >= before * (1.0 - still))).all(axis=0)
     return score
-
-
-def _ask_shared(
-    search: Search, record: Record, wanted: Mask, near: Proposed, good: tuple[Proposed, ...], room: Rows
-) -> None:
-    """Ask about what may be nearer and what may be better for its neighbours: each gets its share of the room first."""
-    raw = np.concatenate([near[0], *(own[0] for own in good), near[0]])
-    owner = np.concatenate([near[1], *(own[1] for own in good), near[1]])
-    points = search.values.placed(raw, search.own[owner])
-    allowed = search.values.allowed(points, search.own[owner])
-    _note_limits(search, owner[allowed], room)
-    cuts = [len(near[0]), len(points) - len(near[0])]
-    found: list[tuple[Rows, Rows]] = []
-    taken = np.zeros(len(room), dtype=np.intp)
-    for part, most in zip(np.split(np.arange(len(points)), cuts), (NEARER * room, room, room), strict=True):
-        left = np.maximum(0, np.ceil(most).astype(np.intp) - taken)
-        found.append(record.add(points[part], owner[part], allowed[part], left))
-        taken += np.bincount(found[-1][0], minlength=len(room))
-    row, slot = (np.concatenate(parts) for parts in zip(*found, strict=True))
-    _hear(search, record, wanted, row, slot)
 
 
 def _without_rules(search: Search, record: Record, wanted: Mask, active: Mask, price: Matrix) -> Mask:
@@ -359,82 +341,34 @@ def _without_rules(search: Search, record: Record, wanted: Mask, active: Mask, p
     return np.isfinite(score[every, best]) & is_kept[every, best]
 
 
-def _is_settled(search: Search, score: Matrix, active: Mask, turn: int, before: Matrix) -> Mask:
-    """Say which factuals need no more rounds: after the usual ones, those that hardly got better in the last."""
-    if turn < len(CAPS) or not search.oracle.sees_margins:  # labels alone do not tell how much nearer an answer can be
-        return ~active
-    now, was = score.min(axis=1), before.min(axis=1)
-    with np.errstate(invalid="ignore"):
-        return np.isfinite(now) & ~(now < was * (1.0 - STILL_BETTER))
+def _proposed(record: Record, active: Mask, score: Matrix, turn: int) -> Proposed:
+    """Return what the kernels propose for a round."""
+    owner, part = np.empty(len(record.raw), dtype=np.intp), np.empty(len(record.raw), dtype=np.int8)
+    sizes = (COMBINED, FIRST_REFINED, REFINED_SIZES) if turn == 1 else (COMBINED[:0], REFINED_SIZES, REFINED_SIZES)
+    given = record.trace, record.features, score, BELIEFS, *sizes, REPAIR_BELIEF, active.astype(np.int8)
+    n = rounds.propose(*given, record.raw, owner, part)
+    return Proposed(record.raw[:n], owner[:n], part[:n])
 
 
-def _proposed(search: Search, record: Record, active: Mask, score: Matrix, turn: int) -> tuple[Matrix, Rows]:
-    """Return what the kernels propose for a round, raw, and the factual of each."""
-    n, width = search.own.shape
-    most = n * 2 * max(CAPS)
-    out, owner, chosen = (
-        np.empty((most, width)),
-        np.empty(most, dtype=np.intp),
-        np.empty((n, SETS), dtype=np.intp),
-    )
-    flags, found = active.astype(np.int8), []
-    if turn == 1:
-        sizes = np.array([FEATURES, FEW, PAIRS, TRIPLES, GREEDY, CHAINS], dtype=np.intp)
-        n_out = rounds.combine(record.trace, record.features, BELIEFS, sizes, out, owner)
-        found.append((out[:n_out].copy(), owner[:n_out].copy()))
-        sizes = np.array([3, 8, 0, 0, most, 1], dtype=np.intp)
-    else:
-        sizes = np.array([SETS, PLACES, PLACES_EACH, REPAIRS, most, PROBED], dtype=np.intp)
-    n_out = rounds.refine(record.trace, record.features, score, sizes, REPAIR_BELIEF, flags, out, owner, chosen)
-    found.append((out[:n_out].copy(), owner[:n_out].copy()))
-    return np.concatenate([raw for raw, _ in found]), np.concatenate([own for _, own in found])
-
-
-def _pulled(search: Search, record: Record, active: Mask, score: Matrix, price: Matrix) -> tuple[Matrix, Rows]:
+def _pulled(search: Search, record: Record, active: Mask, score: Matrix, price: Matrix) -> Proposed:
     """Return points that would be better than the best known if the model accepts them, for their neighbours' sake.
 
-    Neighbours are known without the model. Looked at are places between the nearest point and the best one, between
-    it and donors in the midst of their label, and beyond it.
+    Neighbours are known without the model.
     """
-    base = np.where(record.accepted(), record.base, np.inf)
-    rows = np.flatnonzero(active & np.isfinite(base).any(axis=1))
-    if not len(rows):
-        return np.empty((0, search.own.shape[1])), np.empty(0, dtype=np.intp)
-    own, near = search.own[rows], base[rows].argmin(axis=1)
-    start, label = record.points[rows, near], record.code[rows, near]
-    midst = np.where((record.share[rows] == 1.0) & (record.code[rows] == label[:, np.newaxis]), base[rows], np.inf)
-    order = np.argsort(midst, axis=1, kind="stable")[:, :2]
-    best = np.where(np.isfinite(score[rows]).any(axis=1), score[rows].argmin(axis=1), near)
-    goals = [record.points[rows, best], *(record.points[rows, order[:, k]] for k in range(order.shape[1]))]
-    is_number = ~search.table.is_level & ~np.isnan(own)
-    trials = []
-    for goal in goals:
-        for part in (0.25, 0.5, 0.75):
-            between = start + part * (goal - start)
-            trials.append(np.where(is_number, between, goal if part >= 0.5 else start))
-    with np.errstate(invalid="ignore"):
-        for part in (1.15, 1.35, 1.7, 2.2):
-            trials.append(np.where(is_number, own + part * (start - own), start))
-    raw = np.stack(trials, axis=1).reshape(-1, own.shape[1])
-    owner = np.repeat(rows, len(trials))
-    low, high = search.table.ranks[:, 0], search.table.ranks[:, -1]
-    raw = np.where(
-        search.table.is_level, raw, np.clip(raw, np.fmin(low, search.own[owner]), np.fmax(high, search.own[owner]))
+    raw, (owner, label) = (
+        np.empty((PULLED * len(active), search.own.shape[1])),
+        np.empty((2, PULLED * len(active)), int),
     )
-    # A change that costs less than changing one feature more is not worth it here.
-    moved = np.abs(raw - search.own[owner]) * search.table.scale
-    raw = np.where(~search.table.is_level & (moved < choose.SPARSITY), search.own[owner], raw)
-    points = search.values.placed(raw, search.own[owner])
-    changed = _differ(points, search.own[owner])
-    hope = _manhattan(search.table, search.own[owner], points) + choose.SPARSITY * changed.sum(axis=1)
-    limit = score[rows].min(axis=1).repeat(len(trials))
-    kept = np.flatnonzero(changed.any(axis=1) & (hope < limit))
-    share = search.neighbours(points[kept], label.repeat(len(trials))[kept])
-    hope[kept] += price[owner[kept]] * (1.0 - share) ** choose.POWER
+    n = rounds.pull(record.trace, record.features, score, active.astype(np.int8), raw, owner, label)
+    raw, owner, label = raw[:n], owner[:n], label[:n]
+    points, limit = search.values.placed(raw, search.own[owner]), record.lowest[0, owner]
+    hope, n_changed = record.measured(points, owner)
+    hope += choose.SPARSITY * n_changed
+    kept = np.flatnonzero((n_changed > 0) & (hope < limit))
+    hope[kept] += price[owner[kept]] * (1.0 - search.neighbours(points[kept], label[kept])) ** choose.POWER
     kept = kept[hope[kept] < limit[kept]]
     kept = kept[np.lexsort((hope[kept], owner[kept]))]
-    kept = kept[turns(owner[kept]) < PULLED]
-    return points[kept], owner[kept]
+    return Proposed(points[kept], owner[kept], np.ones(len(kept), dtype=np.int8))
 
 
 def _into_the_midst(search: Search, record: Record, wanted: Mask, active: Mask, price: Matrix) -> None:
@@ -445,14 +379,14 @@ def _into_the_midst(search: Search, record: Record, wanted: Mask, active: Mask, 
     owner = np.repeat(rows, [len(own) for own in midst])
     given = search.table.N[np.concatenate([np.empty(0, dtype=np.intp), *midst])]
     points = np.where(search.free[owner] & ~np.isnan(given), given, search.own[owner])
-    label = np.repeat(search.table.labels[np.concatenate([np.empty(0, dtype=np.intp), *midst])], 1)
+    label = search.table.labels[np.concatenate([np.empty(0, dtype=np.intp), *midst])]
     cut = _cut(search, points, owner, label)
     raw = np.concatenate([points, *cut])
-    _ask(search, record, wanted, raw, np.tile(owner, 1 + len(cut)), search.oracle.room(search.reserve))
+    _ask(search, record, wanted, Proposed.of(raw, np.tile(owner, 1 + len(cut))), search.oracle.room(search.reserve))
     for _ in range(EXTRA_ROUNDS):
         score = choose.worth(record, price, 1, search.neighbours)
-        raw, owner = _proposed(search, record, active, score, len(CAPS))
-        _ask(search, record, wanted, raw, owner, np.where(active, _room(search, len(CAPS)), 0))
+        proposed = _proposed(record, active, score, len(CAPS))
+        _ask(search, record, wanted, proposed, np.where(active, _room(search, len(CAPS)), 0))
 
 
 def _cut(search: Search, points: Matrix, owner: Rows, label: Rows) -> list[Matrix]:
@@ -462,7 +396,9 @@ def _cut(search: Search, points: Matrix, owner: Rows, label: Rows) -> list[Matri
     """
     own, points = search.own[owner], search.values.placed(points, search.own[owner])
     lines = np.arange(len(points))
-    cost = np.stack([_manhattan_each(search.table, own, points, at) for at in range(own.shape[1])], axis=1)
+    with np.errstate(invalid="ignore"):
+        cost = np.where(search.table.is_level, points != own, np.abs(points - own)) * search.table.scale
+    cost = np.where(np.isnan(cost), search.table.absent, cost)
     order, stages = np.argsort(-cost, axis=1, kind="stable"), []
     for parts in ((0.0,), (0.5, 0.75, 0.9)):
         for place in range(order.shape[1]):
@@ -483,13 +419,6 @@ def _cut(search: Search, points: Matrix, owner: Rows, label: Rows) -> list[Matri
     return stages
 
 
-def _manhattan_each(table: SearchTable, own: Matrix, points: Matrix, at: int) -> Matrix:
-    """Return what the change of one feature costs."""
-    if table.is_level[at]:
-        return table.scale[at] * (points[:, at] != own[:, at])
-    return np.nan_to_num(np.abs(points[:, at] - own[:, at]) * table.scale[at], nan=float(table.absent[at]))
-
-
 def _chosen(search: Search, record: Record, score: Matrix) -> tuple[Rows, Rows]:
     is_nearest = search.options.plausibility == 0.0
     return choose.chosen(record, score, search.n, search.table.scale, is_nearest)
@@ -504,7 +433,7 @@ def _irreducible(search: Search, record: Record, wanted: Mask, score: Matrix, pr
         undone = points[line]
         undone[np.arange(len(line)), at] = own[line, at]
         room, before = search.oracle.room(0), record.size.sum()
-        _ask(search, record, wanted, undone, row[line], room)
+        _ask(search, record, wanted, Proposed.of(undone, row[line]), room)
         if record.size.sum() == before:
             break
         score = choose.worth(record, price, search.n, search.neighbours)
@@ -544,7 +473,7 @@ def _ask_each(search: Search, record: Record, wanted: Mask, points: Matrix, owne
     reply = search.oracle.ask(points, owner)
     margin = search.oracle.margins(reply, points, owner, wanted)
     good = np.flatnonzero(margin > 0)
-    cost = _manhattan(search.table, search.own[owner[good]], points[good])
+    cost, _ = record.measured(points[good], owner[good])
     good = good[np.lexsort((cost, owner[good]))]
     row, slot = record.add(points[good], owner[good], np.ones(len(good), dtype=bool), endless)
     _hear(search, record, wanted, row, slot)
@@ -563,21 +492,16 @@ def _last_resort(search: Search, record: Record, wanted: Mask, is_open: Mask, is
     none &= ~is_proven
     tried = _corners(search, record, none)
     for _ in range(CLIMBS):
-        if not len(tried[0]):
+        if not len(tried.owner):
             break
-        _ask(search, record, wanted, *tried, np.where(none, search.oracle.room(search.reserve), 0))
+        _ask(search, record, wanted, tried, np.where(none, search.oracle.room(search.reserve), 0))
         none &= ~record.accepted().any(axis=1)
         tried = _climb(search, record, none)
     found = is_open & ~is_proven & record.accepted().any(axis=1) & ~np.isfinite(score).any(axis=1)
     for _ in range(EXTRA_ROUNDS if found.any() else 0):
         base = np.where(record.accepted(), record.base, np.inf)
-        _ask(
-            search,
-            record,
-            wanted,
-            *_proposed(search, record, found, base, 2),
-            np.where(found, _room(search, len(CAPS)), 0),
-        )
+        proposed = _proposed(record, found, base, len(CAPS))
+        _ask(search, record, wanted, proposed, np.where(found, _room(search, len(CAPS)), 0))
 
 
 def _climb(search: Search, record: Record, rows: Mask) -> Proposed:
@@ -594,15 +518,15 @@ def _climb(search: Search, record: Record, rows: Mask) -> Proposed:
                 trial[:, at] = values
                 points.append(trial)
                 owner.append(np.full(len(trial), row, dtype=np.intp))
-    return np.concatenate(points), np.concatenate(owner)
+    return Proposed.of(np.concatenate(points), np.concatenate(owner))
 
 
-def _corners(search: Search, record: Record, rows: Mask) -> tuple[Matrix, Rows]:
+def _corners(search: Search, record: Record, rows: Mask) -> Proposed:
     """Return the corners of the free features' ranges: all where they are few, else near the one that singles favour.
 
     Of a category the two levels that gain most alone stand for its ends.
     """
-    points, owner = [], []
+    points, owner = [np.empty((0, search.own.shape[1]))], [np.empty(0, dtype=np.intp)]
     for row in np.flatnonzero(rows):
         ends = _ends(search, record, int(row))
         free = [at for at in range(len(ends)) if len(ends[at]) > 1]
@@ -620,9 +544,7 @@ def _corners(search: Search, record: Record, rows: Mask) -> tuple[Matrix, Rows]:
         own[:, free] = grid
         points.append(own)
         owner.append(np.full(len(own), row, dtype=np.intp))
-    if not points:
-        return np.empty((0, search.own.shape[1])), np.empty(0, dtype=np.intp)
-    return np.concatenate(points), np.concatenate(owner)
+    return Proposed.of(np.concatenate(points), np.concatenate(owner))
 
 
 def _ends(search: Search, record: Record, row: int) -> list[Matrix]:
@@ -674,9 +596,9 @@ def _confirmed(search: Search, record: Record, wanted: Mask, is_proven: Mask, sc
     for _ in range(2):
         wrong = confirmed.again != record.code[row, slot]
         wrong &= (confirmed.again != UNASKED) & (confirmed.again != FAILED)
-        others = np.where(np.isin(np.arange(len(score)), row[wrong])[:, np.newaxis], score, np.inf)
         if not wrong.any():
             break
+        others = np.where(np.isin(np.arange(len(score)), row[wrong])[:, np.newaxis], score, np.inf)
         doubted[row[wrong]] = True
         score[row[wrong], slot[wrong]] = others[row[wrong], slot[wrong]] = np.inf
         others[row[~wrong], slot[~wrong]] = np.where(
@@ -764,12 +686,9 @@ def _lies_between(own: Matrix, points: Matrix, goal: Matrix) -> Mask:
 def _found(search: Search, record: Record, row: Rows, slot: Rows, back: LookedBack) -> Found:
     points, label = record.points[row, slot], record.code[row, slot]
     is_label = np.arange(search.n_classes) == label[:, np.newaxis]
-    center = search.table.nearest_centers(points, np.ones(points.shape, dtype=bool), is_label, 1)[0]
-    place = {int(row): ball for ball, row in enumerate(search.table.centers.tolist())} if len(row) else {}
-    ball = np.array([place.get(int(own), -1) for own in center[:, 0]], dtype=np.intp)
     return Found(
         factual=row,
-        ball=ball,
+        ball=search.table.nearest_balls(points, np.ones(points.shape, dtype=bool), is_label, 1)[:, 0],
         label=label,
         relaxation=np.zeros(len(row), dtype=np.intp),
         counterfactual=search.encode(points),

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from onbmacf._balls.metrics import METRICS, Metric
 from onbmacf._base.arrays import Mask, Matrix, Rows
@@ -57,15 +58,9 @@ class SearchTable:
         return np.argsort(-np.where(self.is_level, np.inf, np.nan_to_num(apart)), kind="stable")
 
     @cached_property
-    def _salt(self) -> Matrix:
-        """Numbers no two sums of which are equal: the roots of primes."""
-        primes: list[int] = []
-        number = 2
-        while len(primes) < len(self.scale):
-            if all(number % prime for prime in primes if prime * prime <= number):
-                primes.append(number)
-            number += 1
-        return np.sqrt(np.array(primes, dtype=np.float64))
+    def _salt(self) -> NDArray[np.uint64]:
+        """Numbers by whose sums the kernels tell sets of features apart."""
+        return np.random.default_rng(0).integers(1, 1 << 61, len(self.scale), dtype=np.uint64)
 
     @cached_property
     def _donors(self) -> Rows:
@@ -92,25 +87,24 @@ class SearchTable:
         kinds = self.is_level.astype(np.int8)
         return rounds.Features(kinds, self.scale, self.absent, step, self.ranks, self._salt, power, most)
 
-    def nearest_rows(self, own: Matrix, free: Mask, wanted: Mask, most: int) -> tuple[Rows, Matrix]:
-        """Return the fitted rows of wanted labels nearest to each factual, -1 where there are fewer; and how far."""
-        places, apart = self._nearest(own, free, wanted, most, *self._rows)
-        return np.where(places >= 0, self._donors[places], -1), apart
+    def nearest_rows(self, own: Matrix, free: Mask, wanted: Mask, most: int) -> Rows:
+        """Return the fitted rows of wanted labels nearest to each factual, -1 where there are fewer."""
+        places = self._nearest(own, free, wanted, most, *self._rows)
+        return np.where(places >= 0, self._donors[places], -1)
 
-    def nearest_centers(self, own: Matrix, free: Mask, wanted: Mask, most: int) -> tuple[Rows, Matrix]:
-        """Return the centres of the balls of wanted labels whose surfaces are nearest, as rows; and how far."""
-        places, apart = self._nearest(own, free, wanted, most, *self._balls)
-        return np.where(places >= 0, self.centers[places], -1), apart
+    def nearest_balls(self, own: Matrix, free: Mask, wanted: Mask, most: int) -> Rows:
+        """Return the balls of wanted labels whose surfaces are nearest, -1 where there are fewer."""
+        return self._nearest(own, free, wanted, most, *self._balls)
 
     def _nearest(
         self, own: Matrix, free: Mask, wanted: Mask, most: int, rows: Matrix, labels: Rows, radii: Matrix
-    ) -> tuple[Rows, Matrix]:
+    ) -> Rows:
         found, apart = np.empty((len(own), most), dtype=np.intp), np.empty((len(own), most))
         flags = free.astype(np.int8), self.is_level.astype(np.int8)
         known = np.zeros((len(own), int(self.labels.max()) + 1), dtype=np.int8)
         known[:, : wanted.shape[1]] = wanted[:, : known.shape[1]]
         donors.nearest(own, *flags, self.scale, self.absent, rows, labels, known, radii, found, apart)
-        return found, apart
+        return found
 
 
 class Depth:
@@ -120,20 +114,22 @@ class Depth:
     """
 
     def __init__(self, table: SearchTable, own: Matrix, n_labels: int) -> None:
-        self._table, free = table, np.ones(own.shape, dtype=bool)
+        self._own, free = own, np.ones(own.shape, dtype=bool)
         self._near = np.empty((len(own), n_labels, NEAR_BALLS), dtype=np.intp)
         for label in range(n_labels):
             wanted = np.zeros((len(own), n_labels), dtype=bool)
             wanted[:, label] = True
-            self._near[:, label] = table._nearest(own, free, wanted, NEAR_BALLS, *table._balls)[0]
+            self._near[:, label] = table._nearest(own, free, wanted, NEAR_BALLS, *table._balls)
+        centers, _, radii = table._balls
+        self._how = table.is_level.astype(np.int8), table.scale, table.absent, centers
+        self._apart = np.empty(self._near.shape)
+        donors.surfaces(own, *self._how, radii, self._near, self._apart)
 
     def __call__(self, N: Matrix, factual: Rows) -> Matrix:
-        """Return one number per point and label."""
-        table, found = self._table, np.empty((len(N), self._near.shape[1]))
-        centers, _, radii = table._balls
-        kinds = table.is_level.astype(np.int8)
-        given = np.ascontiguousarray(N), np.ascontiguousarray(factual), kinds, table.scale, table.absent
-        donors.depths(*given, centers, radii, self._near, found)
+        """Return one number per point and label, and none for labels that no fitted row has."""
+        found = np.full((len(N), self._near.shape[1] + 1), -np.inf)
+        given = np.ascontiguousarray(N), np.ascontiguousarray(factual), self._own, *self._how, self._near, self._apart
+        donors.depths(*given, np.empty(N.shape[1], dtype=np.intp), found)
         return found
 
 

@@ -25,7 +25,8 @@ class NearestRows:
     def __init__(self, Z: NDArray[np.float64], groups: Groups | None = None) -> None:
         grid = to_grid(Z, "euclidean", groups)
         self._Z, self._groups = Z, None if grid.heights is None else groups
-        self._low, self._high, self._step = grid_window(grid.Z, "euclidean", grid.heights)
+        self._low, high, self._step = grid_window(grid.Z, "euclidean", grid.heights)
+        self._last = np.floor((high - self._low) / self._step)
         # A new point can be half a step off the grid in every column, and so can a row; a gap of levels, one step.
         n_columns = grid.Z.shape[1]
         error = float(np.sqrt(n_columns)) + SLACK
@@ -43,8 +44,9 @@ class NearestRows:
 
     def rows_of_compact(self, compact: NDArray[np.float64], k: int, threads: int | None = None) -> NDArray[np.intp]:
         """Return the same for points with one column per feature: the number, or the position of the active level."""
-        points, last = np.ascontiguousarray(compact), np.floor((self._high - self._low) / self._step)
-        coarse = np.clip(np.rint((points - self._low) / self._step), 0.0, last).astype(np.int16)
+        points = np.ascontiguousarray(compact)
+        scaled = (points - self._low) / self._step
+        coarse = np.minimum(np.maximum(np.rint(scaled, out=scaled), 0.0, out=scaled), self._last).astype(np.int16)
         if self._grid.heights is not None:
             coarse = np.where(self._grid.heights > 0, points, coarse).astype(np.int16)
         if self._grid.costs is not None:

@@ -4,6 +4,8 @@ from libc.math cimport sqrt
 cdef double SPARSITY
 cdef double INF
 cdef double NAN
+cdef unsigned long long PRIME
+cdef unsigned long long LOW
 
 cdef class Features:
     cdef const char[::1] is_level
@@ -11,7 +13,7 @@ cdef class Features:
     cdef const double[::1] absent  # what it costs to fill in a missing value
     cdef const double[::1] step  # the smallest move of a number
     cdef const double[:, ::1] ranks  # fitted values at even ranks; of levels all, the most frequent first, NaN behind them
-    cdef const double[::1] salt  # numbers whose sums tell sets of features apart
+    cdef const unsigned long long[::1] salt  # numbers whose sums tell points and sets of features apart
     cdef int power  # costs add up as Manhattan (1), Euclidean (2) or Chebyshev (0)
     cdef Py_ssize_t most_changes
 
@@ -21,10 +23,15 @@ cdef class Trace:
     cdef double[:, :, ::1] points  # factuals x points x features
     cdef double[:, ::1] margin
     cdef double[:, ::1] base  # distance and price of changes
-    cdef double[:, ::1] key  # the set of changed features
+    cdef double[:, ::1] share  # of neighbours that have the point's label
+    cdef Py_ssize_t[:, ::1] code  # the label
+    cdef unsigned long long[:, :, ::1] bits  # the same memory as points
+    cdef unsigned long long[:, ::1] hash  # the changed features and their values
+    cdef unsigned long long[:, ::1] key  # the set of changed features
     cdef Py_ssize_t[:, ::1] n_changed
     cdef Py_ssize_t[:, ::1] only  # the feature that changes alone; -1 for several
     cdef Py_ssize_t[::1] size
+    cdef int[:, ::1] places  # hash tables: a slot and 1, 0 where there is none
     # what the singles of the factual at hand say, by feature and side (0: down, or levels; 1: up), cheapest first
     cdef double[:, :, ::1] value
     cdef double[:, :, ::1] cost
@@ -37,13 +44,20 @@ cdef class Trace:
     cdef Py_ssize_t[:, ::1] top_feature
     cdef double[:, ::1] top_value
     cdef Py_ssize_t[::1] top_from
+    cdef Py_ssize_t[:, ::1] chosen  # slots that are refined: for their distance, for their score
 
 cdef bint same(double a, double b) noexcept nogil
 cdef double cost_of(Features features, Py_ssize_t f, double a, double b) noexcept nogil
 cdef double added(Features features, double total, double cost) noexcept nogil
 cdef double finished(Features features, double total) noexcept nogil
-@cython.locals(n=Py_ssize_t, i=Py_ssize_t, f=Py_ssize_t, r=Py_ssize_t, s=Py_ssize_t, n_changed=Py_ssize_t, only=Py_ssize_t, total=double, key=double, is_new=bint, width=Py_ssize_t)
-cpdef Py_ssize_t append(Trace trace, Features features, const double[:, ::1] points, const Py_ssize_t[::1] owner, const char[::1] allowed, Py_ssize_t[::1] room, Py_ssize_t[::1] row, Py_ssize_t[::1] slot)
+@cython.locals(salt=cython.ulonglong)
+cdef unsigned long long mix(Features features, Py_ssize_t f, unsigned long long bits) noexcept nogil
+@cython.locals(i=Py_ssize_t, f=Py_ssize_t, n=Py_ssize_t, total=double)
+cpdef object measure(Trace trace, Features features, const double[:, ::1] points, const Py_ssize_t[::1] owner, double[::1] apart, Py_ssize_t[::1] n_changed)
+@cython.locals(n=Py_ssize_t, i=Py_ssize_t, f=Py_ssize_t, r=Py_ssize_t, s=Py_ssize_t, at=Py_ssize_t, phase=Py_ssize_t, n_changed=Py_ssize_t, only=Py_ssize_t, total=double, key=cython.ulonglong, code=cython.ulonglong, is_new=bint, width=Py_ssize_t)
+cpdef Py_ssize_t append(Trace trace, Features features, const double[:, ::1] points, const unsigned long long[:, ::1] bits, const Py_ssize_t[::1] owner, const char[::1] part, char[::1] allowed, Py_ssize_t[::1] first, Py_ssize_t[::1] room, Py_ssize_t[::1] row, Py_ssize_t[::1] slot)
+@cython.locals(i=Py_ssize_t, k=Py_ssize_t, best=double, other=double, is_known=bint)
+cpdef object margins(const double[:, ::1] scores, const Py_ssize_t[::1] codes, const char[:, ::1] wanted, const Py_ssize_t[::1] owner, double refused, double[::1] out)
 @cython.locals(low=Py_ssize_t, high=Py_ssize_t, middle=Py_ssize_t)
 cdef Py_ssize_t place_of(const double[:, ::1] ranks, Py_ssize_t f, double value, bint after) noexcept nogil
 @cython.locals(n=Py_ssize_t, r=Py_ssize_t, turn=Py_ssize_t, j=Py_ssize_t, f=Py_ssize_t, g=Py_ssize_t, k=Py_ssize_t, side=Py_ssize_t, place=Py_ssize_t, move=Py_ssize_t, first=Py_ssize_t, last=Py_ssize_t, own=double, value=double)
@@ -58,7 +72,7 @@ cdef double reached(Trace trace, Features features, Py_ssize_t r, Py_ssize_t f, 
 cdef double gain_at(Trace trace, Features features, Py_ssize_t r, Py_ssize_t f, double value) noexcept nogil
 @cython.locals(best=double, side=Py_ssize_t, k=Py_ssize_t, own=double)
 cdef double worth(Trace trace, Py_ssize_t f) noexcept nogil
-@cython.locals(n=Py_ssize_t, f=Py_ssize_t, k=Py_ssize_t, own=double)
+@cython.locals(n=Py_ssize_t, f=Py_ssize_t, k=Py_ssize_t)
 cdef Py_ssize_t worthy(Trace trace, Py_ssize_t most) noexcept nogil
 @cython.locals(k=Py_ssize_t)
 cdef void clear(Trace trace) noexcept nogil
@@ -76,21 +90,27 @@ cdef double outstanding(Trace trace, Py_ssize_t f, Py_ssize_t which) noexcept no
 cdef bint greedy(Trace trace, Features features, Py_ssize_t r, Py_ssize_t n_use, Py_ssize_t first, double need, double[:, ::1] out, Py_ssize_t n) noexcept nogil
 @cython.locals(f=Py_ssize_t, taken=Py_ssize_t, best_f=Py_ssize_t, after=Py_ssize_t, whole=double, best=double, own=double, gain=double, best_gain=double, sum_=double)
 cdef Py_ssize_t chain(Trace trace, Features features, Py_ssize_t r, Py_ssize_t s, double need, double[:, ::1] out, Py_ssize_t[::1] owner, Py_ssize_t n) noexcept nogil
-@cython.locals(part=double[:, ::1], mine=Py_ssize_t[::1], m=Py_ssize_t, each=Py_ssize_t, n=Py_ssize_t, r=Py_ssize_t, b=Py_ssize_t, a=Py_ssize_t, s=Py_ssize_t, best=Py_ssize_t, n_use=Py_ssize_t, n_few=Py_ssize_t, turn=Py_ssize_t, need=double, last=double, score=double)
-cpdef Py_ssize_t combine(Trace trace, Features features, const double[::1] beliefs, const Py_ssize_t[::1] sizes, double[:, ::1] out, Py_ssize_t[::1] owner)
+@cython.locals(b=Py_ssize_t, a=Py_ssize_t, s=Py_ssize_t, best=Py_ssize_t, n_few=Py_ssize_t, turn=Py_ssize_t, need=double, last=double, score=double)
+cdef Py_ssize_t combine(Trace trace, Features features, Py_ssize_t r, Py_ssize_t n_use, const double[::1] beliefs, const Py_ssize_t[::1] sizes, double[:, ::1] out, Py_ssize_t[::1] owner, Py_ssize_t n) noexcept nogil
 @cython.locals(g=Py_ssize_t)
 cdef bint differs_only_in(Trace trace, Py_ssize_t r, Py_ssize_t s, Py_ssize_t t, Py_ssize_t f) noexcept nogil
 @cython.locals(own=double, here=double, low=double, margin=double, value=double, at=double, step=double, t=Py_ssize_t, g=Py_ssize_t, k=Py_ssize_t, n_steps=double)
 cdef Py_ssize_t shrink(Trace trace, Features features, Py_ssize_t r, Py_ssize_t s, Py_ssize_t f, Py_ssize_t parts, double[:, ::1] out, Py_ssize_t[::1] owner, Py_ssize_t n) noexcept nogil
 @cython.locals(f=Py_ssize_t, k=Py_ssize_t, share=double)
 cdef Py_ssize_t whole_way(Trace trace, Features features, Py_ssize_t r, Py_ssize_t s, double[:, ::1] out, Py_ssize_t[::1] owner, Py_ssize_t n) noexcept nogil
-@cython.locals(s=Py_ssize_t, a=Py_ssize_t, f=Py_ssize_t, g=Py_ssize_t, k=Py_ssize_t, side=Py_ssize_t, need=double, before=double, total=double, value=double, most_worth=double, n_changed=Py_ssize_t)
+@cython.locals(s=Py_ssize_t, a=Py_ssize_t, f=Py_ssize_t, g=Py_ssize_t, k=Py_ssize_t, side=Py_ssize_t, need=double, before=double, total=double, less=double, value=double, most_worth=double, n_changed=Py_ssize_t)
 cdef void repair(Trace trace, Features features, Py_ssize_t r, Py_ssize_t n_use, double limit, Py_ssize_t most, double belief) noexcept nogil
 @cython.locals(s=Py_ssize_t, f=Py_ssize_t, g=Py_ssize_t, k=Py_ssize_t, side=Py_ssize_t, turn=Py_ssize_t, best=Py_ssize_t, last=double, score=double, own=double, gain=double, at=Py_ssize_t)
 cdef Py_ssize_t probe(Trace trace, Features features, Py_ssize_t r, double limit, Py_ssize_t most, double[:, ::1] out, Py_ssize_t[::1] owner, Py_ssize_t n) noexcept nogil
-@cython.locals(part=double[:, ::1], mine=Py_ssize_t[::1], m=Py_ssize_t, each=Py_ssize_t, n=Py_ssize_t, first=Py_ssize_t, r=Py_ssize_t, s=Py_ssize_t, f=Py_ssize_t, g=Py_ssize_t, t=Py_ssize_t, k=Py_ssize_t, best=Py_ssize_t, n_use=Py_ssize_t, low=double, limit=double, is_known=bint)
-cpdef Py_ssize_t refine(Trace trace, Features features, const double[:, ::1] score, const Py_ssize_t[::1] sizes, double belief, const char[::1] active, double[:, ::1] out, Py_ssize_t[::1] owner, Py_ssize_t[:, ::1] chosen)
-@cython.locals(r=Py_ssize_t, s=Py_ssize_t, t=Py_ssize_t, f=Py_ssize_t, n_other=Py_ssize_t)
-cpdef object find_needless(Trace trace, char[:, ::1] needless)
+@cython.locals(s=Py_ssize_t, f=Py_ssize_t, g=Py_ssize_t, t=Py_ssize_t, k=Py_ssize_t, best=Py_ssize_t, low=double, limit=double, own=double, is_known=bint)
+cdef Py_ssize_t refine(Trace trace, Features features, Py_ssize_t r, const double[:, ::1] score, Py_ssize_t which, bint again, Py_ssize_t n_use, const Py_ssize_t[::1] sizes, double belief, double[:, ::1] out, Py_ssize_t[::1] owner, Py_ssize_t n) noexcept nogil
+@cython.locals(here=double[:, ::1], mine=Py_ssize_t[::1], m=Py_ssize_t, each=Py_ssize_t, n=Py_ssize_t, k=Py_ssize_t, first=Py_ssize_t, r=Py_ssize_t, n_use=Py_ssize_t)
+cpdef Py_ssize_t propose(Trace trace, Features features, const double[:, ::1] score, const double[::1] beliefs, const Py_ssize_t[::1] combined, const Py_ssize_t[::1] near, const Py_ssize_t[::1] good, double belief, const char[::1] active, double[:, ::1] out, Py_ssize_t[::1] owner, char[::1] part)
+@cython.locals(own=double, value=double, low=double, high=double)
+cdef double between(Trace trace, Features features, Py_ssize_t r, Py_ssize_t f, double start, double goal, double share) noexcept nogil
+@cython.locals(n=Py_ssize_t, r=Py_ssize_t, s=Py_ssize_t, f=Py_ssize_t, k=Py_ssize_t, near=Py_ssize_t, best=Py_ssize_t, one=Py_ssize_t, other=Py_ssize_t, goal=Py_ssize_t, start=double, share=double)
+cpdef Py_ssize_t pull(Trace trace, Features features, const double[:, ::1] score, const char[::1] active, double[:, ::1] out, Py_ssize_t[::1] owner, Py_ssize_t[::1] label)
+@cython.locals(r=Py_ssize_t, s=Py_ssize_t, t=Py_ssize_t, f=Py_ssize_t, at=Py_ssize_t, code=cython.ulonglong)
+cpdef object find_needless(Trace trace, Features features, char[:, ::1] needless)
 @cython.locals(n=Py_ssize_t, r=Py_ssize_t, s=Py_ssize_t, k=Py_ssize_t, first=Py_ssize_t, count=Py_ssize_t, best=double, missing=double)
-cpdef Py_ssize_t weigh(Trace trace, const double[:, ::1] share, const double[::1] price, const char[:, ::1] needless, double[:, ::1] total, Py_ssize_t most, Py_ssize_t[::1] row, Py_ssize_t[::1] slot)
+cpdef Py_ssize_t weigh(Trace trace, const double[::1] price, const char[:, ::1] needless, double[:, ::1] total, double[:, ::1] lowest, Py_ssize_t most, Py_ssize_t[::1] row, Py_ssize_t[::1] slot)

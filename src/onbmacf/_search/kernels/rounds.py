@@ -1,6 +1,6 @@
 """The loops of the rounds: which points of each factual to ask about next, given all that was asked before.
 
-    Trace  ->  singles, combine, refine, pull  ->  points to ask about  ->  append  ->  Trace
+    Trace  ->  singles, propose, pull  ->  points to ask about  ->  append  ->  Trace  ->  weigh  ->  scores
 
 Everything is in the caller's own numbers, one column per feature: levels are codes, a missing value is NaN. A proposal
 writes raw values into `out` and the number of the factual into `owner`, in the order in which they matter, for a budget
@@ -24,6 +24,9 @@ SPARSITY = 0.03  # what one more changed feature costs, in units of distance
 MOST_SINGLES = 24  # of one feature, each way, that the surrogate knows
 MOST_TOP = 32  # combinations that are kept at a time
 MOST_USED = 24  # features that are combined
+MOST_SETS = 16  # sets of changes that are refined at a time
+PRIME = 2305843009213693951  # 2 ** 61 - 1: points and sets of features are told apart by sums modulo this
+LOW = 4294967295  # the lower half of 64 bits
 INF = float("inf")
 NAN = float("nan")
 
@@ -39,14 +42,17 @@ class Features:
 class Trace:
     """All points asked about, per factual; the first is the factual itself. Also room to work in."""
 
-    def __init__(self, own, free, points, margin, base, key, n_changed, only, size):
-        self.own, self.free, self.points, self.margin = own, free, points, margin
-        self.base, self.key, self.n_changed, self.only, self.size = base, key, n_changed, only, size
+    def __init__(self, own, free, points, margin, base, share, code, hash, key, n_changed, only, size, places):
+        self.own, self.free, self.points, self.bits = own, free, points, points.view(np.uint64)
+        self.margin, self.base, self.share, self.code = margin, base, share, code
+        self.hash, self.key, self.n_changed, self.only, self.size = hash, key, n_changed, only, size
+        self.places = places
         width = own.shape[1]
         self.value, self.cost, self.gain = np.empty((3, width, 2, MOST_SINGLES))
         self.count, self.use = np.zeros((width, 2), dtype=np.intp), np.zeros(min(width, MOST_USED), dtype=np.intp)
         self.room, self.top, self.top_value = np.empty(width), np.empty(MOST_TOP), np.empty((MOST_TOP, 3))
         self.top_feature, self.top_from = np.zeros((MOST_TOP, 3), dtype=np.intp), np.zeros(MOST_TOP, dtype=np.intp)
+        self.chosen = np.zeros((2, MOST_SETS), dtype=np.intp)
 
 
 # --- costs --------------------------------------------------------------------------------------------------------
@@ -82,54 +88,108 @@ def finished(features, total):
     return sqrt(total) if features.power == 2 else total
 
 
-def append(trace, features, points, owner, allowed, room, row, slot):
+def mix(features, f, bits):
+    """Return a number that stands for a feature at a value."""
+    salt = features.salt[f]
+    return ((bits & LOW) * (salt >> 32) + (bits >> 32) * ((salt & LOW) >> 3) + salt) % PRIME
+
+
+def measure(trace, features, points, owner, apart, n_changed):
+    """Write how far points are from their factuals, and how many features they change."""
+    with cython.nogil:
+        for i in range(points.shape[0]):
+            total, n = 0.0, 0
+            for f in range(points.shape[1]):
+                if not same(points[i, f], trace.own[owner[i], f]):
+                    n += 1
+                    total = added(features, total, cost_of(features, f, trace.own[owner[i], f], points[i, f]))
+            apart[i] = finished(features, total)
+            n_changed[i] = n
+
+
+def append(trace, features, points, bits, owner, part, allowed, first, room, row, slot):
     """Add the points that are new and allowed, as many per factual as it has room for; return how many.
 
-    `row` and `slot` are told where each went.
+    Points of part 0 come first, up to a number of their own per factual, then those of part 1, then what is left of
+    part 0. `row` and `slot` are told where each went.
     """
     n = 0
     width = points.shape[1]
     with cython.nogil:
-        for i in range(points.shape[0]):
-            r = owner[i]
-            if not allowed[i] or room[r] <= 0 or trace.size[r] >= trace.points.shape[1]:
-                continue
-            total, key, n_changed, only = 0.0, 0.0, 0, -1
-            for f in range(width):
-                if not same(points[i, f], trace.own[r, f]):
-                    n_changed += 1
-                    only = f
-                    key += features.salt[f]
-                    total = added(features, total, cost_of(features, f, trace.own[r, f], points[i, f]))
-            if n_changed > features.most_changes or (n_changed == 0 and trace.size[r] > 0):
-                continue
-            total = finished(features, total) + SPARSITY * n_changed
-            is_new = True
-            for s in range(trace.size[r]):
-                if trace.base[r, s] == total and trace.key[r, s] == key:
-                    is_new = False
-                    for f in range(width):
-                        if not same(points[i, f], trace.points[r, s, f]):
-                            is_new = True
-                            break
-                    if not is_new:
-                        break
-            if not is_new:
-                continue
-            s = trace.size[r]
-            for f in range(width):
-                trace.points[r, s, f] = points[i, f]
-            trace.margin[r, s] = NAN
-            trace.base[r, s] = total
-            trace.key[r, s] = key
-            trace.n_changed[r, s] = n_changed
-            trace.only[r, s] = only if n_changed == 1 else -1
-            trace.size[r] = s + 1
-            room[r] -= 1
-            row[n] = r
-            slot[n] = s
-            n += 1
+        for phase in range(3):
+            for i in range(points.shape[0]):
+                r = owner[i]
+                if part[i] != (phase == 1) or allowed[i] != (2 if phase == 2 else 1):
+                    continue
+                if room[r] <= 0 or trace.size[r] >= trace.points.shape[1]:
+                    continue
+                if phase == 0 and first[r] <= 0:
+                    allowed[i] = 2
+                    continue
+                total, key, code, n_changed, only = 0.0, 0, 0, 0, -1
+                for f in range(width):
+                    if not same(points[i, f], trace.own[r, f]):
+                        n_changed += 1
+                        only = f
+                        key = (key + features.salt[f]) % PRIME
+                        code = (code + mix(features, f, bits[i, f])) % PRIME
+                        total = added(features, total, cost_of(features, f, trace.own[r, f], points[i, f]))
+                if n_changed > features.most_changes or (n_changed == 0 and trace.size[r] > 0):
+                    continue
+                at = code % trace.places.shape[1]
+                is_new = True
+                while is_new and trace.places[r, at] > 0:
+                    s = trace.places[r, at] - 1
+                    if trace.hash[r, s] == code:
+                        is_new = False
+                        for f in range(width):
+                            if not same(points[i, f], trace.points[r, s, f]):
+                                is_new = True
+                                break
+                    at = at + 1 if at + 1 < trace.places.shape[1] else 0
+                if not is_new:
+                    continue
+                at = code % trace.places.shape[1]
+                while trace.places[r, at] > 0:
+                    at = at + 1 if at + 1 < trace.places.shape[1] else 0
+                s = trace.size[r]
+                trace.places[r, at] = s + 1
+                for f in range(width):
+                    trace.points[r, s, f] = points[i, f]
+                trace.margin[r, s] = NAN
+                trace.base[r, s] = finished(features, total) + SPARSITY * n_changed
+                trace.hash[r, s] = code
+                trace.key[r, s] = key
+                trace.n_changed[r, s] = n_changed
+                trace.only[r, s] = only if n_changed == 1 else -1
+                trace.size[r] = s + 1
+                room[r] -= 1
+                first[r] -= 1
+                row[n] = r
+                slot[n] = s
+                n += 1
     return n
+
+
+def margins(scores, codes, wanted, owner, refused, out):
+    """Write what the best wanted label of each point scores more than the best other; -inf where a score is missing.
+
+    Where that is a tie and the label another, the point is refused.
+    """
+    with cython.nogil:
+        for i in range(scores.shape[0]):
+            best, other, is_known = -INF, -INF, True
+            for k in range(scores.shape[1]):
+                if scores[i, k] != scores[i, k]:
+                    is_known = False
+                elif k < wanted.shape[1] and wanted[owner[i], k]:
+                    best = scores[i, k] if scores[i, k] > best else best
+                else:
+                    other = scores[i, k] if scores[i, k] > other else other
+            out[i] = best - other if is_known and best != other else (0.0 if is_known and best > -INF else -INF)
+            if out[i] > 0.0:
+                if codes[i] < 0 or codes[i] >= wanted.shape[1] or not wanted[owner[i], codes[i]]:
+                    out[i] = refused
 
 
 # --- round 1: every free feature alone ----------------------------------------------------------------------------
@@ -293,14 +353,14 @@ def worth(trace, f):
 
 
 def worthy(trace, most):
-    """List in `use` the features that gain most per cost, the best first; return how many."""
+    """List in `use` the features that gain most per cost, the best first; return how many. `room` gets their worth."""
     n = 0
     for f in range(trace.own.shape[1]):
-        own = worth(trace, f)
-        if own <= 0.0:
+        trace.room[f] = worth(trace, f)
+        if trace.room[f] <= 0.0:
             continue
         k = n if n < most else most
-        while k > 0 and worth(trace, trace.use[k - 1]) < own:
+        while k > 0 and trace.room[trace.use[k - 1]] < trace.room[f]:
             if k < most:
                 trace.use[k] = trace.use[k - 1]
             k -= 1
@@ -508,45 +568,37 @@ def chain(trace, features, r, s, need, out, owner, n):
     return n
 
 
-def combine(trace, features, beliefs, sizes, out, owner):
-    """Propose combinations of singles that should be enough, at several beliefs in their sum.
+def combine(trace, features, r, n_use, beliefs, sizes, out, owner, n):
+    """Write combinations of singles that should be enough, at several beliefs in their sum.
 
-    `sizes`: features looked at for pairs, for triples; pairs, triples and greedy sets per belief; donors followed.
+    `sizes`: features looked at for triples; pairs, triples and greedy sets per belief; donors followed.
     """
-    n = 0
-    each = out.shape[0] // trace.own.shape[0]
-    with cython.nogil:
-        for r in range(trace.own.shape[0]):
-            need = -trace.margin[r, 0]
-            if not need > 0.0 or need == INF or trace.size[r] < 2:
-                continue
-            part, mine, m = out[n : n + each], owner[n : n + each], 0  # no factual takes the room of another
-            learn(trace, features, r)
-            n_use = worthy(trace, sizes[0])
-            n_few = n_use if n_use < sizes[1] else sizes[1]
-            for b in range(beliefs.shape[0]):
-                clear(trace)
-                pairs(trace, features, r, n_use, need * beliefs[b], b == beliefs.shape[0] - 1, sizes[2])
-                m = emit_top(trace, r, sizes[2], part, mine, m)
-                if features.most_changes > 2:
-                    clear(trace)
-                    triples(trace, features, r, n_few, need * beliefs[b], sizes[3])
-                    m = emit_top(trace, r, sizes[3], part, mine, m)
-                for a in range(n_use if n_use < sizes[4] else sizes[4]):
-                    if m < each and greedy(trace, features, r, n_use, trace.use[a], need * beliefs[b], part, m):
-                        mine[m] = r
-                        m += 1
-            last = -INF
-            for turn in range(sizes[5]):
-                best, score = -1, INF
-                for s in range(1, trace.size[r]):
-                    if trace.margin[r, s] > 0.0 and trace.n_changed[r, s] > 1 and last < trace.base[r, s] < score:
-                        best, score = s, trace.base[r, s]
-                if best < 0:
-                    break
-                last = score
-                m = chain(trace, features, r, best, need, part, mine, m)
-            n += m
+    need = -trace.margin[r, 0]
+    if not need > 0.0 or need == INF or trace.size[r] < 2:
+        return n
+    n_few = n_use if n_use < sizes[0] else sizes[0]
+    for b in range(beliefs.shape[0]):
+        clear(trace)
+        pairs(trace, features, r, n_use, need * beliefs[b], b == beliefs.shape[0] - 1, sizes[1])
+        n = emit_top(trace, r, sizes[1], out, owner, n)
+        if features.most_changes > 2:
+            clear(trace)
+            triples(trace, features, r, n_few, need * beliefs[b], sizes[2])
+            n = emit_top(trace, r, sizes[2], out, owner, n)
+        for a in range(n_use if n_use < sizes[3] else sizes[3]):
+            if n < out.shape[0] and greedy(trace, features, r, n_use, trace.use[a], need * beliefs[b], out, n):
+                owner[n] = r
+                n += 1
+    last = -INF
+    for turn in range(sizes[4]):
+        best, score = -1, INF
+        for s in range(1, trace.size[r]):
+            if trace.margin[r, s] > 0.0 and trace.n_changed[r, s] > 1 and last < trace.base[r, s] < score:
+                best, score = s, trace.base[r, s]
+        if best < 0:
+            break
+        last = score
+        n = chain(trace, features, r, best, need, out, owner, n)
     return n
 
 
@@ -572,6 +624,8 @@ def shrink(trace, features, r, s, f, parts, out, owner, n):
     margin = trace.margin[r, 0] if trace.n_changed[r, s] == 1 else NAN
     step = features.step[f]
     for t in range(1, trace.size[r]):
+        if trace.n_changed[r, t] > trace.n_changed[r, s] or trace.n_changed[r, t] + 1 < trace.n_changed[r, s]:
+            continue
         value = trace.points[r, t, f]
         if trace.margin[r, t] <= 0.0 and (own - value) * (value - here) >= 0.0 and abs(value - own) >= abs(low - own):
             if value != here and differs_only_in(trace, r, s, t, f):
@@ -643,6 +697,13 @@ def repair(trace, features, r, n_use, limit, most, belief):
                 if k < 0:
                     continue
                 value = reached(trace, features, r, f, side, k, before + need)
+                total = cost_of(features, f, trace.own[r, f], value)
+                if total >= limit:
+                    continue
+                if features.power == 1:  # the same without a loop, but for the last bits
+                    less = cost_of(features, f, trace.own[r, f], trace.points[r, s, f])
+                    if trace.base[r, s] + total - less >= limit * 1.000001:
+                        continue
                 total = 0.0
                 for g in range(trace.own.shape[1]):
                     total = added(
@@ -694,97 +755,185 @@ def probe(trace, features, r, limit, most, out, owner, n):
     return n
 
 
-def refine(trace, features, score, sizes, belief, active, out, owner, chosen):
-    """Propose what may be better than the best points known, one for each set of changed features.
+def refine(trace, features, r, score, which, again, n_use, sizes, belief, out, owner, n):
+    """Write what may be better than the best points known, one for each set of changed features.
 
-    `score` is infinite where a point is not accepted. `sizes`: sets; places of a single change and of one among
-    several; repairs; points per factual; refused points that are probed. `chosen` is room for the slots of the points.
+    Best is what costs least (`which` 0), or scores least (1): then what the former had is left out, unless `again`.
+    `sizes`: sets; places of a single change and of one among several; repairs; refused points that are probed.
+    """
+    limit = INF
+    for t in range(sizes[0]):
+        best, low = -1, INF
+        for s in range(1, trace.size[r]):
+            own = score[r, s]
+            if which == 0:
+                own = trace.base[r, s] if trace.margin[r, s] > 0.0 else INF
+            if own < low:
+                is_known = False
+                for k in range(t):
+                    if trace.key[r, trace.chosen[which, k]] == trace.key[r, s]:
+                        is_known = True
+                        break
+                if not is_known:
+                    best, low = s, own
+        trace.chosen[which, t] = best
+        if best < 0:
+            break
+        limit = trace.base[r, best] if trace.base[r, best] < limit else limit
+    if which == 0 or again or trace.chosen[0, 0] < 0 or limit != trace.base[r, trace.chosen[0, 0]]:
+        clear(trace)
+        repair(trace, features, r, n_use, limit, sizes[3], belief)
+        n = emit_top(trace, r, sizes[3], out, owner, n)
+        n = probe(trace, features, r, limit, sizes[4], out, owner, n)
+    for t in range(sizes[0]):
+        best = trace.chosen[which, t]
+        if best < 0:
+            break
+        is_known = False
+        for k in range(sizes[0] if which == 1 and not again else 0):
+            if trace.chosen[0, k] < 0:
+                break
+            if trace.chosen[0, k] == best:
+                is_known = True
+                break
+        if is_known:
+            continue
+        if trace.n_changed[r, best] > 1:
+            for f in range(trace.own.shape[1]):
+                if same(trace.points[r, best, f], trace.own[r, f]) or n >= out.shape[0]:
+                    continue
+                for g in range(trace.own.shape[1]):
+                    out[n, g] = trace.points[r, best, g]
+                out[n, f] = trace.own[r, f]
+                owner[n] = r
+                n += 1
+        for f in range(trace.own.shape[1]):
+            if (
+                features.is_level[f]
+                or trace.own[r, f] != trace.own[r, f]
+                or same(trace.points[r, best, f], trace.own[r, f])
+            ):
+                continue
+            k = sizes[1] if trace.n_changed[r, best] == 1 else sizes[2]
+            n = shrink(trace, features, r, best, f, k, out, owner, n)
+        if trace.n_changed[r, best] > 1:
+            n = whole_way(trace, features, r, best, out, owner, n)
+    return n
+
+
+def propose(trace, features, score, beliefs, combined, near, good, belief, active, out, owner, part):
+    """Propose points of a round for the active factuals: what may be nearer (part 0), what may be better (1).
+
+    `score` is infinite where a point is not accepted. `combined`, `near` and `good` are the sizes of `combine`, where
+    singles are to be combined, and of `refine`. Every factual has room of its own: none takes that of another.
     """
     n = 0
     each = out.shape[0] // trace.own.shape[0]
     with cython.nogil:
         for r in range(trace.own.shape[0]):
-            for k in range(sizes[0]):
-                chosen[r, k] = -1
             if not active[r]:
                 continue
-            part, mine, m = out[n : n + each], owner[n : n + each], 0  # no factual takes the room of another
+            here, mine, m = out[n : n + each], owner[n : n + each], 0
             learn(trace, features, r)
             n_use = worthy(trace, trace.use.shape[0])
-            limit = INF
-            for t in range(sizes[0]):
-                best, low = -1, INF
-                for s in range(1, trace.size[r]):
-                    if score[r, s] < low:
-                        is_known = False
-                        for k in range(t):
-                            if trace.key[r, chosen[r, k]] == trace.key[r, s]:
-                                is_known = True
-                        if not is_known:
-                            best, low = s, score[r, s]
-                if best < 0:
-                    break
-                chosen[r, t] = best
-                limit = trace.base[r, best] if trace.base[r, best] < limit or t == 0 else limit
-            clear(trace)
-            repair(trace, features, r, n_use, limit, sizes[3], belief)
-            m = emit_top(trace, r, sizes[3], part, mine, m)
-            m = probe(trace, features, r, limit, sizes[5], part, mine, m)
-            for t in range(sizes[0]):
-                best = chosen[r, t]
-                if best < 0 or m >= sizes[4]:
-                    break
-                if trace.n_changed[r, best] > 1:
-                    for f in range(trace.own.shape[1]):
-                        if same(trace.points[r, best, f], trace.own[r, f]) or m >= each:
-                            continue
-                        for g in range(trace.own.shape[1]):
-                            part[m, g] = trace.points[r, best, g]
-                        part[m, f] = trace.own[r, f]
-                        mine[m] = r
-                        m += 1
-                for f in range(trace.own.shape[1]):
-                    if (
-                        features.is_level[f]
-                        or trace.own[r, f] != trace.own[r, f]
-                        or same(trace.points[r, best, f], trace.own[r, f])
-                    ):
-                        continue
-                    k = sizes[1] if trace.n_changed[r, best] == 1 else sizes[2]
-                    m = shrink(trace, features, r, best, f, k, part, mine, m)
-                if trace.n_changed[r, best] > 1:
-                    m = whole_way(trace, features, r, best, part, mine, m)
+            if combined.shape[0] > 0:
+                m = combine(trace, features, r, n_use, beliefs, combined, here, mine, m)
+            m = refine(trace, features, r, score, 0, False, n_use, near, belief, here, mine, m)
+            for k in range(m):
+                part[n + k] = 0
+            first = m
+            m = refine(trace, features, r, score, 1, combined.shape[0] > 0, n_use, good, belief, here, mine, m)
+            for k in range(first, m):
+                part[n + k] = 1
             n += m
+    return n
+
+
+# --- for the sake of neighbours -----------------------------------------------------------------------------------
+
+
+def between(trace, features, r, f, start, goal, share):
+    """Return a value on the way from one to another, or beyond; a change that is hardly one is left out."""
+    own = trace.own[r, f]
+    if features.is_level[f] or own != own:
+        return goal if share >= 0.5 else start
+    value = start + share * (goal - start)
+    low, high = features.ranks[f, 0], features.ranks[f, features.ranks.shape[1] - 1]
+    low, high = own if own < low else low, own if own > high else high
+    value = low if value < low else (high if value > high else value)
+    return own if abs(value - own) * features.scale[f] < SPARSITY else value
+
+
+def pull(trace, features, score, active, out, owner, label):
+    """Propose places between the nearest accepted point and the best ones, and beyond it; return how many.
+
+    Best are the one with the lowest score, and the two nearest in the midst of their label. `label` is told the label
+    that each place should get.
+    """
+    n = 0
+    with cython.nogil:
+        for r in range(trace.own.shape[0]):
+            if not active[r]:
+                continue
+            near, best, one, other = -1, -1, -1, -1
+            for s in range(1, trace.size[r]):
+                if trace.margin[r, s] > 0.0 and (near < 0 or trace.base[r, s] < trace.base[r, near]):
+                    near = s
+                if score[r, s] < INF and (best < 0 or score[r, s] < score[r, best]):
+                    best = s
+            if near < 0:
+                continue
+            for s in range(1, trace.size[r]):
+                if not trace.margin[r, s] > 0.0 or trace.share[r, s] != 1.0 or trace.code[r, s] != trace.code[r, near]:
+                    continue
+                if one < 0 or trace.base[r, s] < trace.base[r, one]:
+                    one, other = s, one
+                elif other < 0 or trace.base[r, s] < trace.base[r, other]:
+                    other = s
+            for k in range(13):
+                goal = best if k < 3 else (one if k < 6 else other)
+                if k < 9 and (goal < 0 or goal == near or (k >= 3 and goal == best)):
+                    continue
+                for f in range(trace.own.shape[1]):
+                    start = trace.points[r, near, f]
+                    if k < 9:
+                        share = 0.25 * (k % 3 + 1)
+                        out[n, f] = between(trace, features, r, f, start, trace.points[r, goal, f], share)
+                    else:
+                        share = 1.15 if k == 9 else (1.35 if k == 10 else (1.7 if k == 11 else 2.2))
+                        out[n, f] = between(trace, features, r, f, trace.own[r, f], start, share)
+                owner[n] = r
+                label[n] = trace.code[r, near]
+                n += 1
     return n
 
 
 # --- weighing -----------------------------------------------------------------------------------------------------
 
 
-def find_needless(trace, needless):
+def find_needless(trace, features, needless):
     """Mark the accepted points one of whose changes can be undone: the point without it was accepted, too."""
     with cython.nogil:
         for r in range(trace.own.shape[0]):
             for s in range(1, trace.size[r]):
-                needless[r, s] = 0
-                if not trace.margin[r, s] > 0.0 or trace.n_changed[r, s] < 2:
+                if needless[r, s] or not trace.margin[r, s] > 0.0 or trace.n_changed[r, s] < 2:
                     continue
-                for t in range(1, trace.size[r]):
-                    if trace.n_changed[r, t] != trace.n_changed[r, s] - 1 or not trace.margin[r, t] > 0.0:
+                for f in range(trace.own.shape[1]):
+                    if needless[r, s] or same(trace.points[r, s, f], trace.own[r, f]):
                         continue
-                    n_other = 0
-                    for f in range(trace.own.shape[1]):
-                        if not same(trace.points[r, s, f], trace.points[r, t, f]):
-                            n_other += 1 if same(trace.points[r, t, f], trace.own[r, f]) else 2
-                            if n_other > 1:
+                    code = (trace.hash[r, s] + PRIME - mix(features, f, trace.bits[r, s, f])) % PRIME
+                    at = code % trace.places.shape[1]
+                    while trace.places[r, at] > 0:
+                        t = trace.places[r, at] - 1
+                        if trace.hash[r, t] == code and trace.margin[r, t] > 0.0 and t != s:
+                            if same(trace.points[r, t, f], trace.own[r, f]) and differs_only_in(trace, r, s, t, f):
+                                needless[r, s] = 1
                                 break
-                    if n_other == 1:
-                        needless[r, s] = 1
-                        break
+                        at = at + 1 if at + 1 < trace.places.shape[1] else 0
 
 
-def weigh(trace, share, price, needless, total, most, row, slot):
-    """Write the score of each accepted point whose neighbours are known, infinity for all others.
+def weigh(trace, price, needless, total, lowest, most, row, slot):
+    """Write the score of each accepted point whose neighbours are known, infinity for all others; and the lowest.
 
     Return how many points must have their neighbours counted next, at most so many per factual, and where they are:
     the cheapest of those that could still be better than the best known.
@@ -793,24 +942,29 @@ def weigh(trace, share, price, needless, total, most, row, slot):
     with cython.nogil:
         for r in range(trace.own.shape[0]):
             best = INF
+            lowest[1, r] = INF
             for s in range(trace.size[r]):
                 total[r, s] = INF
                 if not trace.margin[r, s] > 0.0 or needless[r, s]:
                     continue
+                if trace.base[r, s] < lowest[1, r]:
+                    lowest[1, r] = trace.base[r, s]
                 if price[r] == 0.0:
                     total[r, s] = trace.base[r, s]
-                elif share[r, s] == share[r, s]:
-                    missing = 1.0 - share[r, s]
+                    best = lowest[1, r]
+                elif trace.share[r, s] == trace.share[r, s]:
+                    missing = 1.0 - trace.share[r, s]
                     total[r, s] = trace.base[r, s] + price[r] * missing * sqrt(missing)  # to the power of 1.5
                     if total[r, s] < best:
                         best = total[r, s]
+            lowest[0, r] = best
             if price[r] == 0.0:
                 continue
             first, count = n, 0
             for s in range(trace.size[r]):
-                if not trace.margin[r, s] > 0.0 or share[r, s] == share[r, s] or not trace.base[r, s] < best:
+                if not trace.margin[r, s] > 0.0 or needless[r, s]:
                     continue
-                if needless[r, s]:
+                if trace.share[r, s] == trace.share[r, s] or not trace.base[r, s] < best:
                     continue
                 if count == most and not trace.base[r, s] < trace.base[r, slot[first + most - 1]]:
                     continue
