@@ -15,6 +15,8 @@ import numpy as np
 OURS = {
     "dial 0": {"plausibility": 0},
     "default": {},
+    "dial 0 by labels": {"plausibility": 0},
+    "default by labels": {},
     "paper": {"strategy": "paper"},
 }
 CHANGED = 1e-9
@@ -31,8 +33,8 @@ class Answers(NamedTuple):
     seconds: float  # of CPU time for all factuals, without fit
 
 
-class RowModel:
-    """A model of encoded rows, asked with the table's own rows; it counts them."""
+class Labels:
+    """A model of encoded rows, asked with the table's own rows, that tells no more than labels."""
 
     def __init__(self, problem):
         self.problem = problem
@@ -40,6 +42,12 @@ class RowModel:
     def predict(self, rows):
         """Return the labels."""
         return self.problem.label_of(self.problem.task.space.encode(rows))
+
+
+class RowModel(Labels):
+    """The same with probabilities, as models have them."""
+
+    classes_ = np.array([0, 1])
 
     def predict_proba(self, rows):
         """Return the probabilities of both labels."""
@@ -68,14 +76,16 @@ class CountingModel:
 
 def explained(problem, method, seed=0):
     """Return a method's answers, or the reason why it does not run on this model."""
-    return _ours(problem, OURS[method]) if method in OURS else _other(problem, method, seed)
+    if method not in OURS:
+        return _other(problem, method, seed)
+    return _ours(problem, OURS[method], Labels if method.endswith("by labels") else RowModel)
 
 
-def _ours(problem, options):
+def _ours(problem, options, model_of):
     from onbmacf import ONBMACF
 
     task = problem.task
-    explainer = ONBMACF(**options).fit(task.table, RowModel(problem), schema=task.schema)
+    explainer = ONBMACF(**options).fit(task.table, model_of(problem), schema=task.schema)
     started = time.process_time()
     answers = explainer.explain(task.table.iloc[problem.rows], target=task.target)
     seconds = time.process_time() - started

@@ -41,7 +41,7 @@ def ours(problem, model, **options):
     schema = Schema(
         tuple(Feature(n, k, levels=v) for n, k, v in zip(problem.names, problem.kinds, levels, strict=True))
     )
-    explainer = ONBMACF(**options).fit(problem.numbers, model.predict, schema=schema)
+    explainer = ONBMACF(**options).fit(problem.numbers, model, schema=schema)
 
     def explain(rows):
         found = explainer.explain(problem.numbers[rows], target=TARGET)

@@ -15,6 +15,8 @@ import numpy as np
 class FileModel:
     """A model read from a folder; it counts its calls, rows and seconds."""
 
+    classes_ = np.array([0, 1])
+
     def __init__(self, folder, kind):
         with np.load(Path(folder) / "encoding.npz") as arrays:
             self.low, self.span, self.n_levels = arrays["low"], arrays["span"], arrays["n_levels"]

@@ -161,14 +161,14 @@ def proposals(case, module, combined, near, good, active, most=150):
     return points, owner, part[: len(points)]
 
 
-@pytest.mark.parametrize("sizes", [(5, 12, 7, 24, 2), (3, 8, 0, 0, 1), (8, 12, 7, 5, 2)])
+@pytest.mark.parametrize("sizes", [(5, 12, 7, 24, 2, 24), (3, 8, 0, 0, 1, 5), (8, 12, 7, 5, 2, 0)])
 @pytest.mark.parametrize("combined", [COMBINED, ()], ids=["combined", "refined"])
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_compiled_kernel_proposes_as_its_source_does(seed, sizes, combined):
     found = []
     for case, module in both(seed):
         active = case.rng.random(len(case.own)) < 0.8
-        found.append(proposals(case, module, combined, sizes, (8, 12, 7, 24, 2), active))
+        found.append(proposals(case, module, combined, sizes, (8, 12, 7, 24, 2, 9), active))
         assert set(found[-1][1].tolist()) <= set(np.flatnonzero(active).tolist())
         assert set(found[-1][2].tolist()) <= {0, 1}
     assert_same(*found)
@@ -177,7 +177,7 @@ def test_the_compiled_kernel_proposes_as_its_source_does(seed, sizes, combined):
 @pytest.mark.parametrize("combined", [COMBINED, ()], ids=["combined", "refined"])
 @pytest.mark.parametrize("seed", SEEDS)
 def test_no_factual_takes_the_room_of_another(seed, combined):
-    sizes = (8, 12, 7, 24, 2)
+    sizes = (8, 12, 7, 24, 2, 12)
     alone = []
     for active in [*np.eye(4, dtype=bool), np.ones(4, dtype=bool)]:
         alone.append(proposals(Case(seed), rounds, combined, sizes, sizes, active, most=25))
@@ -358,7 +358,7 @@ def least(case, r, f, curve, gain):
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_pairs_proposed_are_the_cheapest_of_all_whose_gains_add_up(seed, most):
     case = Case(seed, whole=True)
-    points, owner, _ = proposals(case, rounds, [0, most, 0, 0, 0], [0] * 5, [0] * 5, np.ones(4), most=500)
+    points, owner, _ = proposals(case, rounds, [0, most, 0, 0, 0], [0] * 6, [0] * 6, np.ones(4), most=500)
     for r in range(len(case.own)):
         need, known, best = -case.record.margin[r, 0], curves(case, r), {}
         worthy = {f for (f, _), curve in known.items() if any(minus < 0 for _, minus, _ in curve)}
@@ -382,7 +382,7 @@ def test_pairs_are_proposed_in_most_cases():
     n = 0
     for seed in SEEDS:
         case = Case(seed, whole=True)
-        n += len(proposals(case, rounds, [0, 12, 0, 0, 0], [0] * 5, [0] * 5, np.ones(4), most=500)[0]) > 4
+        n += len(proposals(case, rounds, [0, 12, 0, 0, 0], [0] * 6, [0] * 6, np.ones(4), most=500)[0]) > 4
     assert n > len(SEEDS) / 2
 
 

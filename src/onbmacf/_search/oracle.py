@@ -82,7 +82,7 @@ class Oracle:
         self._rows_left = np.full(len(own), min(options.max_model_rows or UNLIMITED, UNLIMITED), dtype=np.int64)
         self._calls_left = options.max_model_calls or UNLIMITED  # rows are searched one by one where calls are counted
         self._counts_calls = options.max_model_calls is not None
-        self.is_limited = bool(options.limits)
+        self.has_limits = bool(options.limits)
         self.asked = np.zeros(len(own), dtype=np.intp)  # questions about each factual
         self.failed = np.zeros(len(own), dtype=np.intp)  # of these, on which the model raised
         self._has_no_score = np.zeros(len(own), dtype=bool)  # factuals that `predict` labels and nothing scores
@@ -107,6 +107,11 @@ class Oracle:
         return self._copy is not None
 
     @property
+    def is_limited(self) -> bool:
+        """Whether questions are counted against a limit: those to a copy are not."""
+        return self.has_limits and self._copy is None
+
+    @property
     def sees_scores(self) -> bool:
         """Whether the model itself is asked for scores, which `predict` may contradict."""
         return self.box.scorer is not None and self._copy is None
@@ -119,7 +124,9 @@ class Oracle:
         """
         if self._terms.committee is not None or self._terms.guard is not None:
             return 1 << 10, 0.0  # all rounds
-        return (3, 0.02) if self.box.scorer is None else (2, 0.03)
+        if self.box.scorer is None:
+            return 3, 0.02
+        return (3 if self.is_limited else 2), 0.03  # a limit is for use
 
     @property
     def calls_left(self) -> int:
@@ -130,6 +137,8 @@ class Oracle:
         """Return how many points each factual may ask about in the next call, with some and their call set aside."""
         if self.is_late:
             return np.zeros(len(self.own), dtype=np.intp)
+        if self.reads:
+            return np.full(len(self.own), UNLIMITED, dtype=np.intp)
         left = np.maximum(0, self._rows_left - reserve)
         if self._calls_left <= (reserve > 0):
             left[:] = 0
@@ -139,7 +148,7 @@ class Oracle:
 
     def _spend(self, factual: Rows, n_calls: int, n: int = 1) -> None:
         self.asked += np.bincount(factual, minlength=len(self.own))
-        if self.is_limited:
+        if self.has_limits:
             self._rows_left -= n * np.bincount(factual, minlength=len(self.own))
             self._calls_left -= n_calls if self._counts_calls else 0
 
@@ -193,7 +202,7 @@ class Oracle:
     ) -> Reply:
         """Ask again where scores are missing, then for labels; what has neither has failed."""
         own = lines[np.isnan(answer[lines]).any(axis=1) & self._is_own(N[lines], factual[lines])]
-        if len(own) and not self.is_limited:  # no factual loses its scores to others in the call
+        if len(own) and not self.has_limits:  # no factual loses its scores to others in the call
             errors += self._ask_scores(answer, N, factual, own, ENDLESS)
             regained = np.isin(factual, factual[own[~np.isnan(answer[own]).any(axis=1)]])
             rest = np.flatnonzero(regained & np.isnan(answer).any(axis=1))
@@ -226,7 +235,7 @@ class Oracle:
         """Return a reply with labels by `predict` on some lines, and scores by the map; UNASKED beyond the budget."""
         codes, scores = reply.codes, _with_others(reply.scores, len(self.box.classes) + 1)
         codes[lines], scores[lines] = UNASKED, np.nan
-        if self.is_limited:
+        if self.has_limits:
             within = turns(factual[lines]) < self._rows_left[factual[lines]]
             lines = lines[within & (self._calls_left > 0)]
         if len(lines):
@@ -329,7 +338,7 @@ class Oracle:
         codes = np.full(len(N), UNASKED, dtype=np.intp)
         labels = np.full(len(N), None, dtype=object)
         asked = np.arange(len(N))
-        if self.is_limited:
+        if self.has_limits:
             most = self._rows_left if self._calls_left > 0 else np.zeros_like(self._rows_left)
             if self._counts_calls:
                 most = np.minimum(most, self._calls_left * self.box.largest)

@@ -39,8 +39,8 @@ CAPS = (240, 160, 145, 135)  # points per factual and round
 EXTRA_ROUNDS = 2  # for factuals that still get better
 ROWS, CENTERS = 16, 8  # donors
 COMBINED = np.array([10, 12, 8, 6, 10])  # features of triples; pairs, triples, greedy sets per belief; donors followed
-FIRST_REFINED = np.array([3, 8, 0, 0, 1])  # sets, places of a change alone and among others, repairs, points probed
-REFINED_SIZES = np.array([8, 12, 7, 24, 2])  # the same after the first time
+FIRST_REFINED = np.array([3, 8, 0, 0, 1, 24])  # sets, places of a change alone and among others, repairs, points probed
+REFINED_SIZES = np.array([8, 12, 7, 24, 2, 24])  # the same after the first time
 REPAIR_BELIEF = 1.15
 PULLED = 13  # points per factual and round that are looked at for the sake of their neighbours
 FEW_JOINT = 512  # combinations of values that are asked about at once, instead of a search
@@ -135,11 +135,11 @@ def find(search: Search) -> Outcome:
     if search.options.plausibility == 1.0 and not search.oracle.is_late:
         _into_the_midst(search, record, wanted, is_open & ~is_proven, price)
     score = choose.worth(record, price, search.n, search.neighbours)
-    if search.options.plausibility == 0.0 and not search.oracle.is_limited:
-        score = _irreducible(search, record, wanted, score, price)
     if search.options.plausibility == 0.0:
-        fewer = (choose.SPARSITY - choose.TIE_BREAK) * record.n_changed
-        score = np.where(is_proven[:, np.newaxis], score - fewer, score)
+        if not search.oracle.is_limited:
+            score = _irreducible(search, record, wanted, score, price)
+        each = np.where(is_proven, choose.TIE_BREAK, choose.OF_THE_NEAREST)[:, np.newaxis]
+        score = score - (choose.SPARSITY - each) * record.n_changed
     return _confirmed(search, record, wanted, is_proven, score)
 
 
@@ -580,7 +580,7 @@ def _confirmed(search: Search, record: Record, wanted: Mask, is_proven: Mask, sc
     oracle, codes = search.oracle, record.code[:, 0].copy()
     labels = oracle.named(codes)
     row, slot = _chosen(search, record, score)
-    confirmed = _look_back(search, record, row, slot, codes, with_own=not oracle.is_limited or oracle.sees_scores)
+    confirmed = _look_back(search, record, row, slot, codes, with_own=not oracle.has_limits or oracle.sees_scores)
     if oracle.reads and _is_other(confirmed, record, row, slot, codes):
         oracle.distrust()
         return find(search)
@@ -589,7 +589,7 @@ def _confirmed(search: Search, record: Record, wanted: Mask, is_proven: Mask, sc
         is_known = confirmed.own != UNASKED
         is_other = is_known & (confirmed.own != codes)
         codes, labels = np.where(is_known, confirmed.own, codes), np.where(is_known, confirmed.labels, labels)
-    if is_other.any() and not oracle.is_limited and oracle.box.scorer is not None:
+    if is_other.any() and not oracle.has_limits and oracle.box.scorer is not None:
         return find(replace(search, oracle=oracle.by_labels()))
     oracle.ran_out |= is_other
     doubted = np.zeros(len(score), dtype=bool)

@@ -100,6 +100,8 @@ cdef Py_ssize_t shrink(Trace trace, Features features, Py_ssize_t r, Py_ssize_t 
 cdef Py_ssize_t whole_way(Trace trace, Features features, Py_ssize_t r, Py_ssize_t s, double[:, ::1] out, Py_ssize_t[::1] owner, Py_ssize_t n) noexcept nogil
 @cython.locals(s=Py_ssize_t, a=Py_ssize_t, f=Py_ssize_t, g=Py_ssize_t, k=Py_ssize_t, side=Py_ssize_t, need=double, before=double, total=double, less=double, value=double, most_worth=double, n_changed=Py_ssize_t)
 cdef void repair(Trace trace, Features features, Py_ssize_t r, Py_ssize_t n_use, double limit, Py_ssize_t most, double belief) noexcept nogil
+@cython.locals(f=Py_ssize_t, side=Py_ssize_t, k=Py_ssize_t, before=Py_ssize_t, here=Py_ssize_t, middle=Py_ssize_t, own=double, value=double, cost=double, wide=double)
+cdef void explore(Trace trace, Features features, Py_ssize_t r, double limit, Py_ssize_t most) noexcept nogil
 @cython.locals(s=Py_ssize_t, f=Py_ssize_t, g=Py_ssize_t, k=Py_ssize_t, side=Py_ssize_t, turn=Py_ssize_t, best=Py_ssize_t, last=double, score=double, own=double, gain=double, at=Py_ssize_t)
 cdef Py_ssize_t probe(Trace trace, Features features, Py_ssize_t r, double limit, Py_ssize_t most, double[:, ::1] out, Py_ssize_t[::1] owner, Py_ssize_t n) noexcept nogil
 @cython.locals(s=Py_ssize_t, f=Py_ssize_t, g=Py_ssize_t, t=Py_ssize_t, k=Py_ssize_t, best=Py_ssize_t, low=double, limit=double, own=double, is_known=bint)

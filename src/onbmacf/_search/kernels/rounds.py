@@ -716,6 +716,33 @@ def repair(trace, features, r, n_use, limit, most, belief):
                     keep(trace, most, total, s, f, value, -1, 0.0, -1, 0.0)
 
 
+def explore(trace, features, r, limit, most):
+    """Keep single changes between values that were asked about and refused, where they would cost less than the limit.
+
+    Answers may lie between: widest gaps first, in shares of the fitted rows, and the more so the cheaper they are.
+    """
+    for f in range(trace.own.shape[1]):
+        own = trace.own[r, f]
+        if features.is_level[f] or own != own or not trace.free[r, f]:
+            continue
+        for side in range(2):
+            before = place_of(features.ranks, f, own, side == 1) - side  # the last rank that is its own or nearer
+            for k in range(trace.count[f, side]):
+                if trace.cost[f, side, k] >= limit and k > 0 and trace.cost[f, side, k - 1] >= limit:
+                    break
+                here = place_of(features.ranks, f, trace.value[f, side, k], side == 0) - (side == 0)
+                middle = (before + here) // 2
+                if middle != before and middle != here and 0 <= middle < features.ranks.shape[1]:
+                    value = features.ranks[f, middle]
+                    cost = cost_of(features, f, own, value) + SPARSITY
+                    if cost < limit and value != own:
+                        wide = here - before if side == 1 else before - here
+                        keep(trace, most, wide * (cost - limit), 0, f, value, -1, 0.0, -1, 0.0)
+                if trace.gain[f, side, k] + trace.margin[r, 0] > 0.0:
+                    break
+                before = here
+
+
 def probe(trace, features, r, limit, most, out, owner, n):
     """Write the most promising refused points with one more change each, whether or not the sum of gains says enough.
 
@@ -759,7 +786,8 @@ def refine(trace, features, r, score, which, again, n_use, sizes, belief, out, o
     """Write what may be better than the best points known, one for each set of changed features.
 
     Best is what costs least (`which` 0), or scores least (1): then what the former had is left out, unless `again`.
-    `sizes`: sets; places of a single change and of one among several; repairs; refused points that are probed.
+    `sizes`: sets; places of a single change and of one among several; repairs; refused points that are probed; gaps
+    that are explored.
     """
     limit = INF
     for t in range(sizes[0]):
@@ -818,6 +846,10 @@ def refine(trace, features, r, score, which, again, n_use, sizes, belief, out, o
             n = shrink(trace, features, r, best, f, k, out, owner, n)
         if trace.n_changed[r, best] > 1:
             n = whole_way(trace, features, r, best, out, owner, n)
+        if t == 0:
+            clear(trace)
+            explore(trace, features, r, limit, sizes[5])
+            n = emit_top(trace, r, sizes[5], out, owner, n)
     return n
 
 
