@@ -147,7 +147,18 @@ def test_map_build_info_and_explain_with_it(run, people):
 @pytest.mark.parametrize("limit", [("--max-model-rows", "40"), ("--max-model-calls", "4")])
 def test_explain_keeps_to_the_limits_of_what_one_row_may_cost(run, people, limit):
     # Algorithm 3, because the refined search reads this model and asks it once.
-    command = ("explain", people, "--target-column", "income", "--rows", "0-1", "--format", "json", "--strategy", "paper")
+    command = (
+        "explain",
+        people,
+        "--target-column",
+        "income",
+        "--rows",
+        "0-1",
+        "--format",
+        "json",
+        "--strategy",
+        "paper",
+    )
     code, out, err = run(*command, *limit)
     assert code == 0, err
     name = limit[0][2:].replace("-", "_")

@@ -36,7 +36,7 @@ SHARES = np.array([1.0, 0.15, 0.6, 0.06, 0.3, 0.02])  # of all ranks: how far aw
 BELIEFS = np.array([1.0, 0.75, 1.5])  # times what is missing: the sum of gains is a guess
 USUAL = 0.5  # the dial at which points are looked for
 CAPS = (240, 160, 145, 135)  # points per factual and round
-EXTRA_ROUNDS = 2  # for factuals that still get better
+EXTRA_ROUNDS = 1  # for factuals that still get better
 ROWS, CENTERS = 16, 8  # donors
 COMBINED = np.array([10, 12, 8, 6, 10])  # features of triples; pairs, triples, greedy sets per belief; donors followed
 FIRST_REFINED = np.array([3, 8, 0, 0, 1, 24])  # sets, places of a change alone and among others, repairs, points probed
@@ -309,6 +309,8 @@ def _rounds(search: Search, record: Record, wanted: Mask, active: Mask, price: M
         if turn >= least:  # those go on that have no answer, or got better
             best = record.lowest
             active = active & ~(np.isfinite(best) & (best >= before * (1.0 - still))).all(axis=0)
+    if not search.oracle.is_limited and _undone(search, record, wanted, *choose.chosen(record, score, 1, price)):
+        score = choose.worth(record, price, 1, search.neighbours)
     return score
 
 
@@ -425,19 +427,22 @@ def _chosen(search: Search, record: Record, score: Matrix) -> tuple[Rows, Rows]:
 
 
 def _irreducible(search: Search, record: Record, wanted: Mask, score: Matrix, price: Matrix) -> Matrix:
-    """Ask about what will be returned with each change undone, until none can be: at dial 0 every change is needed."""
+    """Undo changes of what will be returned until none can be undone: at dial 0 every change is needed."""
     for _ in range(search.own.shape[1]):
-        row, slot = _chosen(search, record, score)
-        points, own = record.points[row, slot], search.own[row]
-        line, at = np.nonzero(_differ(points, own) & (record.n_changed[row, slot] > 1)[:, np.newaxis])
-        undone = points[line]
-        undone[np.arange(len(line)), at] = own[line, at]
-        room, before = search.oracle.room(0), record.size.sum()
-        _ask(search, record, wanted, Proposed.of(undone, row[line]), room)
-        if record.size.sum() == before:
+        if not _undone(search, record, wanted, *_chosen(search, record, score)):
             break
         score = choose.worth(record, price, search.n, search.neighbours)
     return score
+
+
+def _undone(search: Search, record: Record, wanted: Mask, row: Rows, slot: Rows) -> bool:
+    """Ask about points with each of their changes undone; say whether there was anything to ask."""
+    points, own, before = record.points[row, slot], search.own[row], record.size.sum()
+    line, at = np.nonzero(_differ(points, own) & (record.n_changed[row, slot] > 1)[:, np.newaxis])
+    undone = points[line]
+    undone[np.arange(len(line)), at] = own[line, at]
+    _ask(search, record, wanted, Proposed.of(undone, row[line]), search.oracle.room(0))
+    return bool(record.size.sum() > before)
 
 
 # --- all combinations, and the corners -----------------------------------------------------------------------------
