@@ -10,17 +10,13 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from onbmacf import ONBMACF
-from onbmacf._balls import associate, cover, neighbours, recover
+from onbmacf._balls import cover, neighbours, recover
 from onbmacf._balls.associate import home_balls
 from onbmacf._balls.distance import distances
 from onbmacf._balls.geometry import Balls
 from onbmacf._balls.kernels import NearestBalls, reach_of_fast
 from onbmacf._balls.metrics import METRICS
 from onbmacf._balls.recover import reach_of
-from onbmacf._batch.call import Call, Query
-from onbmacf._batch.factuals import Asker, Factuals
-from onbmacf._batch.question import Question
-from onbmacf._search.opposing import opposing_pairs
 
 METRIC_NAMES = sorted(METRICS)
 
@@ -126,65 +122,28 @@ def rows():
         {"plausibility": 1.0, "n_counterfactuals": 3},
         {"strategy": "paper"},
         {"metric": "euclidean", "max_model_rows": 300},
-        {"search": "exhaustive", "association": "center"},
-        {"association": "center", "boundary": "ratio"},
+        {"strategy": "paper", "search": "exhaustive", "association": "center"},
+        {"strategy": "paper", "association": "center", "boundary": "ratio"},
     ],
     ids=str,
 )
 def test_the_same_answers_with_and_without_kernels(table, rows, options, monkeypatch):
-    monkeypatch.setattr(associate, "MANY_BALLS", 10)
     with monkeypatch.context() as without_kernels:
-        for module in (associate, cover, neighbours, recover):
+        for module in (cover, neighbours, recover):
             without_kernels.setattr(module, "are_compiled", lambda: False)
-        plain = ONBMACF(**options).fit(table, wavy)
-        assert plain.fitted_.map.ball_index is None
-        expected = plain.explain(rows)
-    indexed = ONBMACF(**options).fit(table, wavy)
-    assert indexed.fitted_.map.ball_index is not None
-    home = indexed.fitted_.map.ball_index.home(rows.to_numpy())
-    assert (indexed.cover_.labels[home] != wavy(rows)).any()  # some rows are cut out of their home balls
-    found = indexed.explain(rows)
+        expected = ONBMACF(**options).fit(table, wavy).explain(rows)
+    explainer = ONBMACF(**options).fit(table, wavy)
+    gaps = distances(rows.to_numpy(), explainer.Z_[explainer.cover_.centers], "manhattan") - explainer.cover_.radii
+    home = gaps.argmin(axis=1)
+    assert (explainer.cover_.labels[home] != wavy(rows)).any()  # some rows are cut out of their home balls
+    found = explainer.explain(rows)
     pd.testing.assert_frame_equal(found.to_frame(), expected.to_frame())
     assert (found.n_questions, found.n_calls) == (expected.n_questions, expected.n_calls)
 
 
-def test_later_rounds_go_on_beyond_the_first_balls(table, rows, monkeypatch):
-    how = {"strategy": "paper", "max_model_rows": None}
+def test_later_rounds_go_on_beyond_the_first_balls(table, rows):
     never = lambda frame: np.where(frame["d"] > 0.999, 1, 0) if len(frame) < 3000 else wavy(frame)  # noqa: E731
-    plain = ONBMACF(**how).fit(table, wavy)
-    monkeypatch.setattr(associate, "MANY_BALLS", 10)
-    indexed = ONBMACF(**how).fit(table, wavy)
-    answers = []
-    for explainer in (plain, indexed):
-        box = replace(explainer.fitted_.black_box, model=never)
-        explainer.fitted_ = replace(explainer.fitted_, black_box=box)
-        answers.append(explainer.explain(rows.head(3)))
-    pd.testing.assert_frame_equal(answers[0].to_frame(), answers[1].to_frame())
-    assert answers[0].n_questions == answers[1].n_questions > 3 * 384
-
-
-def opposing(explainer, rows):
-    """Return the opposing balls of rows as a search sees them."""
-    fitted, options = explainer.fitted_, explainer._options()
-    call = Call.of(fitted, options, Query.of(Question(), fitted.black_box.classes))
-    asked = Asker(call, fitted.black_box, Factuals.of(rows, call, fitted.black_box)).asked()
-    return opposing_pairs(fitted.map, options, asked)[2]
-
-
-def test_a_home_ball_that_is_replaced_takes_no_place_among_the_nearest(table, monkeypatch):
-    rows = pd.DataFrame(np.random.default_rng(4).random((600, 4)).round(3), columns=list("abcd"))
-    explainer = ONBMACF().fit(table, wavy)
-    cover, z, labels = explainer.cover_, explainer.fitted_.space.encode(rows), wavy(rows).to_numpy()
-    gaps = distances(z, explainer.Z_[cover.centers], "manhattan") - cover.radii
-    is_home_opposing = cover.labels[gaps.argmin(axis=1)] != labels
-    inside = ((gaps < 0) & (cover.labels != labels[:, np.newaxis])).sum(axis=1)
-    rows = rows[
-        is_home_opposing & (inside > 1)
-    ]  # the balls that replace a home leave the row outside: others are nearer
-    plain = opposing(explainer, rows)
-    monkeypatch.setattr(associate, "MANY_BALLS", 10)
-    indexed = opposing(ONBMACF().fit(table, wavy), rows)
-    assert len(rows) > 3
-    for most in (1, 2, 5):
-        for found, expected in zip(indexed.first(most)[0], plain.first(most)[0], strict=True):
-            np.testing.assert_array_equal(found, expected)
+    explainer = ONBMACF(strategy="paper").fit(table, wavy)
+    box = replace(explainer.fitted_.black_box, model=never)
+    explainer.fitted_ = replace(explainer.fitted_, black_box=box)
+    assert explainer.explain(rows.head(3)).n_questions > 3 * 384

@@ -9,9 +9,8 @@ import pytest
 
 from onbmacf import ONBMACF, Schema
 from onbmacf._batch import searches
-from onbmacf._search.opposing import MOST_NUMBERS, by_bound, chunks, rounds_of
+from onbmacf._search.opposing import MOST_NUMBERS, chunks
 from onbmacf._search.options import Options
-from onbmacf._search.problem import Pairs
 from onbmacf._search.refined import CAPACITY
 from onbmacf._search.strategies import STRATEGIES
 from onbmacf.errors import OnbmacfWarning
@@ -114,25 +113,6 @@ def test_a_model_that_cannot_travel_stays_in_this_process_and_says_so(table):
     with pytest.warns(OnbmacfWarning, match="cannot be sent to other processes"):
         answers = explainer.explain(table.head(10))
     assert list(answers.statuses) == ["found"] * 10
-
-
-def test_rounds_double_until_every_ball_is_in(fitted):
-    sizes = np.array([1000, 10])
-    assert rounds_of("exhaustive", sizes).tolist() == [1000]
-    rounds = rounds_of("best_first", sizes)
-    assert rounds.tolist()[:3] == [128, 384, 896]
-    assert rounds[-1] >= 1000
-
-
-@pytest.mark.parametrize("most", [1, 3, 20, 500])
-def test_the_first_pairs_by_their_bound_are_the_head_of_all(most):
-    rng = np.random.default_rng(most)
-    factual = np.repeat([0, 2, 3], [100, 1, 40])
-    pairs = Pairs(factual, np.r_[:100, 5, :40], rng.integers(0, 15, 141) / 10)  # full of ties
-    every, place = by_bound(pairs)
-    head, head_place = by_bound(pairs, most)
-    assert [list(column) for column in head] == [list(column[place < most]) for column in every]
-    assert head_place.tolist() == place[place < most].tolist()
 
 
 def test_a_front_shares_one_budget(fitted, table):

@@ -25,13 +25,13 @@ from onbmacf._rows.counts import Counts
 from onbmacf._rows.gate import Admitted
 from onbmacf._rows.model import FAILED, BlackBox
 from onbmacf._rows.values import Values
-from onbmacf._search.opposing import chunks
+from onbmacf._search.budget import Questions
+from onbmacf._search.opposing import chunks, opposing_pairs
 from onbmacf._search.options import LIMITS, Options
 from onbmacf._search.oracle import DISTRUSTED, Oracle, Terms
 from onbmacf._search.plausible import plausible_rows
-from onbmacf._search.problem import Found, Problem
+from onbmacf._search.problem import Effort, Found, Problem
 from onbmacf._search.refined import CAPACITY, Search, find
-from onbmacf._search.strategies import Effort, search
 from onbmacf._search.table import Depth, is_known
 
 FRONT_LEVELS = (0.0, 0.6, 1.0)  # values of `plausibility` at which the front is searched
@@ -174,15 +174,34 @@ def _distance(call: Call, A: Matrix, B: Matrix) -> Matrix:
 
 def _walked_part(call: Call, box: BlackBox, how: tuple[Options, int], piece: tuple[Rows, Factuals]) -> Part:
     """Search for some factuals with counts of its own; lines in the result are those of the whole batch."""
-    (options, n), (lines, factuals) = how, piece
-    asker = Asker(call, box.counting(), factuals)
+    (options, n), (lines, own), (fitted, query) = how, piece, (call.fitted, call.query)
+    asker = Asker(call, box.counting(), own)
     if call.is_over:
-        return Part(_none(call.fitted.space), lines, _unreached(len(lines)), asker.box.counts)
-    reserve = n * call.strategy.reserve(options)
-    found, effort = search(Problem(call.fitted.map, call.features, options, asker.asked(), n, reserve))
-    effort = effort._replace(raised=asker.notes.raised(len(lines)), unseen=asker.notes.unseen(len(lines)))
+        return Part(_none(fitted.space), lines, _unreached(len(lines)), asker.box.counts)
+    cost, reserve = 2 if query.min_probability > 0 else 1, n * call.strategy.reserve(options)
+    asks = asker.label_of, asker.plain_label_of
+    questions = Questions(len(lines), options, *asks, cost=cost, reserve=reserve, deadline=query.deadline)
+    has_rules = bool(call.constraints) or call.constraints.rules.max_changes is not None
+    home, balls, pairs = opposing_pairs(fitted.map, options, own.z, own.codes, own.wanted)
+    problem = Problem(
+        z=own.z,
+        codes=own.codes,
+        home=home,
+        balls=balls,
+        pairs=pairs,
+        features=call.features,
+        options=options,
+        n=n,
+        questions=questions,
+        snap=asker.snap,
+        knows_centers=not has_rules and not call.asks_more,
+    )
+    found: Found = call.strategy.find(problem)
+    no, words = np.zeros(len(lines), dtype=bool), (asker.notes.raised(len(lines)), asker.notes.unseen(len(lines)))
+    effort = Effort(questions.asked, questions.ran_out, no, questions.failed, questions.left, *words)
     found = found._replace(
         factual=lines[found.factual],
+        ball=np.where(found.ball < len(fitted.cover), found.ball, -1),
         numbers=asker.numbers(found.counterfactual, found.factual),
         semifactual_numbers=asker.numbers(found.semifactual, found.factual),
         probability=np.full(len(found.factual), np.nan),
