@@ -15,12 +15,6 @@ from onbmacf._base.arrays import Mask, Matrix, Rows, stack, take
 from onbmacf._search.options import Options
 from onbmacf._search.problem import Map, Pairs
 
-FIRST_ROUND = 128  # balls per factual in the first round of a best-first search
-MOST_PAIRS = 1 << 17  # factual-ball pairs that are tried together
-MOST_NUMBERS = 1 << 22  # encoded numbers of the pairs of a first round; beyond, single steps take long and much memory
-MOST_LISTED = 1 << 21  # factual-ball pairs that are put in order together
-LEAST_POINTS = 32  # that a factual has in one step, however few balls there are: the way back from its answers
-
 
 def opposing_pairs(fitted: Map, options: Options, z: Matrix, codes: Rows, wanted: Mask) -> tuple[Rows, Balls, Pairs]:
     """Return each factual's home ball, all balls with those of re-covered homes behind, and the opposing balls.
@@ -55,17 +49,3 @@ def _recovered(fitted: Map, options: Options, z: Matrix, home: int) -> Balls:
     rows = fitted.cover.members(home)
     chosen, radii = recover(z, fitted.Z[rows], fitted.cover.reach[rows], options.metric, options.competitors)
     return Balls(fitted.Z[rows[chosen]], radii, np.full(len(chosen), fitted.cover.labels[home]))
-
-
-def chunks(n_factuals: int, n_balls: int, width: int, n_jobs: int = 1, search: str = "exhaustive") -> list[slice]:
-    """Cut factuals into slices whose pairs fit in memory together, and at least one per job.
-
-    A best-first search seldom goes beyond its first two rounds, so it may take more factuals at once. Of wide tables,
-    and of many levels, which are a column each, there are fewer: Ctrl-C is heard between steps, not within one.
-    """
-    is_all = search == "exhaustive"
-    n_tried = max(1, n_balls if is_all else min(n_balls, 4 * FIRST_ROUND))
-    n_first = max(LEAST_POINTS, n_balls if is_all else min(n_balls, FIRST_ROUND))
-    most = min(MOST_PAIRS // n_tried, MOST_LISTED // max(1, n_balls), MOST_NUMBERS // (n_first * width))
-    step = max(1, min(most, -(-n_factuals // n_jobs)))
-    return [slice(start, min(start + step, n_factuals)) for start in range(0, n_factuals, step)]

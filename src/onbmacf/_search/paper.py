@@ -14,10 +14,10 @@ from onbmacf._base.arrays import Mask, Matrix, Rows, stack, take
 from onbmacf._base.enums import Relaxation
 from onbmacf._base.missing import gaps
 from onbmacf._search.budget import turns
-from onbmacf._search.opposing import FIRST_ROUND
 from onbmacf._search.problem import Found, Pairs, Problem, Strategy
 from onbmacf._search.walk import Candidates, between, confirm, walk
 
+FIRST_ROUND = 128  # balls per factual in the first round of a best-first search; each round has twice as many
 RELAXATIONS = (Relaxation.NONE, Relaxation.PROJECTION, Relaxation.IMMUTABILITY)  # lines 11-14: given up in this order
 
 
