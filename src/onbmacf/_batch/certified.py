@@ -107,28 +107,38 @@ class _Proofs:
 
     def _accepted(self, line: int, rows: Matrix) -> Rows:
         """Return the label of each row that is an answer; -1 for those that are not."""
-        own = self.asker.factuals
-        codes = self.asker.label_of(self.asker.call.fitted.space.encode_numbers(rows), np.full(len(rows), line))
-        is_known = (codes >= 0) & (codes < own.wanted.shape[1])
-        return np.where(is_known & own.wanted[line, np.where(is_known, codes, 0)], codes, -1)
+        factual, accepted = np.full(len(rows), line), np.full(len(rows), -1, dtype=np.intp)
+        codes = self.asker.label_of(self.asker.call.fitted.space.encode_numbers(rows), factual)
+        reached = self.asker.reached(codes, factual)
+        accepted[reached] = codes[reached]
+        return accepted
 
     def found(self, line: int, row: Matrix) -> Found:
-        """Return a row found by a proof as a search would have; its semifactual is the nearest place on the way back.
+        """Return a row found by a proof as a search would have.
 
-        That has the factual's label and keeps the rules.
+        Its semifactual is the first place on the way back that has the factual's label and keeps the rules.
         """
-        asker, z = self.asker, self.asker.factuals.z[[line]]
-        point, label = asker.call.fitted.space.encode_numbers(row[np.newaxis]), self._accepted(line, row[np.newaxis])
+        asker, z, rows = self.asker, self.asker.factuals.z[[line]], row[np.newaxis]
+        point, label = asker.call.fitted.space.encode_numbers(rows), self._accepted(line, rows)
         places, factual = way_back(z, point, asker.snap), np.full(WAY_BACK, line)
         said = asker.plain_label_of(places, factual)
         is_less = (said == asker.factuals.codes[line]) & lies_between(z, places, point)
         is_less &= asker.is_allowed(places, factual)
         less = places[is_less][:1] if is_less.any() else z
-        margin = margins(said[np.newaxis, 1:], label)
-        ball, nothing = np.array([-1]), np.array([0])
-        point_and_less = point, less, is_less.any(keepdims=True)
-        numbers = row[np.newaxis], asker.numbers(less, factual[:1]), np.array([np.nan])
-        return Found(factual[:1], ball, label, nothing, *point_and_less, said[:1], margin, *numbers)
+        return Found(
+            factual=factual[:1],
+            ball=np.array([-1]),
+            label=label,
+            relaxation=np.array([0]),
+            counterfactual=point,
+            semifactual=less,
+            has_semifactual=is_less.any(keepdims=True),
+            again=said[:1],
+            margin=margins(said[np.newaxis, 1:], label),
+            numbers=rows,
+            semifactual_numbers=asker.numbers(less, factual[:1]),
+            probability=np.array([np.nan]),
+        )
 
 
 def certified(asker: Asker, found: Found) -> Certified:
