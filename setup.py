@@ -16,9 +16,9 @@ SOURCE = Path("src")
 # No fused multiply-add: sums must have the same bits on every machine. The last two change no bit, but let a loop with
 # a root or a comparison of floats be vectorised.
 FLAGS = [] if os.name == "nt" else ["-O3", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math"]
-# A wheel must run on every x86-64, which adds eight 16-bit integers at a time. Nearly all of them can add 16: these
-# kernels are compiled for both, and `_balls/kernels/compiled.py` takes what the processor has.
-WIDE = ("onbmacf._balls.kernels.loops", "onbmacf._balls.kernels.surface_loops")
+# A wheel must run on every x86-64, which adds eight 16-bit integers at a time. Nearly all of them can add 16: this
+# kernel is compiled for both, and `_balls/kernels/compiled.py` takes what the processor has.
+WIDE = "onbmacf._balls.kernels.loops"
 HAS_WIDE = os.name != "nt" and platform.machine() in ("x86_64", "AMD64")
 DIRECTIVES = {
     "language_level": 3,
@@ -53,7 +53,7 @@ def widened(extension):
 
 extensions = cythonize(kernels(), compiler_directives=DIRECTIVES, build_dir="build/kernels")
 if HAS_WIDE:
-    extensions += [widened(extension) for extension in extensions if extension.name in WIDE]
+    extensions += [widened(extension) for extension in extensions if extension.name == WIDE]
 for extension in extensions:
     extension.optional = True  # said to `Extension`, it would be lost in `cythonize`
 setup(ext_modules=extensions)

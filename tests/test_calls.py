@@ -14,7 +14,8 @@ from onbmacf import ONBMACF, Rule, Rules, Schema
 from onbmacf._batch import explain
 from onbmacf._rows.form import TableForm
 from onbmacf._rows.model import LARGER, BlackBox
-from onbmacf._search.budget import UNASKED, Budget, Meter
+from onbmacf._search.budget import UNASKED, Questions
+from onbmacf._search.options import Options
 from onbmacf.datasets import load_heart
 
 
@@ -187,19 +188,19 @@ def test_a_sure_label_costs_two_rows_of_the_budget(fitted, model, table):
         assert (answers.to_frame()["probability"].dropna() >= 0.7).all()
 
 
-def test_the_meter_refuses_what_is_not_allowed():
+def test_questions_beyond_a_limit_are_refused():
     asked = []
 
     def label_of(points, factual):
         asked.extend(factual.tolist())
         return np.zeros(len(points), dtype=np.intp)
 
-    meter = Meter(2, Budget(rows=4, calls=None, chunk=512, cost=1))
-    labels = meter.counted(label_of)(np.zeros((6, 1)), np.array([0, 0, 0, 0, 1, 1]))
+    questions = Questions(2, Options(max_model_rows=4), label_of, label_of)
+    labels = questions.ask(np.zeros((6, 1)), np.array([0, 0, 0, 0, 1, 1]))
     assert labels.tolist() == [0, 0, 0, UNASKED, 0, 0]
     assert asked == [0, 0, 0, 1, 1]
-    assert meter.ran_out.tolist() == [True, False]
-    assert meter.left.tolist() == [0, 1]
+    assert questions.ran_out.tolist() == [True, False]
+    assert questions.left.tolist() == [0, 1]
 
 
 @pytest.fixture(scope="module")

@@ -11,9 +11,8 @@ import pytest
 from onbmacf import ONBMACF
 from onbmacf._balls import kernels, metrics
 from onbmacf._balls.cover import build_cover
-from onbmacf._balls.geometry import Balls
 from onbmacf._balls.groups import Groups
-from onbmacf._balls.kernels import compiled, enemies, greedy, grid, leaves, nearest, pairs, surfaces
+from onbmacf._balls.kernels import compiled, enemies, greedy, grid, leaves, nearest, pairs
 from onbmacf._balls.metrics import METRICS
 from onbmacf._base.missing import missing_code
 from onbmacf.datasets import load_heart
@@ -21,7 +20,7 @@ from onbmacf.errors import OnbmacfWarning
 from plain_kernels import from_source
 
 FOLDER = Path(kernels.__file__).parent
-USERS = {"loops": (enemies, greedy, nearest, pairs), "surface_loops": (enemies, surfaces)}
+USERS = {"loops": (enemies, greedy, nearest, pairs)}
 ANY_PROCESSOR, SOURCE, WITHOUT_CYTHON = "any processor", "source", "source without cython"
 
 
@@ -96,20 +95,13 @@ def test_nearest_rows_are_the_same(kind, use_others):
 
 @of_all_kinds
 @of_all_metrics
-def test_nearest_balls_and_the_reach_of_points_are_the_same(kind, metric, use_others):
+def test_the_reach_of_points_is_the_same(kind, metric, use_others):
     Z, labels, _ = rows_of(kind, metric)
-    z, radii = np.concatenate([Z[::30], Z[::30] + 0.1]), np.random.default_rng(1).choice([0.0, 0.25, 0.5], len(Z))
-    wanted, base = np.tile([True, False, True], (len(z), 1)), np.zeros(len(z))
-
-    def answers():
-        index = surfaces.NearestBalls(Balls(Z, radii, labels), metric)
-        reach = enemies.reach_of_fast(z, np.zeros(len(z), dtype=np.intp), Z, labels, metric)
-        return index.home(z), *index.nearest(z, wanted, base, 9), reach
-
-    expected = answers()
+    z = np.concatenate([Z[::30], Z[::30] + 0.1])
+    how = z, np.zeros(len(z), dtype=np.intp), Z, labels, metric
+    expected = enemies.reach_of_fast(*how)
     use_others()
-    for found, other in zip(answers(), expected, strict=True):
-        np.testing.assert_array_equal(found, other)
+    np.testing.assert_array_equal(enemies.reach_of_fast(*how), expected)
 
 
 def test_the_numbers_that_the_compiler_knows_are_those_of_the_package():

@@ -9,12 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from onbmacf._balls.associate import home_balls
 from onbmacf._balls.cover import build_cover
 from onbmacf._balls.distance import distances, paired
-from onbmacf._balls.geometry import Balls
 from onbmacf._balls.groups import Groups
-from onbmacf._balls.kernels import NearestBalls, NearestRows, greedy_cover_fast, nearest_enemy_fast, reach_of_fast
+from onbmacf._balls.kernels import NearestRows, greedy_cover_fast, nearest_enemy_fast, reach_of_fast
 from onbmacf._balls.kernels.compiled import loops
 from onbmacf._balls.kernels.grid import to_grid
 from onbmacf._balls.kernels.leaves import box_gaps, build_leaves
@@ -141,24 +139,6 @@ def test_boxes_bracket_their_rows(metric):
                 inside = sums[leaves.rows[leaf] >= 0]
                 assert between[leaf] <= near[leaf] <= inside.min()
                 assert inside.max() <= far[leaf]
-
-
-@settings(deadline=None, max_examples=100)
-@given(tables(most=200), tables(most=5), st.sampled_from(METRIC_NAMES), st.data())
-def test_the_index_of_balls_has_the_plain_order(case, more, metric, data):
-    N, weights, labels = case
-    points = np.resize(more[0], (5, len(weights)))  # also where no ball lacks a value
-    radii = data.draw(arrays.arrays(np.float64, len(N), elements=st.sampled_from([0.0, 0.1, 0.3, 2.0])))
-    balls, z = Balls(encoded(N, weights), radii, labels), encoded(points, weights)
-    index, apart = NearestBalls(balls, metric), distances(z, encoded(N, weights), metric)
-    np.testing.assert_array_equal(index.home(z), home_balls(apart, radii))
-    wanted, base = np.ones((5, 3), dtype=bool), np.zeros(5)
-    for k in (1, 2, len(N)):
-        found, bounds = index.nearest(z, wanted, base, k)
-        for line in range(5):
-            order = np.argsort((apart[line] - radii) / 2, kind="stable")[:k]
-            assert sorted(found[line]) == sorted(order)
-            np.testing.assert_array_equal(np.sort(bounds[line]), ((apart[line] - radii) / 2)[order])
 
 
 @settings(deadline=None, max_examples=100)

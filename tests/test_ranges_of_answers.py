@@ -9,7 +9,7 @@ import pytest
 
 from onbmacf import ONBMACF, Rule, Rules, Schema
 from onbmacf._batch.ranges import FEWEST, N_POINTS, USUAL_TURNS, Purse, SpentError
-from onbmacf._search.ranges import AT_LEAST
+from onbmacf._batch.regions import AT_LEAST
 
 pytestmark = pytest.mark.filterwarnings("ignore::onbmacf.errors.OnbmacfWarning")
 

@@ -8,10 +8,10 @@ from onbmacf import ONBMACF, Rule, Rules, Schema, rules
 from onbmacf._balls.metrics import METRICS, Measure
 from onbmacf._base.arrays import take
 from onbmacf._base.enums import Relaxation
-from onbmacf._search.problem import Found, Outcome, Strategy
-from onbmacf._search.reduce import projected, viable
+from onbmacf._search.paper import viable
+from onbmacf._search.problem import Found, Strategy
 from onbmacf._search.strategies import STRATEGIES
-from onbmacf._search.walk import look_back
+from onbmacf._search.walk import confirm
 from onbmacf.errors import ParameterError
 
 
@@ -42,17 +42,15 @@ def test_a_metric_is_one_entry(heart, monkeypatch):
 def test_a_strategy_is_one_entry(heart, monkeypatch):
     def nearest_centre(problem):
         """The nearest projected centre of the right label, as it is."""
-        pairs = problem.pairs.every()
-        kept, points = viable(problem, projected(problem, pairs, Relaxation.NONE))
+        kept, points = viable(problem, problem.pairs, Relaxation.NONE)
         order = np.lexsort((np.abs(points - problem.z[kept.factual]).sum(axis=1), kept.factual))
         kept, points = take(kept, order), points[order]
         first = np.unique(kept.factual, return_index=True)[1]
         kept, points = take(kept, first), points[first]
-        none = np.zeros(len(points), dtype=np.intp)
+        none, z = np.zeros(len(points), dtype=np.intp), problem.z[kept.factual]
         labels = problem.balls.labels[kept.ball]
-        back = look_back(problem, kept.factual, points, labels)
-        found = Found(kept.factual, kept.ball, labels, none, points, *back)
-        return Outcome(found, np.zeros(len(problem.z), dtype=bool))
+        confirmed = confirm(problem, kept.factual, points, labels)
+        return Found(kept.factual, kept.ball, labels, none, points, z, none.astype(bool), *confirmed)
 
     strategy = Strategy(
         nearest_centre, lambda options: 0, release="nothing", ignores=(), is_readable=False, is_distinct=True

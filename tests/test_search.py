@@ -9,9 +9,7 @@ import pytest
 
 from onbmacf import ONBMACF, Schema
 from onbmacf._batch import searches
-from onbmacf._search.opposing import MOST_NUMBERS, by_bound, chunks, rounds_of
 from onbmacf._search.options import Options
-from onbmacf._search.problem import Pairs
 from onbmacf._search.refined import CAPACITY
 from onbmacf._search.strategies import STRATEGIES
 from onbmacf.errors import OnbmacfWarning
@@ -116,25 +114,6 @@ def test_a_model_that_cannot_travel_stays_in_this_process_and_says_so(table):
     assert list(answers.statuses) == ["found"] * 10
 
 
-def test_rounds_double_until_every_ball_is_in(fitted):
-    sizes = np.array([1000, 10])
-    assert rounds_of("exhaustive", sizes).tolist() == [1000]
-    rounds = rounds_of("best_first", sizes)
-    assert rounds.tolist()[:3] == [128, 384, 896]
-    assert rounds[-1] >= 1000
-
-
-@pytest.mark.parametrize("most", [1, 3, 20, 500])
-def test_the_first_pairs_by_their_bound_are_the_head_of_all(most):
-    rng = np.random.default_rng(most)
-    factual = np.repeat([0, 2, 3], [100, 1, 40])
-    pairs = Pairs(factual, np.r_[:100, 5, :40], rng.integers(0, 15, 141) / 10)  # full of ties
-    every, place = by_bound(pairs)
-    head, head_place = by_bound(pairs, most)
-    assert [list(column) for column in head] == [list(column[place < most]) for column in every]
-    assert head_place.tolist() == place[place < most].tolist()
-
-
 def test_a_front_shares_one_budget(fitted, table):
     how = {"strategy": "refined", "max_model_rows": 1500}
     explainer = fitted.with_options(**how)
@@ -144,23 +123,33 @@ def test_a_front_shares_one_budget(fitted, table):
     assert answers[0].status == "found"
 
 
+def call_of(strategy, n_jobs=1, search="best_first", n_balls=1, width=1):
+    """What cutting rows into parts looks at."""
+    return SimpleNamespace(
+        options=Options(n_jobs=n_jobs, search=search),
+        strategy=STRATEGIES[strategy],
+        fitted=SimpleNamespace(cover=range(n_balls), space=SimpleNamespace(width=width, blocks=range(width))),
+    )
+
+
 @pytest.mark.parametrize("n_jobs", [1, 2, 5])
 @pytest.mark.parametrize("n", [0, 1, 7, 100])
-def test_chunks_hold_every_row_once(n, n_jobs):
+def test_parts_to_walk_hold_every_row_once(n, n_jobs):
     for search in ("exhaustive", "best_first"):
-        pieces = chunks(n, 10_000, 12, n_jobs, search)
-        assert [row for piece in pieces for row in range(n)[piece]] == list(range(n))
+        pieces = searches._pieces(call_of("paper", n_jobs, search, n_balls=10_000, width=12), np.arange(n))
+        assert [row for piece in pieces for row in piece] == list(range(n))
 
 
 @pytest.mark.parametrize("search", ["exhaustive", "best_first"])
 @pytest.mark.parametrize("n_balls", [2, 300, 10_000])
 def test_of_wide_tables_fewer_rows_are_searched_together(search, n_balls):
     """A step takes as long, and as much memory, as it has numbers; Ctrl-C is heard between steps."""
-    pieces = [chunks(10_000, n_balls, width, 1, search)[0] for width in (10, 1_000, 10_000)]
-    sizes = [piece.stop for piece in pieces]
+    widths = (10, 1_000, 10_000)
+    calls = [call_of("paper", 1, search, n_balls, width) for width in widths]
+    sizes = [len(searches._pieces(call, np.arange(10_000))[0]) for call in calls]
     assert sizes[0] > sizes[1] > sizes[2] >= 1 or sizes[1:] == [1, 1]
     assert all(
-        size == 1 or size * 32 * width <= MOST_NUMBERS for size, width in zip(sizes, (10, 1e3, 1e4), strict=True)
+        size == 1 or size * 32 * width <= searches.MOST_NUMBERS for size, width in zip(sizes, widths, strict=True)
     )
 
 
@@ -169,12 +158,7 @@ def test_parts_hold_every_row_once_and_of_wide_tables_fewer_rows(n_jobs):
     """The points that the rows of a part may ask about are held at once: 40 rows of 600 columns took 17 GB."""
     lines, sizes = np.arange(0, 2_000, 2), []
     for n_features in (3, 50, 600, 20_000):
-        call = SimpleNamespace(
-            options=Options(n_jobs=n_jobs),
-            strategy=STRATEGIES["refined"],
-            fitted=SimpleNamespace(space=SimpleNamespace(blocks=range(n_features))),
-        )
-        pieces = searches._pieces(call, lines)
+        pieces = searches._pieces(call_of("refined", n_jobs, width=n_features), lines)
         assert np.concatenate(pieces).tolist() == lines.tolist()
         assert len(pieces) >= n_jobs
         sizes.append(max(map(len, pieces)))

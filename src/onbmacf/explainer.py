@@ -14,7 +14,7 @@ from onbmacf._batch.alone import predictions, responsiveness
 from onbmacf._batch.explain import explain_rows
 from onbmacf._batch.fitted import Fitted, fit_table
 from onbmacf._disk.map_file import load_map, save_map
-from onbmacf._search.settable import SettableOptions
+from onbmacf._search.options import SettableOptions
 from onbmacf.errors import OnbmacfWarning, ParameterError
 from onbmacf.explanations import Explanations
 from onbmacf.schema import Schema

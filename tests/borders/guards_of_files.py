@@ -310,9 +310,9 @@ STALLS = {
         "../test_search.py::test_parts_hold_every_row_once_and_of_wide_tables_fewer_rows",
     ),
     "memory while a wide table is walked": Guard(
-        "_search/opposing.py",
-        ", MOST_NUMBERS // (n_first * width))",
-        ")",
+        "_batch/searches.py",
+        "min(of_pairs, MOST_NUMBERS // (max(LEAST_POINTS, n_first) * width))",
+        "of_pairs",
         "../test_search.py::test_of_wide_tables_fewer_rows_are_searched_together",
     ),
     "Ctrl-C while balls are covered": Guard(

@@ -6,17 +6,11 @@ The boundary of two balls is where the signed surface distances d - r are equal 
 test of lines 12 to 14 is a comparison of d - r, and the loop of lines 8 to 15 an argmin that no order can change.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
-from onbmacf._balls.geometry import Balls, surface_distance
-from onbmacf._balls.kernels import NearestBalls
-from onbmacf._balls.kernels.compiled import are_compiled
-from onbmacf._balls.metrics import Metric, has_kernel
+from onbmacf._balls.geometry import surface_distance
 from onbmacf._base.arrays import Matrix, Rows
 
-MANY_BALLS = 1000  # from which on an index finds the nearest ones faster than a look at all
 ASSOCIATIONS = ("surface", "center")
 
 
@@ -31,10 +25,3 @@ def home_balls(distances: Matrix, radii: Matrix, association: str = "surface", b
     outside = distances - radii if association == "surface" else distances  # line 4
     is_covered = covering.any(axis=1)  # lines 3, 5
     return np.where(is_covered, inside.argmin(axis=1), outside.argmin(axis=1))
-
-
-def ball_index(balls: Balls, metric: Metric) -> NearestBalls | None:
-    """Return an index of the balls by their surfaces; None where they are few, or kernels do not know the metric."""
-    if len(balls.radii) <= MANY_BALLS or not has_kernel(metric) or not are_compiled():
-        return None
-    return NearestBalls(balls, metric)

@@ -23,8 +23,7 @@ from onbmacf._rows.lazy_rows import LazyRows
 from onbmacf._rows.model import FAILED
 from onbmacf._rows.notes import Notes
 from onbmacf._search.budget import UNASKED, turns
-from onbmacf._search.problem import Found
-from onbmacf._search.strategies import Effort
+from onbmacf._search.problem import Effort, Found
 from onbmacf.explanations import Batch, Explanations
 
 

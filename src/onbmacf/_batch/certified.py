@@ -6,7 +6,6 @@ A proof is about a model that can be read (`_prove`). Where it cannot, and a row
 asked, nearest first.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -23,10 +22,10 @@ from onbmacf._batch.factuals import Asker
 from onbmacf._prove.asking import ask_nearest_first
 from onbmacf._prove.prove import Proof, Prover
 from onbmacf._prove.values import Domain, NotKnownError
-from onbmacf._search.budget import LabelOf, turns
+from onbmacf._search.budget import turns
 from onbmacf._search.choose import ALIKE
-from onbmacf._search.problem import Found, Snap
-from onbmacf._search.walk import look_back
+from onbmacf._search.problem import Found
+from onbmacf._search.walk import WAY_BACK, lies_between, margins, way_back
 from onbmacf.certificate import Certificate
 from onbmacf.explanations import Explanations
 
@@ -40,33 +39,6 @@ class Certified(NamedTuple):
 
     found: Found
     certificates: NDArray[Any]  # None for a row that was not searched
-
-
-@dataclass(frozen=True, eq=False)
-class _Way:
-    """What looking back takes."""
-
-    asker: Asker
-
-    @property
-    def z(self) -> Matrix:
-        return self.asker.factuals.z
-
-    @property
-    def codes(self) -> Rows:
-        return self.asker.factuals.codes
-
-    @property
-    def snap(self) -> Snap:
-        return self.asker.snap
-
-    @property
-    def ask_again(self) -> LabelOf:
-        return self.asker.plain_label_of
-
-    @property
-    def is_allowed(self) -> Callable[[Matrix, Rows], Mask]:
-        return self.asker.is_allowed
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,19 +107,38 @@ class _Proofs:
 
     def _accepted(self, line: int, rows: Matrix) -> Rows:
         """Return the label of each row that is an answer; -1 for those that are not."""
-        own = self.asker.factuals
-        codes = self.asker.label_of(self.asker.call.fitted.space.encode_numbers(rows), np.full(len(rows), line))
-        is_known = (codes >= 0) & (codes < own.wanted.shape[1])
-        return np.where(is_known & own.wanted[line, np.where(is_known, codes, 0)], codes, -1)
+        factual, accepted = np.full(len(rows), line), np.full(len(rows), -1, dtype=np.intp)
+        codes = self.asker.label_of(self.asker.call.fitted.space.encode_numbers(rows), factual)
+        reached = self.asker.reached(codes, factual)
+        accepted[reached] = codes[reached]
+        return accepted
 
     def found(self, line: int, row: Matrix) -> Found:
-        """Return a row found by a proof as a search would have."""
-        point = self.asker.call.fitted.space.encode_numbers(row[np.newaxis])
-        label, factual = self._accepted(line, row[np.newaxis]), np.array([line])
-        back = look_back(_Way(self.asker), factual, point, label)
-        less = self.asker.numbers(back.semifactual, factual)
-        numbers = row[np.newaxis], less, np.array([np.nan])
-        return Found(factual, np.array([-1]), label, np.array([0]), point, *back, *numbers)
+        """Return a row found by a proof as a search would have.
+
+        Its semifactual is the first place on the way back that has the factual's label and keeps the rules.
+        """
+        asker, z, rows = self.asker, self.asker.factuals.z[[line]], row[np.newaxis]
+        point, label = asker.call.fitted.space.encode_numbers(rows), self._accepted(line, rows)
+        places, factual = way_back(z, point, asker.snap), np.full(WAY_BACK, line)
+        said = asker.plain_label_of(places, factual)
+        is_less = (said == asker.factuals.codes[line]) & lies_between(z, places, point)
+        is_less &= asker.is_allowed(places, factual)
+        less = places[is_less][:1] if is_less.any() else z
+        return Found(
+            factual=factual[:1],
+            ball=np.array([-1]),
+            label=label,
+            relaxation=np.array([0]),
+            counterfactual=point,
+            semifactual=less,
+            has_semifactual=is_less.any(keepdims=True),
+            again=said[:1],
+            margin=margins(said[np.newaxis, 1:], label),
+            numbers=rows,
+            semifactual_numbers=asker.numbers(less, factual[:1]),
+            probability=np.array([np.nan]),
+        )
 
 
 def certified(asker: Asker, found: Found) -> Certified:

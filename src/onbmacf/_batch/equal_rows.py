@@ -7,8 +7,7 @@ import numpy as np
 import pandas as pd
 
 from onbmacf._base.arrays import Mask, Matrix, Rows, take
-from onbmacf._search.problem import Found
-from onbmacf._search.strategies import Effort
+from onbmacf._search.problem import Effort, Found
 
 
 def first_of(N: Matrix, z: Matrix, lines: Rows) -> Rows:

@@ -30,8 +30,8 @@ from onbmacf._columns.polars_frames import pandas_frame
 from onbmacf._rows.gate import admit
 from onbmacf._rows.model import BlackBox
 from onbmacf._search.options import Options
-from onbmacf._search.problem import Found
-from onbmacf._search.strategies import STRATEGIES, Effort, checked
+from onbmacf._search.problem import Effort, Found
+from onbmacf._search.strategies import STRATEGIES, checked
 from onbmacf.errors import OnbmacfWarning, ParameterError
 from onbmacf.explanations import Explanations
 

@@ -21,7 +21,6 @@ from onbmacf._rows.isolate import ENDLESS, SOME
 from onbmacf._rows.model import FAILED, BlackBox
 from onbmacf._rows.notes import Notes, raised_words
 from onbmacf._search.budget import UNASKED
-from onbmacf._search.problem import Asked
 from onbmacf.errors import ParameterError
 
 UNREACHED = -3  # the code of a row about which the model was not asked before the time was up
@@ -73,23 +72,6 @@ class Asker:
     factuals: Factuals
     notes: Notes = field(default_factory=Notes)  # what the model did beside saying a known label
 
-    def asked(self) -> Asked:
-        """Return the factuals and these functions in the form that a search takes."""
-        own, least = self.factuals, self.call.query.min_probability
-        has_rules = bool(self.call.constraints) or self.call.constraints.rules.max_changes is not None
-        return Asked(
-            z=own.z,
-            codes=own.codes,
-            wanted=own.wanted,
-            label_of=self.label_of,
-            plain_label_of=self.plain_label_of,
-            is_allowed=self.is_allowed,
-            snap=self.snap,
-            knows_centers=not has_rules and not self.call.asks_more,
-            cost=2 if least > 0 else 1,
-            deadline=self.call.query.deadline,
-        )
-
     def label_of(self, points: Matrix, factual: Rows) -> Rows:
         """Return the model's label codes of encoded points; FORBIDDEN, unasked, where a rule is broken."""
         N, constraints = self.numbers(points, factual), self.call.constraints
@@ -125,15 +107,18 @@ class Asker:
 
     def _forbid(self, N: Matrix, codes: Rows, factual: Rows) -> None:
         """Forbid points whose label is one to be reached but not probable enough, or on which too few members agree."""
-        if self.call.query.min_probability > 0:
-            self._forbid_unsure(N, codes, self.reached(codes, factual), factual)
-        if self.call.committee is not None and self.call.needs_agreement:
+        call = self.call
+        if call.query.min_probability > 0:
             reached = self.reached(codes, factual)
-            agree = self.call.committee.agree(N[reached], codes[reached], self.box.counts)
+            sure = self._probability(N[reached], codes[reached], factual[reached])
+            codes[reached[~(sure >= self.call.query.min_probability)]] = FORBIDDEN  # NaN is not sure
+        if call.committee is not None and call.needs_agreement:
+            reached = self.reached(codes, factual)
+            agree = call.committee.agree(N[reached], codes[reached], self.box.counts)
             codes[reached[~agree]] = FORBIDDEN
-        if self.call.fitted.guard is not None:
+        if call.fitted.guard is not None:
             reached = self.reached(codes, factual)
-            exposed = self.call.fitted.guard.exposes(N[reached], self.factuals.N[factual[reached]])
+            exposed = call.fitted.guard.exposes(N[reached], self.factuals.N[factual[reached]])
             codes[reached[exposed]] = FORBIDDEN
 
     def reached(self, codes: Rows, factual: Rows) -> Rows:
@@ -142,15 +127,13 @@ class Asker:
         is_known = (codes >= 0) & (codes < wanted.shape[1])
         return np.flatnonzero(is_known & wanted[factual, np.where(is_known, codes, 0)])
 
-    def _forbid_unsure(self, N: Matrix, codes: Rows, reached: Rows, factual: Rows) -> None:
-        def noted(lines: Rows, error: Exception) -> None:
-            self.notes.raise_on(factual[reached[lines]], error)
-
-        sure = self.box.probability(N[reached], codes[reached], noted)
+    def _probability(self, N: Matrix, codes: Rows, factual: Rows) -> Matrix:
+        """Return the probability of each point's label, and note where the model raises."""
+        sure = self.box.probability(N, codes, lambda lines, error: self.notes.raise_on(factual[lines], error))
         if sure is None:
             why = self.box.no_probability or "this one has no predict_proba with classes_"
             raise ParameterError(f"min_probability needs a model that gives probabilities: {why}.")
-        codes[reached[~(sure >= self.call.query.min_probability)]] = FORBIDDEN  # NaN is not sure
+        return sure
 
 
 def _labelled(box: BlackBox, N: Matrix, good: Rows, deadline: float) -> tuple[NDArray[Any], Rows]:

@@ -11,11 +11,10 @@ from warnings import warn
 
 import numpy as np
 
-from onbmacf._balls.associate import ball_index
 from onbmacf._balls.cover import BallCover, build_cover, check_cover_memory
 from onbmacf._balls.geometry import Balls
 from onbmacf._balls.groups import Groups
-from onbmacf._balls.metrics import Metric, one_hot_height
+from onbmacf._balls.metrics import one_hot_height
 from onbmacf._balls.neighbours import Neighbours
 from onbmacf._base.arrays import Matrix, Rows
 from onbmacf._batch.fit_checks import fit_warnings, probe_rows
@@ -88,10 +87,9 @@ class Fitted:
 
     @cached_property
     def map(self) -> Map:
-        """The arrays that a search needs, and the index of the balls where they are many."""
+        """The arrays that a search needs."""
         balls = Balls(self.Z[self.cover.centers], self.cover.radii, self.cover.labels)
-        index = ball_index(balls, self._metric)
-        return Map(self.Z, self.labels, self.cover, self.neighbours.share, balls, self._table(), index)
+        return Map(self.Z, self.labels, self.cover, self.neighbours.share, balls, self._table())
 
     def _table(self) -> SearchTable:
         """Return the fitted rows in the caller's units, as the refined search sees them."""
@@ -144,11 +142,6 @@ class Fitted:
     @cached_property
     def _seen(self) -> dict[Any, Any]:
         return {}
-
-    @property
-    def _metric(self) -> Metric:
-        metric: Metric = self.options["metric"]
-        return metric
 
     def grown(self, **changes: Any) -> "Fitted":
         """Return the map with rows let into it; neighbours stay those among the rows seen in fit."""

@@ -2,7 +2,7 @@
 
     Explanations  ->  with_ranges  ->  the same, each counterfactual with its ranges and its box
 
-`_search/ranges.py` settles regions in positions on the grids of the features; here positions become values, rules and
+`regions.py` settles regions in positions on the grids of the features; here positions become values, rules and
 probability are looked at, the model is asked, and ends become values in the caller's dtypes. With a limit, a row's
 ranges get what its search has left: each row by itself, and no ranges where that is not enough.
 """
@@ -18,10 +18,10 @@ import numpy as np
 from onbmacf._base.arrays import Mask, Matrix, Rows, objects
 from onbmacf._batch.call import Call
 from onbmacf._batch.factuals import Factuals
+from onbmacf._batch.regions import AT_LEAST, Interval, Levels, Part, Region, Settled, settle
 from onbmacf._rows.constraints import Constraints
 from onbmacf._rows.grid import Grid
 from onbmacf._rows.model import BlackBox
-from onbmacf._search.ranges import AT_LEAST, Interval, Levels, Part, Region, Settled, settle
 from onbmacf._text.ranges import Range
 from onbmacf.explanations import Explanations
 from onbmacf.rules import Rules

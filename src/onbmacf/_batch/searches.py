@@ -25,19 +25,23 @@ from onbmacf._rows.counts import Counts
 from onbmacf._rows.gate import Admitted
 from onbmacf._rows.model import FAILED, BlackBox
 from onbmacf._rows.values import Values
-from onbmacf._search.opposing import chunks
+from onbmacf._search.budget import Questions
+from onbmacf._search.opposing import opposing_pairs
 from onbmacf._search.options import LIMITS, Options
 from onbmacf._search.oracle import DISTRUSTED, Oracle, Terms
+from onbmacf._search.paper import FIRST_ROUND
 from onbmacf._search.plausible import plausible_rows
-from onbmacf._search.problem import Found, Problem
+from onbmacf._search.problem import Effort, Found, Problem
 from onbmacf._search.refined import CAPACITY, Search, find
-from onbmacf._search.strategies import Effort, search
 from onbmacf._search.table import Depth, is_known
 
 FRONT_LEVELS = (0.0, 0.6, 1.0)  # values of `plausibility` at which the front is searched
 FRONT_POINTS = 12  # counterfactuals per row and level that compete for the front
 MOST_NUMBERS = 1 << 22  # numbers of the points that the factuals of a part may ask about: 32 MB
 MOST_TOGETHER = 128  # factuals of a part
+MOST_PAIRS = 1 << 17  # of a factual and a ball that are tried together
+MOST_LISTED = 1 << 21  # of a factual and a ball that are put in order together
+LEAST_POINTS = 32  # that a factual has in one step, however few balls there are: the way back from its answers
 
 
 class Part(NamedTuple):
@@ -111,13 +115,25 @@ def _pieces(call: Call, lines: Rows) -> list[Rows]:
     """Return the factuals that are searched together; each alone where its calls of the model are counted."""
     options, fitted = call.options, call.fitted
     if options.max_model_calls is not None:
-        return [lines[[place]] for place in range(len(lines))]
-    if call.strategy.finds_labels:
-        step = int(np.clip(MOST_NUMBERS // (CAPACITY * len(fitted.space.blocks)), 1, MOST_TOGETHER))
-        step = max(1, min(step, -(-len(lines) // options.n_jobs)))
-        return [lines[at : at + step] for at in range(0, len(lines), step)]
-    slices = chunks(len(lines), len(fitted.cover), fitted.space.width, options.n_jobs, options.search)
-    return [lines[piece] for piece in slices]
+        step = 1
+    elif call.strategy.finds_labels:
+        step = min(MOST_NUMBERS // (CAPACITY * len(fitted.space.blocks)), MOST_TOGETHER)
+    else:
+        step = _walked_together(len(fitted.cover), fitted.space.width, options.search == "exhaustive")
+    step = max(1, min(step, -(-len(lines) // options.n_jobs)))
+    return [lines[at : at + step] for at in range(0, len(lines), step)]
+
+
+def _walked_together(n_balls: int, width: int, is_exhaustive: bool) -> int:
+    """Return how many factuals may be walked from together, so that their pairs with balls fit in memory.
+
+    A best-first search seldom goes beyond its first two rounds, so it may take more factuals at once. Of wide tables,
+    and of many levels, which are a column each, there are fewer: Ctrl-C is heard between steps, not within one.
+    """
+    n_first = n_balls if is_exhaustive else min(n_balls, FIRST_ROUND)
+    n_tried = n_balls if is_exhaustive else min(n_balls, 4 * FIRST_ROUND)
+    of_pairs = min(MOST_PAIRS // n_tried, MOST_LISTED // n_balls)
+    return min(of_pairs, MOST_NUMBERS // (max(LEAST_POINTS, n_first) * width))
 
 
 def _searches(call: Call) -> list[tuple[Options, int]]:
@@ -174,15 +190,34 @@ def _distance(call: Call, A: Matrix, B: Matrix) -> Matrix:
 
 def _walked_part(call: Call, box: BlackBox, how: tuple[Options, int], piece: tuple[Rows, Factuals]) -> Part:
     """Search for some factuals with counts of its own; lines in the result are those of the whole batch."""
-    (options, n), (lines, factuals) = how, piece
-    asker = Asker(call, box.counting(), factuals)
+    (options, n), (lines, own), (fitted, query) = how, piece, (call.fitted, call.query)
+    asker = Asker(call, box.counting(), own)
     if call.is_over:
-        return Part(_none(call.fitted.space), lines, _unreached(len(lines)), asker.box.counts)
-    reserve = n * call.strategy.reserve(options)
-    found, effort = search(Problem(call.fitted.map, call.features, options, asker.asked(), n, reserve))
-    effort = effort._replace(raised=asker.notes.raised(len(lines)), unseen=asker.notes.unseen(len(lines)))
+        return Part(_none(fitted.space), lines, _unreached(len(lines)), asker.box.counts)
+    cost, reserve = 2 if query.min_probability > 0 else 1, n * call.strategy.reserve(options)
+    asks = asker.label_of, asker.plain_label_of
+    questions = Questions(len(lines), options, *asks, cost=cost, reserve=reserve, deadline=query.deadline)
+    has_rules = bool(call.constraints) or call.constraints.rules.max_changes is not None
+    home, balls, pairs = opposing_pairs(fitted.map, options, own.z, own.codes, own.wanted)
+    problem = Problem(
+        z=own.z,
+        codes=own.codes,
+        home=home,
+        balls=balls,
+        pairs=pairs,
+        features=call.features,
+        options=options,
+        n=n,
+        questions=questions,
+        snap=asker.snap,
+        knows_centers=not has_rules and not call.asks_more,
+    )
+    found: Found = call.strategy.find(problem)
+    no, words = np.zeros(len(lines), dtype=bool), (asker.notes.raised(len(lines)), asker.notes.unseen(len(lines)))
+    effort = Effort(questions.asked, questions.ran_out, no, questions.failed, questions.left, *words)
     found = found._replace(
         factual=lines[found.factual],
+        ball=np.where(found.ball < len(fitted.cover), found.ball, -1),
         numbers=asker.numbers(found.counterfactual, found.factual),
         semifactual_numbers=asker.numbers(found.semifactual, found.factual),
         probability=np.full(len(found.factual), np.nan),

@@ -1,13 +1,12 @@
-"""The budget of questions: counts what is asked for each factual, and refuses what the caller's limits do not allow.
+"""The questions of a walk through the map, within the caller's limits.
 
-    max_model_rows, max_model_calls  ->  Budget  ->  Meter.counted(label_of)  ->  labels, UNASKED where it ran out
+    points, the factual of each  ->  Questions  ->  labels, UNASKED where max_model_rows or max_model_calls ran out
 
 A factual's own label is the first row and the first call. What only describes an answer (its semifactual, margin and
 probability) gets what the search has left over. After the deadline of a call nothing more is asked.
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -16,105 +15,87 @@ from onbmacf._base.deadline import NEVER, is_over
 from onbmacf._rows.model import FAILED
 from onbmacf._search.options import Options
 
-if TYPE_CHECKING:
-    from onbmacf._search.problem import Asked
-
 LabelOf = Callable[[Matrix, Rows], Rows]  # points, the factual of each -> labels
 UNASKED = -2  # the label of a point that was not asked
 ENDLESS = 1 << 62  # rows where there is no limit
 
 
-class Budget(NamedTuple):
-    """What may be spent on one factual."""
+class Questions:
+    """Asks about points, counts rows and calls per factual, and refuses what the limits do not allow."""
 
-    rows: int | None
-    calls: int | None
-    chunk: int  # rows in one call
-    cost: int  # rows, and calls, that one question takes: two where the probability is asked, too
-    deadline: float = NEVER  # the time of day after which nothing more is asked
-
-    @property
-    def is_limited(self) -> bool:
-        """Whether there is any limit."""
-        return self.rows is not None or self.calls is not None
-
-
-class Meter:
-    """Counts rows and calls per factual, and tells what a budget still allows."""
-
-    def __init__(self, n_factuals: int, budget: Budget) -> None:
-        self._budget = budget
+    def __init__(
+        self,
+        n_factuals: int,
+        options: Options,
+        label_of: LabelOf,  # what the model says within the rules
+        plain_label_of: LabelOf,  # what it says, whatever the rules and the probability
+        cost: int = 1,  # rows, and calls, that one question takes: two where the probability is asked, too
+        reserve: int = 0,  # questions per factual that `ask_once` leaves for `ask`
+        deadline: float = NEVER,  # the time of day after which nothing more is asked
+    ) -> None:
+        self._options, self._label_of, self._plain_label_of = options, label_of, plain_label_of
+        self._cost, self._reserve, self._deadline = cost, reserve, deadline
+        self._known: dict[bytes, int] = {}
         self._rows, self._calls = np.ones(n_factuals, dtype=np.intp), np.ones(n_factuals, dtype=np.intp)
         self.ran_out: Mask = np.zeros(n_factuals, dtype=bool)
         self.failed: Rows = np.zeros(n_factuals, dtype=np.intp)  # questions on which the model raised
 
-    @classmethod
-    def of(cls, options: Options, asked: "Asked") -> "Meter":
-        """Read the limits off the options, and what questions cost off how they are asked."""
-        limits = options.max_model_rows, options.max_model_calls, options.predict_chunk
-        return cls(len(asked.z), Budget(*limits, asked.cost, asked.deadline))
+    def ask_once(self, points: Matrix, factual: Rows) -> Rows:
+        """Return labels, and ask about no point of a factual twice."""
+        bits = np.column_stack([factual, points + 0.0])  # no -0.0: bytes are compared
+        keys: list[bytes] = bits.view(f"V{bits.shape[1] * bits.itemsize}").ravel().tolist()
+        new = {key: line for line, key in enumerate(keys) if key not in self._known}
+        if new:
+            lines = np.fromiter(new.values(), dtype=np.intp)
+            labels = self._counted(self._label_of, points[lines], factual[lines], self._reserve)
+            self._known.update(zip(new, labels.tolist(), strict=True))
+        return np.array([*map(self._known.__getitem__, keys)], dtype=np.intp)
 
-    @property
-    def is_limited(self) -> bool:
-        """Whether there is any limit."""
-        return self._budget.is_limited
+    def ask(self, points: Matrix, factual: Rows) -> Rows:
+        """Return labels, also with what is set aside."""
+        return self._counted(self._label_of, points, factual)
 
-    def counted(self, label_of: LabelOf, n_reserved: int = 0) -> LabelOf:
-        """Return the same function within the budget, less some questions that are set aside."""
+    def ask_again(self, points: Matrix, factual: Rows) -> Rows:
+        """Return labels whatever the rules and, without limits, the time: what was found in time is confirmed."""
+        if self._options.limits:
+            return self._counted(self._plain_label_of, points, factual)
+        return self._noted(self._plain_label_of(points, factual), factual)
 
-        def ask(points: Matrix, factual: Rows) -> Rows:
-            if is_over(self._budget.deadline):
-                return self._too_late(factual)
-            if not self._budget.is_limited:
-                return self._noted(label_of(points, factual), factual)
-            most = np.maximum(0, self.left - n_reserved)
-            asked = np.flatnonzero(turns(factual) < most[factual])
-            self.ran_out[np.delete(factual, asked)] = True
-            labels = np.full(len(points), UNASKED, dtype=np.intp)
-            if len(asked):
-                labels[asked] = self._noted(label_of(points[asked], factual[asked]), factual[asked])
-            return labels
-
-        return ask
-
-    def noting(self, label_of: LabelOf) -> LabelOf:
-        """Return the same function, counted, whatever the time: what was found in time is asked again after it."""
-        return lambda points, factual: self._noted(label_of(points, factual), factual)
+    def afford(self, wanted: Rows, cost: int) -> Rows:
+        """Return how many of the wanted each factual can have at this price, one always; note where not all can."""
+        if self._options.max_model_rows is None:
+            return wanted
+        most = np.maximum(1, -(-self.left // cost))  # a fitted row is an answer that costs no question
+        self.ran_out |= most < wanted
+        return np.minimum(most, wanted)
 
     @property
     def left(self) -> Rows:
         """How many more questions each factual may ask in one go."""
-        budget, most = self._budget, np.full(len(self._rows), 0 if is_over(self._budget.deadline) else ENDLESS)
-        if budget.rows is not None:
-            most = np.minimum(most, (budget.rows - self._rows) // budget.cost)
-        if budget.calls is not None:
-            most = np.minimum(most, (budget.calls - self._calls) // budget.cost * budget.chunk)
+        options, most = self._options, np.full(len(self._rows), 0 if is_over(self._deadline) else ENDLESS)
+        if options.max_model_rows is not None:
+            most = np.minimum(most, (options.max_model_rows - self._rows) // self._cost)
+        if options.max_model_calls is not None:
+            most = np.minimum(most, (options.max_model_calls - self._calls) // self._cost * options.predict_chunk)
         return np.maximum(0, most)
 
     @property
     def asked(self) -> Rows:
-        """How many questions the search has asked for each factual."""
+        """How many questions were asked about each factual."""
         return self._rows - 1
 
-    def afford(self, wanted: Rows, cost: int, share: int) -> Rows:
-        """Return per factual how many of the wanted can be had for one part in `share` of what is left; one always.
-
-        Also note where not all can.
-        """
-        if self._budget.rows is None:
-            return wanted
-        most = np.maximum(1, -(-self.left // (cost * share)))  # a fitted row is an answer that costs no question
-        self.ran_out |= most < wanted
-        return np.minimum(most, wanted)
-
-    def _too_late(self, factual: Rows) -> Rows:
-        self.ran_out[factual] = True
-        return np.full(len(factual), UNASKED, dtype=np.intp)
+    def _counted(self, label_of: LabelOf, points: Matrix, factual: Rows, reserve: int = 0) -> Rows:
+        is_asked = turns(factual) < (self.left - reserve)[factual]
+        self.ran_out[factual[~is_asked]] = True
+        labels = np.full(len(points), UNASKED, dtype=np.intp)
+        if is_asked.any():
+            labels[is_asked] = self._noted(label_of(points[is_asked], factual[is_asked]), factual[is_asked])
+        return labels
 
     def _noted(self, labels: Rows, factual: Rows) -> Rows:
         n_rows = np.bincount(factual, minlength=len(self._rows))
-        self._rows += self._budget.cost * n_rows
-        self._calls += self._budget.cost * -(-n_rows // self._budget.chunk)
+        self._rows += self._cost * n_rows
+        self._calls += self._cost * -(-n_rows // self._options.predict_chunk)
         self.failed += np.bincount(factual[labels == FAILED], minlength=len(self.failed))
         return labels
 
@@ -129,19 +110,3 @@ def turns(owner: Rows) -> Rows:
     turn = np.empty(len(owner), dtype=np.intp)
     turn[order] = np.arange(len(owner)) - np.searchsorted(owner[order], owner[order])
     return turn
-
-
-def remembered(label_of: LabelOf) -> LabelOf:
-    """Return the same function, which asks about no point of a factual twice."""
-    known: dict[bytes, int] = {}
-
-    def ask(points: Matrix, factual: Rows) -> Rows:
-        bits = np.column_stack([factual, points + 0.0])  # no -0.0: bytes are compared
-        keys: list[bytes] = bits.view(f"V{bits.shape[1] * bits.itemsize}").ravel().tolist()
-        new = {key: line for line, key in enumerate(keys) if key not in known}
-        if new:
-            lines = np.fromiter(new.values(), dtype=np.intp)
-            known.update(zip(new, label_of(points[lines], factual[lines]).tolist(), strict=True))
-        return np.array([*map(known.__getitem__, keys)], dtype=np.intp)
-
-    return ask

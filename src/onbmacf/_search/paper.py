@@ -1,7 +1,8 @@
 """The paper's strategy, Algorithm 3: the n nearest boundaries, and a walk from each until the label changes.
 
-    pairs  ->  projected, viable  ->  reduce_changes  ->  crossing  ->  the n nearest: Candidates  ->  walk  ->  Found
+    Pairs  ->  viable  ->  reduce_changes  ->  crossing  ->  the n nearest: Candidates  ->  walk  ->  Found
 
+All pairs of a factual and a ball move together: one question to the model for line 5, one per feature for line 6.
 Symbols: docs/glossary.md. "Line n" is line n of Algorithm 3. Departures: docs/decisions/0007 to 0010, 0014, 0024.
 """
 
@@ -9,78 +10,119 @@ import numpy as np
 
 from onbmacf._balls.distance import paired
 from onbmacf._balls.geometry import crossing
-from onbmacf._base.arrays import Matrix, Rows, stack, take
+from onbmacf._base.arrays import Mask, Matrix, Rows, stack, take
 from onbmacf._base.enums import Relaxation
-from onbmacf._search.opposing import by_bound
-from onbmacf._search.options import Options
-from onbmacf._search.problem import Found, Outcome, Pairs, Problem, Strategy
-from onbmacf._search.reduce import few_enough, keeper, passes, projected, reduce_changes, stays_inside, viable
-from onbmacf._search.walk import Candidates, between, look_back, walk
+from onbmacf._base.missing import gaps
+from onbmacf._search.budget import turns
+from onbmacf._search.problem import Found, Pairs, Problem, Strategy
+from onbmacf._search.walk import Candidates, between, confirm, walk
+
+FIRST_ROUND = 128  # balls per factual in the first round of a best-first search; each round has twice as many
+RELAXATIONS = (Relaxation.NONE, Relaxation.PROJECTION, Relaxation.IMMUTABILITY)  # lines 11-14: given up in this order
 
 
-def find(problem: Problem) -> Outcome:
+def find(problem: Problem) -> Found:
     """Lines 2-33: shortlist the nearest boundaries and walk from each."""
     candidates = shortlist(problem)
-    labels = problem.balls.labels[candidates.ball]
-    options = problem.options
-    shares = (options.step_ratio, options.max_steps)
-    walked = walk(problem.z, problem.codes, candidates, labels, problem.ask, problem.snap, *shares)
-    back = look_back(problem, candidates.factual, walked.counterfactual, labels)
-    found = Found(candidates.factual, candidates.ball, labels, candidates.relaxation, *walked, back.again, back.margin)
-    return Outcome(found, np.zeros(len(problem.z), dtype=bool))
+    label = problem.balls.labels[candidates.ball]
+    walked = walk(problem, candidates, label)
+    confirmed = confirm(problem, candidates.factual, walked[0], label)
+    return Found(candidates.factual, candidates.ball, label, candidates.relaxation, *walked, *confirmed)
 
 
 def shortlist(problem: Problem) -> Candidates:
     """Lines 2-14: per factual the n candidates with the nearest boundary point, relaxing where there is none."""
-    found: list[Candidates] = []
-    pairs = problem.pairs.every()
-    for step, relaxation in enumerate(passes(problem.features)):
-        if not len(pairs.factual):
-            break
-        near = _one_pass(problem, pairs, relaxation)
-        found.append(near._replace(relaxation=np.full(len(near.factual), step, dtype=np.intp)))
-        pairs = take(pairs, ~np.isin(pairs.factual, near.factual))  # lines 11, 13
-    return _joined(found, problem.z.shape[1])
+    none: Rows = np.empty(0, dtype=np.intp)
+    found = [Candidates(none, none, np.empty((0, problem.z.shape[1])), np.empty(0), none)]
+    pairs = problem.pairs
+    for relaxation in RELAXATIONS if problem.features.may_release else RELAXATIONS[:2]:
+        if len(pairs.factual):
+            found.append(_one_pass(problem, pairs, relaxation))
+            pairs = take(pairs, ~np.isin(pairs.factual, found[-1].factual))  # lines 11, 13
+    every = stack(found)
+    return take(every, np.argsort(every.factual, kind="stable"))
 
 
 def _one_pass(problem: Problem, pairs: Pairs, relaxation: Relaxation) -> Candidates:
     """Lines 4-10 in rounds: a factual leaves when its n-th candidate is nearer than the next ball's bound."""
-    z = problem.z
     if relaxation is Relaxation.NONE:
-        pairs = take(pairs, stays_inside(z, pairs, problem.balls, problem.features, problem.options.metric))
-    pairs, place = by_bound(pairs)
-    tried = 0
+        pairs = take(pairs, _stays_inside(problem, pairs))
+    size = len(pairs.factual) if problem.options.search == "exhaustive" else FIRST_ROUND
+    price = 1 + len(problem.features.starts)  # of a ball: the projection, then each feature put back once
     found: list[Candidates] = []
-    for last in problem.rounds:
-        due = (place >= tried) & (place < last)
-        per_ball = 1 + len(problem.features.starts)  # the projection, then each feature put back once
-        size = problem.meter.afford(np.bincount(pairs.factual[due], minlength=len(z)), per_ball, 1)
-        now = due & (place < tried + size[pairs.factual])
-        found.append(_tried(problem, take(pairs, now), relaxation))
-        near, worst = nearest(problem, _joined(found, z.shape[1]))  # lines 8, 9
-        found, tried = [near], int(last)
-        open_pairs = (place >= tried) & (pairs.bound < worst[pairs.factual])
-        open_factuals = np.unique(pairs.factual[open_pairs])
-        stays = np.isin(pairs.factual, open_factuals)
-        pairs, place = take(pairs, stays), place[stays]
-        if not len(open_factuals):
-            break
-    return found[0]
+    while True:
+        place = turns(pairs.factual)
+        n_due = np.bincount(pairs.factual[place < size], minlength=len(problem.z))
+        now = place < problem.questions.afford(n_due, price)[pairs.factual]
+        near, worst = _nearest(problem, stack([*found, _tried(problem, take(pairs, now), relaxation)]))
+        later = take(pairs, place >= size)
+        is_open = np.isin(later.factual, later.factual[later.bound < worst[later.factual]])
+        pairs, size, found = take(later, is_open), 2 * size, [near]
+        if not len(pairs.factual):
+            return near
+
+
+def _stays_inside(problem: Problem, pairs: Pairs) -> Mask:
+    """Line 5, first condition: the projected centre lies in its ball. Only immutable columns move: no model needed."""
+    centers = problem.balls.points[pairs.ball]
+    held = problem.features.with_held(problem.z[pairs.factual], centers)
+    moved = paired(held, centers, problem.options.metric)
+    return (moved < problem.balls.radii[pairs.ball]) | (moved == 0)
 
 
 def _tried(problem: Problem, pairs: Pairs, relaxation: Relaxation) -> Candidates:
     """Lines 4-7 for some pairs: project, reduce the changes, and find the boundary on the way."""
-    z, balls, features = problem.z, problem.balls, problem.features
-    kept, goal = viable(problem, projected(problem, pairs, relaxation))
-    goal = reduce_changes(z[kept.factual], goal, features, keeper(kept, balls, problem.label_of))  # line 6
-    few = few_enough(z[kept.factual], goal, features)
-    kept, goal = take(kept, few), goal[few]
-    home, ball = take(balls, problem.home[kept.factual]), take(balls, kept.ball)
-    share = crossing(z[kept.factual], goal, home, ball, problem.options.metric, problem.options.boundary)  # line 7
-    return Candidates(kept.factual, kept.ball, goal, share, np.zeros(len(share), dtype=np.intp))
+    z, features, options = problem.z, problem.features, problem.options
+    pairs, goal = viable(problem, pairs, relaxation)
+    goal = reduce_changes(problem, pairs, goal)
+    if features.max_changes is not None:
+        is_changed = np.logical_or.reduceat(goal != z[pairs.factual], features.starts, axis=1)
+        few = is_changed.sum(axis=1) <= features.max_changes
+        pairs, goal = take(pairs, few), goal[few]
+    home, ball = take(problem.balls, problem.home[pairs.factual]), take(problem.balls, pairs.ball)
+    share = crossing(z[pairs.factual], goal, home, ball, options.metric, options.boundary)  # line 7
+    return Candidates(pairs.factual, pairs.ball, goal, share, np.full(len(share), RELAXATIONS.index(relaxation)))
 
 
-def nearest(problem: Problem, found: Candidates) -> tuple[Candidates, Matrix]:
+def viable(problem: Problem, pairs: Pairs, relaxation: Relaxation) -> tuple[Pairs, Matrix]:
+    """Lines 4, 5: the pairs whose projected centre has the ball's label, and these centres.
+
+    They have the factual's immutable values, unless these are given up. A centre that is not moved is a fitted row,
+    whose label is known.
+    """
+    features, start, centers = problem.features, problem.z[pairs.factual], problem.balls.points[pairs.ball]
+    points = features.with_held(start, centers, frees=relaxation is Relaxation.IMMUTABILITY)  # line 4
+    if features.constrain is not None:
+        points = features.constrain(points, start)
+    is_viable = (points == centers).all(axis=1) & problem.knows_centers
+    rest = np.flatnonzero(~is_viable)
+    said = problem.questions.ask_once(points[rest], pairs.factual[rest])
+    is_viable[rest] = said == problem.balls.labels[pairs.ball[rest]]  # line 5
+    return take(pairs, is_viable), points[is_viable]
+
+
+def reduce_changes(problem: Problem, pairs: Pairs, goal: Matrix) -> Matrix:
+    """Line 6: put features back to the factual's value, smallest difference first, while the label stays.
+
+    One-hot columns of a category are one feature; ties in the difference go by column order (decision 0009).
+    """
+    features, start, label = problem.features, problem.z[pairs.factual], problem.balls.labels[pairs.ball]
+    difference = np.add.reduceat(gaps(goal, start), features.starts, axis=1)
+    order = np.argsort(difference, axis=1, kind="stable")
+    n_changes = (difference > 0).sum(axis=1)
+    for feature in order.T:
+        differs = difference[np.arange(len(goal)), feature] > 0
+        lines = np.flatnonzero(differs & (n_changes > 1))  # with one change left, undoing it gives the factual
+        if len(lines):
+            is_feature = features.of_column == feature[lines, np.newaxis]
+            trial = np.where(is_feature, start[lines], goal[lines])
+            stays = problem.questions.ask_once(trial, pairs.factual[lines]) == label[lines]
+            goal[lines[stays]] = trial[stays]
+            n_changes[lines[stays]] -= 1
+    return goal
+
+
+def _nearest(problem: Problem, found: Candidates) -> tuple[Candidates, Matrix]:
     """Lines 8, 9: the n candidates per factual whose boundary point is nearest, ties by ball order.
 
     Also the distance of the n-th per factual; infinite where there are fewer.
@@ -88,29 +130,15 @@ def nearest(problem: Problem, found: Candidates) -> tuple[Candidates, Matrix]:
     start = problem.z[found.factual]
     distance = paired(start, between(start, found.goal, found.share), problem.options.metric)
     order = np.lexsort((found.ball, distance, found.factual))
-    factual = found.factual[order]
-    rank = np.arange(len(order)) - np.searchsorted(factual, factual)
-    worst = np.full(len(problem.z), np.inf)
-    worst[factual[rank == problem.n - 1]] = distance[order[rank == problem.n - 1]]
+    rank = turns(found.factual[order])
+    nth, worst = order[rank == problem.n - 1], np.full(len(problem.z), np.inf)
+    worst[found.factual[nth]] = distance[nth]
     return take(found, order[rank < problem.n]), worst
-
-
-def _joined(found: list[Candidates], width: int) -> Candidates:
-    """Put candidates together, those of one factual next to each other and otherwise in their order."""
-    if not found:
-        empty: Rows = np.empty(0, dtype=np.intp)
-        return Candidates(empty, empty, np.empty((0, width)), np.empty(0), empty)
-    every = stack(found)
-    return take(every, np.argsort(every.factual, kind="stable"))
-
-
-def _questions_of_a_walk(options: Options) -> int:
-    return options.max_steps + 2  # the boundary, the steps, the goal
 
 
 PAPER = Strategy(
     find,
-    _questions_of_a_walk,
+    reserve=lambda options: options.max_steps + 2,  # of a walk: the boundary, the steps, the goal
     release="immutable",
     ignores=("plausibility", "effort"),
     is_readable=False,

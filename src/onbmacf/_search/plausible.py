@@ -18,9 +18,7 @@ LOOKED_AT = 256  # of those with other values, the nearest that are looked at
 
 def plausible_rows(fitted: Map, features: Features, metric: Metric, z: Matrix, wanted: Mask) -> Rows:
     """Return the nearest such rows of one factual: with its immutable values, and with others."""
-    is_wanted = np.zeros(max(len(wanted), int(fitted.labels.max()) + 1), dtype=bool)
-    is_wanted[: len(wanted)] = wanted
-    rows = np.flatnonzero(is_wanted[fitted.labels])
+    rows = np.flatnonzero(wanted[fitted.labels])
     Z = features.with_held(np.broadcast_to(z, (len(rows), len(z))), fitted.Z[rows])
     order = np.argsort(distances(z[np.newaxis], Z, metric)[0], kind="stable")
     rows = rows[order]

@@ -1,29 +1,24 @@
-"""What a strategy gets and returns: the values that pass between the stages of a search.
+"""The values that pass between the stages of a search.
 
-Problem  ->  Strategy.find  ->  Outcome
+    Map, factuals  ->  opposing_pairs  ->  Problem  ->  Strategy.find  ->  Found, and the Effort it took
+
+The refined strategy has a problem of its own (`refined.Search`) and asks through an oracle.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from onbmacf._balls.cover import BallCover
 from onbmacf._balls.geometry import Balls
 from onbmacf._base.arrays import Mask, Matrix, Rows
-from onbmacf._base.deadline import NEVER
-from onbmacf._search.budget import LabelOf, Meter, remembered
+from onbmacf._search.budget import Questions
 from onbmacf._search.options import Options
 from onbmacf._search.table import SearchTable
 
-if TYPE_CHECKING:
-    from onbmacf._balls.kernels import NearestBalls
-    from onbmacf._search.opposing import Opposing
-
 Snap = Callable[[Matrix, Matrix, Matrix], Matrix]  # points, their factuals, their goals -> points with allowed values
-Share = Callable[[Matrix, Rows], Matrix]  # points, labels -> share of the neighbours of each that have the label
 
 
 class Map(NamedTuple):
@@ -32,10 +27,9 @@ class Map(NamedTuple):
     Z: Matrix
     labels: Rows
     cover: BallCover
-    share: Share
+    share: Callable[[Matrix, Rows], Matrix]  # points, labels -> share of the neighbours of each that have the label
     balls: Balls  # of the cover, as places
     table: SearchTable
-    ball_index: "NearestBalls | None" = None  # of the balls, where they are many
 
 
 class Features(NamedTuple):
@@ -63,7 +57,7 @@ class Features(NamedTuple):
 
 
 class Pairs(NamedTuple):
-    """Factuals and balls to be tried together, sorted by factual, then by ball.
+    """Factuals and balls to be tried together, sorted by factual, then by bound, ties by ball.
 
     The bound is half the gap of the surface distances: no unreduced boundary point of the pair is nearer than this.
     The reduction of changes comes before the ranking and may undercut it, so the bound orders balls but does not prove
@@ -75,100 +69,21 @@ class Pairs(NamedTuple):
     bound: Matrix
 
 
-class Asked(NamedTuple):
-    """The factuals of a search, and how encoded points are asked about."""
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Some factuals to be explained together, and all that a walk through the map needs."""
 
     z: Matrix
     codes: Rows  # the label of each factual
-    wanted: Mask  # factuals x classes: which labels to reach
-    label_of: LabelOf
-    plain_label_of: LabelOf  # what the model says, whatever the rules and the probability
-    is_allowed: Callable[[Matrix, Rows], Mask]  # whether points keep the rules
-    snap: Snap
-    knows_centers: bool  # whether a fitted row is known to be acceptable if its label is
-    cost: int  # rows, and calls, that one question takes
-    deadline: float = NEVER  # the time of day after which nothing more is asked
-
-
-@dataclass(frozen=True, eq=False)
-class Problem:
-    """Everything a strategy needs to explain some factuals together; what only some need is made when it is used."""
-
-    fitted: Map
+    home: Rows  # the ball of each factual
+    balls: Balls  # all, those of re-covered homes behind
+    pairs: Pairs
     features: Features
     options: Options
-    asked: Asked
     n: int  # counterfactuals per factual
-    reserve: int = 0  # questions per factual that are set aside for the end
-
-    @property
-    def z(self) -> Matrix:
-        """The factuals, encoded."""
-        return self.asked.z
-
-    @property
-    def codes(self) -> Rows:
-        """The label of each factual."""
-        return self.asked.codes
-
-    @property
-    def snap(self) -> Snap:
-        """Rounds points to values that may be returned."""
-        return self.asked.snap
-
-    @property
-    def is_allowed(self) -> Callable[[Matrix, Rows], Mask]:
-        """Says which points keep the rules."""
-        return self.asked.is_allowed
-
-    @cached_property
-    def meter(self) -> Meter:
-        """Counts what is asked about each factual."""
-        return Meter.of(self.options, self.asked)
-
-    @cached_property
-    def label_of(self) -> LabelOf:
-        """Labels, counted, less what is set aside: what the budget does not allow has none."""
-        return remembered(self.meter.counted(self.asked.label_of, self.reserve))
-
-    @cached_property
-    def ask(self) -> LabelOf:
-        """Labels, counted, with what is set aside."""
-        return self.meter.counted(self.asked.label_of)
-
-    @cached_property
-    def ask_again(self) -> LabelOf:
-        """Labels whatever the rules, of points to be returned and the way back from them."""
-        count = self.meter.counted if self.meter.is_limited else self.meter.noting
-        return count(self.asked.plain_label_of)
-
-    @cached_property
-    def _opposing(self) -> "tuple[Rows, Balls, Opposing]":
-        from onbmacf._search.opposing import opposing_pairs
-
-        return opposing_pairs(self.fitted, self.options, self.asked)
-
-    @property
-    def home(self) -> Rows:
-        """The ball of each factual."""
-        return self._opposing[0]
-
-    @property
-    def balls(self) -> Balls:
-        """All balls, those of re-covered homes behind."""
-        return self._opposing[1]
-
-    @cached_property
-    def rounds(self) -> Rows:
-        """Balls per factual to have tried after each round, nearest bound first; the last has no end."""
-        from onbmacf._search.opposing import rounds_of
-
-        return rounds_of(self.options.search, self.pairs.sizes)
-
-    @property
-    def pairs(self) -> "Opposing":
-        """The balls that each factual is tried with."""
-        return self._opposing[2]
+    questions: Questions
+    snap: Snap
+    knows_centers: bool  # whether a fitted row is known to be acceptable if its label is
 
 
 class Found(NamedTuple):
@@ -188,18 +103,23 @@ class Found(NamedTuple):
     probability: Matrix | None = None  # of the label, as asked before; NaN where it was not
 
 
-class Outcome(NamedTuple):
-    """What a strategy found, and for which factuals it asked about every point that they may become."""
+class Effort(NamedTuple):
+    """How hard a search looked, per factual."""
 
-    found: Found
-    is_proven: Mask
+    asked: Rows  # questions
+    ran_out: Mask  # whether the budget ended it
+    is_proven: Mask  # whether every allowed combination of values was asked about
+    failed: Rows  # questions on which the model raised
+    left: Rows  # questions that the budget still allows
+    raised: Any  # what the model did instead of answering, in words
+    unseen: Any  # labels that it said and that no fitted row has, in words
 
 
 @dataclass(frozen=True)
 class Strategy:
     """A way to solve a problem, and what it costs."""
 
-    find: Callable[[Any], Any]  # from a Problem to an Outcome
+    find: Callable[[Any], Any]  # from a Problem to Found
     reserve: Callable[[Options], int]  # questions per counterfactual that are set aside for the end of `find`
     release: str  # what may be given up where the caller does not say
     ignores: tuple[str, ...]  # options that do nothing here

@@ -1,19 +1,19 @@
-"""Algorithm 3 lines 21-33: walk from the boundary towards the goal until the label changes.
+"""Algorithm 3 lines 21-33: walk from the boundary towards the goal until the label changes; and the way back.
 
     Candidates  ->  walk  ->  per candidate the first point of the ball's label, and the last before it of the factual's
+    points  ->  confirm  ->  what the model says when it is asked again, and how far back to the factual that holds
 
 All points of all walks are rounded and asked in one question (decision 0007). Symbols: docs/glossary.md.
 """
 
-from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
 from onbmacf._base import missing
 from onbmacf._base.arrays import Mask, Matrix, Rows
-from onbmacf._search.budget import UNASKED, LabelOf
-from onbmacf._search.problem import Snap
+from onbmacf._search.budget import UNASKED
+from onbmacf._search.problem import Problem, Snap
 
 EDGE = 1e-12  # rounding error forgiven to a point between two others
 WAY_BACK = 16  # parts into which the way from a counterfactual back to its factual is cut
@@ -29,105 +29,48 @@ class Candidates(NamedTuple):
     relaxation: Rows  # position in Relaxation
 
 
-class LookedBack(NamedTuple):
-    """What lies between a point and its factual, one line per point."""
+def walk(problem: Problem, candidates: Candidates, label: Rows) -> tuple[Matrix, Matrix, Mask]:
+    """Lines 21-33 for every candidate at once; `label` is that of each one's ball.
 
-    semifactual: Matrix  # the factual itself where there is none
-    has_semifactual: Mask
-    again: Rows  # the label of the point when it was asked again
-    margin: Matrix  # share of the way; NaN where it was not asked
-
-
-class Walked(NamedTuple):
-    """Where each walk ended, one line per candidate."""
-
-    counterfactual: Matrix
-    semifactual: Matrix  # the factual itself where there is none
-    has_semifactual: Mask
-
-
-def stops(share: Matrix, step_ratio: float, max_steps: int) -> Matrix:
-    """Return the shares of the way that are tried: the boundary, ever shorter steps, the goal."""
-    steps = np.arange(max_steps + 1)
-    towards = 1.0 - step_ratio**steps  # line 26, the sum of the strides so far
-    shares = share[:, np.newaxis] + towards * (1.0 - share[:, np.newaxis])
-    return np.concatenate([shares, np.ones((len(share), 1))], axis=1)  # line 32
-
-
-def walk(
-    z: Matrix,
-    labels: Rows,
-    candidates: Candidates,
-    ball_labels: Rows,
-    label_of: LabelOf,
-    snap: Snap,
-    step_ratio: float,
-    max_steps: int,
-) -> Walked:
-    """Lines 21-33 for every candidate at once; `labels` are the factuals' own, ball_labels one per candidate."""
-    shares = stops(candidates.share, step_ratio, max_steps)
-    n_walks, n_stops = shares.shape
-    line = np.repeat(np.arange(n_walks), n_stops)
-    factual = candidates.factual[line]
-    goal = candidates.goal[line]
-    points = snap(between(z[factual], goal, shares.ravel()), z[factual], goal)
-    is_new = (shares.ravel() < 1.0) | (np.arange(len(line)) % n_stops == n_stops - 1)  # the goal is asked once
-    said = np.full(len(line), np.iinfo(np.intp).min)
-    said[is_new] = label_of(points[is_new], factual[is_new])
-    answers = said.reshape(n_walks, n_stops)
-    points = points.reshape(n_walks, n_stops, z.shape[1])
-    hit = _first(answers == ball_labels[:, np.newaxis])  # line 27; if none says so, line 32: the goal
-    before = np.arange(n_stops) < hit[:, np.newaxis]
-    moved = (points != z[candidates.factual][:, np.newaxis]).any(axis=2)
-    between_ends = _lies_between(z[factual], points.reshape(-1, z.shape[1]), goal).reshape(n_walks, n_stops)
-    same = before & moved & between_ends & (answers == labels[candidates.factual][:, np.newaxis])  # decision 0013
-    last = n_stops - 1 - _first(same[:, ::-1])
-    has = same.any(axis=1)
-    walks = np.arange(n_walks)
-    semifactual = np.where(has[:, np.newaxis], points[walks, last], z[candidates.factual])
-    return Walked(points[walks, hit], semifactual, has)
-
-
-class WayBack(Protocol):
-    """What looking back takes: the factuals, and how places on the way are made and asked about."""
-
-    @property
-    def z(self) -> Matrix: ...
-    @property
-    def codes(self) -> Rows: ...
-    @property
-    def snap(self) -> Snap: ...
-    @property
-    def ask_again(self) -> LabelOf: ...
-    @property
-    def is_allowed(self) -> Callable[[Matrix, Rows], Mask]: ...
-
-
-def look_back(problem: WayBack, factual: Rows, point: Matrix, label: Rows) -> LookedBack:
-    """Ask the model again about each point, and about the way from there back to the factual.
-
-    The semifactual is the place nearest to the point that has the factual's label and keeps the rules. The margin is
-    the share of the way on which the point's label holds without a gap.
+    Return the counterfactuals, the semifactuals, and whether there is one: the factual stands where there is none.
     """
-    places, line = way_back(problem, factual, point)
-    start, goal = problem.z[factual[line]], point[line]
-    said = problem.ask_again(places, factual[line])
-    same = (said == problem.codes[factual[line]]) & (places != start).any(axis=1) & _lies_between(start, places, goal)
-    same[same] = problem.is_allowed(places[same], factual[line[same]])
-    said, same = said.reshape(-1, WAY_BACK), same.reshape(-1, WAY_BACK)
-    has, first = same.any(axis=1), np.arange(0, len(line), WAY_BACK) + same.argmax(axis=1)
-    semifactual = np.where(has[:, np.newaxis], places[first], problem.z[factual])
-    return LookedBack(semifactual, has, said[:, 0], margins(said[:, 1:], label))
+    options, share = problem.options, candidates.share[:, np.newaxis]
+    towards = 1.0 - options.step_ratio ** np.arange(options.max_steps + 1)  # line 26, the sum of the strides so far
+    shares = np.concatenate([share + towards * (1.0 - share), np.ones_like(share)], axis=1)  # line 32: the goal
+    n_walks, n_stops = shares.shape
+    factual, goal = np.repeat(candidates.factual, n_stops), np.repeat(candidates.goal, n_stops, axis=0)
+    start = problem.z[factual]
+    points = problem.snap(between(start, goal, shares.ravel()), start, goal)
+    is_new = shares < 1.0
+    is_new[:, -1] = True  # the goal is asked about once
+    said = np.full(shares.shape, UNASKED, dtype=np.intp)
+    said[is_new] = problem.questions.ask(points[is_new.ravel()], factual[is_new.ravel()])
+    is_hit = said == label[:, np.newaxis]  # line 27
+    is_hit[:, -1] = True  # if none says so, line 32
+    hit = is_hit.argmax(axis=1)
+    is_less = (said == problem.codes[candidates.factual, np.newaxis]) & (np.arange(n_stops) < hit[:, np.newaxis])
+    is_less &= lies_between(start, points, goal).reshape(shares.shape)  # decision 0013
+    first = n_stops * np.arange(n_walks)
+    less = points[first + n_stops - 1 - is_less[:, ::-1].argmax(axis=1)]
+    has_less = is_less.any(axis=1)
+    less = np.where(has_less[:, np.newaxis], less, problem.z[candidates.factual])
+    return points[first + hit], less, has_less
 
 
-def way_back(problem: WayBack, factual: Rows, point: Matrix) -> tuple[Matrix, Rows]:
-    """Return each point and the places between it and its factual, and the line of each."""
+def confirm(problem: Problem, factual: Rows, points: Matrix, label: Rows) -> tuple[Rows, Matrix]:
+    """Ask again about points with these labels, and about the way back; return what the model says, and the margins."""
+    places = way_back(problem.z[factual], points, problem.snap)
+    said = problem.questions.ask_again(places, np.repeat(factual, WAY_BACK)).reshape(-1, WAY_BACK)
+    return said[:, 0], margins(said[:, 1:], label)
+
+
+def way_back(start: Matrix, points: Matrix, snap: Snap) -> Matrix:
+    """Return each point, and after it the places between it and its factual, nearest to the point first."""
     shares = np.arange(WAY_BACK, 0, -1) / WAY_BACK  # the point first: a budget may end on the way
-    line = np.repeat(np.arange(len(point)), WAY_BACK)
-    start, goal = problem.z[factual[line]], point[line]
-    places = problem.snap(between(start, goal, np.tile(shares, len(point))), start, goal)
-    places[::WAY_BACK] = point
-    return places, line
+    start, goal = np.repeat(start, WAY_BACK, axis=0), np.repeat(points, WAY_BACK, axis=0)
+    places = snap(between(start, goal, np.tile(shares, len(points))), start, goal)
+    places[::WAY_BACK] = points
+    return places
 
 
 def margins(said: Rows, label: Rows) -> Matrix:
@@ -138,18 +81,12 @@ def margins(said: Rows, label: Rows) -> Matrix:
     return np.where(ends == UNASKED, np.nan, n_kept / WAY_BACK)
 
 
-def _lies_between(start: Matrix, points: Matrix, goal: Matrix) -> Mask:
-    """Say which points are, in every column, between their factual and their goal: rules may push one beyond."""
-    low, high = np.minimum(start, goal), np.maximum(start, goal)
-    return np.asarray(((points >= low - EDGE) & (points <= high + EDGE)).all(axis=1))
-
-
-def _first(mask: Mask) -> Rows:
-    """Return the first true position of each line, the last position where there is none."""
-    return np.where(mask.any(axis=1), mask.argmax(axis=1), mask.shape[1] - 1)
+def lies_between(start: Matrix, points: Matrix, goal: Matrix) -> Mask:
+    """Say which points are not their factual and, in every column, between it and the goal: rules may push beyond."""
+    low, high = np.minimum(start, goal) - EDGE, np.maximum(start, goal) + EDGE
+    return np.asarray((points != start).any(axis=1) & ((points >= low) & (points <= high)).all(axis=1))
 
 
 def between(start: Matrix, goal: Matrix, share: Matrix) -> Matrix:
     """Return the points at these shares of the way; at 1 the goal itself, to the bit."""
-    points = missing.between(start, goal, share)
-    return np.where(share[:, np.newaxis] == 1.0, goal, points)
+    return np.where(share[:, np.newaxis] == 1.0, goal, missing.between(start, goal, share))

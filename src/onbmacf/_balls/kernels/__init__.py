@@ -3,7 +3,6 @@
     Z, labels  ->  nearest_enemy_fast  ->  reach
     Z, reach of one class  ->  greedy_cover_fast  ->  centers, owner
     Z, points  ->  NearestRows  ->  the nearest rows of each point
-    Balls, points  ->  NearestBalls  ->  the balls with the nearest surfaces
     points, Z, labels  ->  reach_of_fast  ->  reach of each point
 
 `sums` defines what is compared, `grid` makes most comparisons cheap, `leaves` avoids most of them.
@@ -12,6 +11,5 @@
 from onbmacf._balls.kernels.enemies import nearest_enemy_fast, reach_of_fast
 from onbmacf._balls.kernels.greedy import greedy_cover_fast
 from onbmacf._balls.kernels.nearest import NearestRows
-from onbmacf._balls.kernels.surfaces import NearestBalls
 
-__all__ = ["NearestBalls", "NearestRows", "greedy_cover_fast", "nearest_enemy_fast", "reach_of_fast"]
+__all__ = ["NearestRows", "greedy_cover_fast", "nearest_enemy_fast", "reach_of_fast"]

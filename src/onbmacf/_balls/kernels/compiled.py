@@ -11,9 +11,9 @@ from onbmacf.errors import OnbmacfWarning
 ADVICE = "install a C compiler and then onbmacf again, or install onbmacf from a wheel"
 
 
-def _widest(name: str) -> Any:
-    """Return a module of loops with the widest instructions that this processor has."""
-    name = f"onbmacf._balls.kernels.{name}"
+def _widest() -> Any:
+    """Return the loops with the widest instructions that this processor has."""
+    name = "onbmacf._balls.kernels.loops"
     if has_avx2():
         try:
             return import_module(f"{name}_avx2")
@@ -22,17 +22,16 @@ def _widest(name: str) -> Any:
     return import_module(name)
 
 
-loops, surface_loops = _widest("loops"), _widest("surface_loops")
+loops = _widest()
 
 
 @cache
 def are_compiled() -> bool:
     """Say whether the loops are compiled; where they are not, warn, once."""
-    is_all = loops.COMPILED and surface_loops.COMPILED
-    if not is_all:
+    if not loops.COMPILED:
         warnings.warn(
             f"the kernels of onbmacf are not compiled, so everything takes many times as long: {ADVICE}.",
             OnbmacfWarning,
             stacklevel=2,
         )
-    return bool(is_all)
+    return bool(loops.COMPILED)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onbmacf._balls.groups import Groups
-from onbmacf._balls.kernels.compiled import loops, surface_loops
+from onbmacf._balls.kernels.compiled import loops
 from onbmacf._balls.kernels.grid import Grid, code_of, to_grid
 from onbmacf._balls.kernels.leaves import GONE, Leaves, box_gaps, build_leaves, join_leaves
 from onbmacf._balls.kernels.pairs import MANY_LEAVES, REACHED, enemies_by_pairs, probes_of, share_reached
@@ -93,5 +93,5 @@ def reach_of_fast(
     best, lacks = np.full(len(z), np.inf), has_missing(z) or has_missing(Z)
     codes, labels = codes.astype(np.intp, copy=False), labels.astype(np.intp, copy=False)
     z, Z = np.ascontiguousarray(z), np.ascontiguousarray(Z)
-    surface_loops.nearest_other(z, codes, Z, labels, code_of(metric), lacks, best)
+    loops.nearest_other(z, codes, Z, labels, code_of(metric), lacks, best)
     return to_distances(best, metric)

@@ -1,6 +1,7 @@
 """The loops over rows on the grid, compiled when the package is built.
 
     Grid, Leaves  ->  Views  ->  nearest_of_leaf, bound_of_leaf, Greedy, compare_enemies, count_members, nearest_rows
+    new points, rows  ->  nearest_other
 
 One module, because the compiler works a function into another only within a module, and because it is compiled twice,
 for any processor and for those with AVX2. Where a metric is an argument, it is a constant of the call: the compiler
@@ -748,6 +749,28 @@ def count_members(
 
 
 # The nearest rows of new points.
+
+
+def nearest_other(
+    z: cython.const[cython.double][:, ::1],
+    codes: cython.const[cython.Py_ssize_t][::1],
+    Z: cython.const[cython.double][:, ::1],
+    labels: cython.const[cython.Py_ssize_t][::1],
+    metric: cython.int,
+    lacks: cython.bint,
+    best: cython.double[::1],
+) -> None:
+    """Line 9 for new points: the smallest sum between each and the rows with another label."""
+    cython.declare(line=cython.Py_ssize_t, row=cython.Py_ssize_t, column=cython.Py_ssize_t, total=cython.double)
+    with cython.nogil:
+        for line in range(z.shape[0]):
+            for row in range(Z.shape[0]):
+                if labels[row] == codes[line]:
+                    continue
+                total = 0.0
+                for column in range(Z.shape[1]):
+                    total = with_gap(total, exact_gap(z[line, column], Z[row, column], lacks), metric)
+                best[line] = total if total < best[line] else best[line]
 
 
 def nearest_rows(
