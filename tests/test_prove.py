@@ -113,7 +113,7 @@ def test_what_is_not_there_or_not_nearer_is_said_of_sure_labels_alone():
     assert explainer.explain(row, "yes")[0].status == "found"
     none = explainer.explain(row, "yes", min_probability=0.9)[0]
     assert none.reason.startswith("none exists with a probability of at least 0.9: every combination of allowed")
-    wide = explainer.with_options(max_model_rows=40).explain(row, "yes", min_probability=0.9)[0]
+    wide = explainer.with_options(max_model_rows=40, read_model=False).explain(row, "yes", min_probability=0.9)[0]
     assert wide.reason.startswith("none was found with a probability of at least 0.9, with ")
     proven = explainer.explain(row, "yes", min_probability=0.9, prove=True)[0].certificate
     told = "proven for this tree, for labels with a probability of at least 0.9."

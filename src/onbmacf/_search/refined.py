@@ -37,6 +37,7 @@ BELIEFS = np.array([1.0, 0.75, 1.5])  # times what is missing: the sum of gains 
 USUAL = 0.5  # the dial at which points are looked for
 CAPS = (240, 160, 145, 135)  # points per factual and round
 EXTRA_ROUNDS = 1  # for factuals that still get better
+MOST_ROUNDS = 6  # and those in which the best points are asked about with changes undone
 ROWS, CENTERS = 16, 8  # donors
 COMBINED = np.array([10, 12, 8, 6, 10])  # features of triples; pairs, triples, greedy sets per belief; donors followed
 FIRST_REFINED = np.array([3, 8, 0, 0, 1, 24])  # sets, places of a change alone and among others, repairs, points probed
@@ -295,6 +296,7 @@ def _donors(search: Search, record: Record, wanted: Mask) -> tuple[Matrix, Rows,
 def _rounds(search: Search, record: Record, wanted: Mask, active: Mask, price: Matrix) -> Matrix:
     """Combine, refine, and refine again; return the score of each point asked about."""
     score = choose.worth(record, price, 1, search.neighbours)  # the same points whatever n is
+    n_rounds = np.ones(len(active), dtype=np.intp)
     for turn in range(1, len(CAPS) + EXTRA_ROUNDS):
         room = np.where(active, _room(search, turn), 0)
         if search.oracle.is_limited:
@@ -303,13 +305,19 @@ def _rounds(search: Search, record: Record, wanted: Mask, active: Mask, price: M
             break
         parts = [_pulled(search, record, active, score, price), _proposed(record, active, score, turn)]
         _ask(search, record, wanted, stack(parts), room, NEARER)
+        n_rounds += active
         before = record.lowest.copy()
         score = choose.worth(record, price, 1, search.neighbours)
         least, still = search.oracle.patience
         if turn >= least:  # those go on that have no answer, or got better
             best = record.lowest
             active = active & ~(np.isfinite(best) & (best >= before * (1.0 - still))).all(axis=0)
-    if not search.oracle.is_limited and _undone(search, record, wanted, *choose.chosen(record, score, 1, price)):
+    for _ in range(0 if search.oracle.is_limited else MOST_ROUNDS):  # no change of the best one can be undone
+        row, slot = choose.chosen(record, score, 1, price)
+        left = n_rounds[row] < MOST_ROUNDS
+        if not _undone(search, record, wanted, row[left], slot[left]):
+            break
+        n_rounds += 1
         score = choose.worth(record, price, 1, search.neighbours)
     return score
 

@@ -104,6 +104,8 @@ cdef void repair(Trace trace, Features features, Py_ssize_t r, Py_ssize_t n_use,
 cdef void explore(Trace trace, Features features, Py_ssize_t r, double limit, Py_ssize_t most) noexcept nogil
 @cython.locals(s=Py_ssize_t, f=Py_ssize_t, g=Py_ssize_t, k=Py_ssize_t, side=Py_ssize_t, turn=Py_ssize_t, best=Py_ssize_t, last=double, score=double, own=double, gain=double, at=Py_ssize_t)
 cdef Py_ssize_t probe(Trace trace, Features features, Py_ssize_t r, double limit, Py_ssize_t most, double[:, ::1] out, Py_ssize_t[::1] owner, Py_ssize_t n) noexcept nogil
+@cython.locals(s=Py_ssize_t, t=Py_ssize_t, k=Py_ssize_t, best=Py_ssize_t, low=double, limit=double, own=double, is_known=bint)
+cdef double choose_sets(Trace trace, Py_ssize_t r, const double[:, ::1] score, Py_ssize_t which, Py_ssize_t most) noexcept nogil
 @cython.locals(s=Py_ssize_t, f=Py_ssize_t, g=Py_ssize_t, t=Py_ssize_t, k=Py_ssize_t, best=Py_ssize_t, low=double, limit=double, own=double, is_known=bint)
 cdef Py_ssize_t refine(Trace trace, Features features, Py_ssize_t r, const double[:, ::1] score, Py_ssize_t which, bint again, Py_ssize_t n_use, const Py_ssize_t[::1] sizes, double belief, double[:, ::1] out, Py_ssize_t[::1] owner, Py_ssize_t n) noexcept nogil
 @cython.locals(here=double[:, ::1], mine=Py_ssize_t[::1], m=Py_ssize_t, each=Py_ssize_t, n=Py_ssize_t, k=Py_ssize_t, first=Py_ssize_t, r=Py_ssize_t, n_use=Py_ssize_t)

@@ -782,15 +782,10 @@ def probe(trace, features, r, limit, most, out, owner, n):
     return n
 
 
-def refine(trace, features, r, score, which, again, n_use, sizes, belief, out, owner, n):
-    """Write what may be better than the best points known, one for each set of changed features.
-
-    Best is what costs least (`which` 0), or scores least (1): then what the former had is left out, unless `again`.
-    `sizes`: sets; places of a single change and of one among several; repairs; refused points that are probed; gaps
-    that are explored.
-    """
+def choose_sets(trace, r, score, which, most):
+    """List the best point of each set of changes, and return the least cost of them."""
     limit = INF
-    for t in range(sizes[0]):
+    for t in range(most):
         best, low = -1, INF
         for s in range(1, trace.size[r]):
             own = score[r, s]
@@ -808,6 +803,17 @@ def refine(trace, features, r, score, which, again, n_use, sizes, belief, out, o
         if best < 0:
             break
         limit = trace.base[r, best] if trace.base[r, best] < limit else limit
+    return limit
+
+
+def refine(trace, features, r, score, which, again, n_use, sizes, belief, out, owner, n):
+    """Write what may be better than the best points known, one for each set of changed features.
+
+    Best is what costs least (`which` 0), or scores least (1): then what the former had is left out, unless `again`.
+    `sizes`: sets; places of a single change and of one among several; repairs; refused points that are probed; gaps
+    that are explored.
+    """
+    limit = choose_sets(trace, r, score, which, sizes[0])
     if which == 0 or again or trace.chosen[0, 0] < 0 or limit != trace.base[r, trace.chosen[0, 0]]:
         clear(trace)
         repair(trace, features, r, n_use, limit, sizes[3], belief)
