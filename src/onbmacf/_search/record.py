@@ -76,6 +76,18 @@ class Record:
         rounds.measure(self.trace, self.features, *given, apart, n_changed)
         return apart, n_changed
 
+    def refused(self, points: Matrix, owner: Rows) -> Mask:
+        """Say of which points one that changes the same features, and costs as much, was refused."""
+        apart, n_changed = self.measured(points, owner)
+        differs = (points != self.own[owner]) & ~(np.isnan(points) & np.isnan(self.own[owner]))
+        found = np.zeros(len(points), dtype=bool)
+        for line, r in enumerate(owner.tolist()):
+            known = np.flatnonzero((self.margin[r] <= 0) & (self.n_changed[r] == n_changed[line]))
+            known = known[self.base[r, known] >= apart[line]]
+            others = (self.points[r, known] != self.own[r]) & ~(np.isnan(self.points[r, known]) & np.isnan(self.own[r]))
+            found[line] = bool((others == differs[line]).all(axis=1).any())
+        return found
+
     def accepted(self) -> Mask:
         """Say which points are answers."""
         with np.errstate(invalid="ignore"):

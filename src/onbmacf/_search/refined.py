@@ -315,7 +315,7 @@ def _rounds(search: Search, record: Record, wanted: Mask, active: Mask, price: M
     for _ in range(0 if search.oracle.is_limited else MOST_ROUNDS):  # no change of the best one can be undone
         row, slot = choose.chosen(record, score, 1, price)
         left = n_rounds[row] < MOST_ROUNDS
-        if not _undone(search, record, wanted, row[left], slot[left]):
+        if not _undone(search, record, wanted, row[left], slot[left], guess=True):
             break
         n_rounds += 1
         score = choose.worth(record, price, 1, search.neighbours)
@@ -443,12 +443,18 @@ def _irreducible(search: Search, record: Record, wanted: Mask, score: Matrix, pr
     return score
 
 
-def _undone(search: Search, record: Record, wanted: Mask, row: Rows, slot: Rows) -> bool:
-    """Ask about points with each of their changes undone; say whether there was anything to ask."""
+def _undone(search: Search, record: Record, wanted: Mask, row: Rows, slot: Rows, guess: bool = False) -> bool:
+    """Ask about points with each of their changes undone; say whether there was anything to ask.
+
+    Where a guess will do, not where a point that changes the same features, and farther, was refused before.
+    """
     points, own, before = record.points[row, slot], search.own[row], record.size.sum()
     line, at = np.nonzero(_differ(points, own) & (record.n_changed[row, slot] > 1)[:, np.newaxis])
     undone = points[line]
     undone[np.arange(len(line)), at] = own[line, at]
+    if guess:
+        open_ = ~record.refused(undone, row[line])
+        undone, line = undone[open_], line[open_]
     _ask(search, record, wanted, Proposed.of(undone, row[line]), search.oracle.room(0))
     return bool(record.size.sum() > before)
 
