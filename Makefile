@@ -38,7 +38,7 @@ chromium:
 	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && apt-get update -q && apt-get install -qy chromium; } \
 	  || echo "no chromium: the tests of the reports in a browser will be skipped (or fail in CI)"
 
-# The figures of docs/speed, beside NICE and DiCE: about an hour, and a quiet machine. SPEED=--quick tries the scripts.
+# The figures of docs/speed, beside NICE and DiCE: twenty minutes of a quiet machine. SPEED=--quick tries the scripts.
 speed: $(VENV)/.speed
 	$(BIN)/python benchmarks/speed_one.py --parts one,batches,budgets,steady --write $(SPEED_PAGE) $(SPEED)
 	$(BIN)/python benchmarks/effort.py --write $(SPEED_PAGE) $(SPEED)

@@ -26,8 +26,8 @@ FILES = [(table, kind) for table in ("saheart", "heloc", "adult") for kind in ("
 FULL = {
     "tables": list(TABLES),
     "models": list(MODELS),
-    "rows": 40,
-    "dice_rows": 6,
+    "rows": 25,
+    "dice_rows": 3,
     "budget_rows": 30,
     "steady_calls": 1000,
     "batch_rows": 200,
