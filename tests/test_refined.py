@@ -184,3 +184,28 @@ def test_no_two_answers_change_the_same_features_by_almost_the_same(table, model
     )
     assert same.any()
     assert (np.abs(points[first[same]] - points[second[same]]).sum(axis=1) > ALIKE).all()
+
+
+class Unsure:
+    """A model whose probabilities say 1 a little before `predict` does, as those of a support vector machine may."""
+
+    classes_ = np.array([0, 1])
+
+    def predict(self, rows):
+        return (rows["a"] + rows["b"] > 1.06).astype(int).to_numpy()
+
+    def predict_proba(self, rows):
+        own = 1 / (1 + np.exp(-4 * (rows["a"] + rows["b"] - 1).to_numpy()))
+        return np.column_stack([1 - own, own])
+
+
+@pytest.mark.parametrize("options", [{}, {"plausibility": 0}, {"n_counterfactuals": 3}], ids=str)
+def test_where_scores_contradict_predict_near_the_boundary_answers_lie_beyond_it(options):
+    rng = np.random.default_rng(3)
+    table = pd.DataFrame(rng.random((600, 2)).round(3), columns=list("ab"))
+    total = table.sum(axis=1)
+    table = table[(total < 0.98) | (total > 1.08)].reset_index(drop=True)  # no fitted row shows the contradiction
+    explainer = ONBMACF(**options).fit(table, Unsure())
+    answers = explainer.explain(table[table.sum(axis=1) < 0.98].head(20), target=1)
+    assert set(answers.statuses) == {"found"}
+    assert (Unsure().predict(answers.batch.values) == 1).all()

@@ -50,6 +50,7 @@ MOST_CORNERS = 1 << 10
 CLIMBS, STARTS, MOST_LEVELS = 6, 2, 48  # where nothing is found: rounds, points that each begins from, levels looked at
 AT_ONCE = 1 << 16  # combinations in one step
 CAPACITY = sum(CAPS) + EXTRA_ROUNDS * CAPS[-1] + FEW_JOINT  # points that are remembered of a factual
+LADDER, TRIES = 16, 8  # where `predict` contradicts scores: points that are asked about, choices made again
 NEARER = 0.65  # of a round, for points that may be nearer; the rest for those that may be better for their neighbours
 SHARES_OF_ROUNDS = (0.4, 0.25, 0.2, 0.15)  # of a limited number of rows
 
@@ -592,7 +593,7 @@ def _ends(search: Search, record: Record, row: int) -> list[Matrix]:
 def _confirmed(search: Search, record: Record, wanted: Mask, is_proven: Mask, score: Matrix) -> Outcome:
     """Choose, and ask the model's own `predict` about what was chosen, as it will be printed.
 
-    A point that it gives another label is dropped for the next best, twice at most. Where it says something else of a
+    A point that it gives another label is dropped for the next best, some times. Where it says something else of a
     factual, or of a point that only the copy of the model was asked about, all is asked again in another way; within a
     budget, such a factual gets its label and no answer.
     """
@@ -612,17 +613,19 @@ def _confirmed(search: Search, record: Record, wanted: Mask, is_proven: Mask, sc
         return find(replace(search, oracle=oracle.by_labels()))
     oracle.ran_out |= is_other
     doubted = np.zeros(len(score), dtype=bool)
-    for _ in range(2):
+    for _ in range(TRIES):
         wrong = confirmed.again != record.code[row, slot]
         wrong &= (confirmed.again != UNASKED) & (confirmed.again != FAILED)
         if not wrong.any():
             break
         others = np.where(np.isin(np.arange(len(score)), row[wrong])[:, np.newaxis], score, np.inf)
         doubted[row[wrong]] = True
-        score[row[wrong], slot[wrong]] = others[row[wrong], slot[wrong]] = np.inf
-        others[row[~wrong], slot[~wrong]] = np.where(
-            np.isin(row[~wrong], row[wrong]), score[row[~wrong], slot[~wrong]], np.inf
-        )
+        right = score[row[~wrong], slot[~wrong]]
+        for r, s in zip(row[wrong].tolist(), slot[wrong].tolist(), strict=True):
+            weak = record.margin[r] <= _believed_from(search, record, r, s)
+            score[r, weak] = others[r, weak] = np.inf
+        score[row[~wrong], slot[~wrong]] = right
+        others[row[~wrong], slot[~wrong]] = np.where(np.isin(row[~wrong], row[wrong]), right, np.inf)
         if not np.isfinite(others).any():
             break
         more, places = _chosen(search, record, others)
@@ -634,6 +637,15 @@ def _confirmed(search: Search, record: Record, wanted: Mask, is_proven: Mask, sc
     found = _found(search, record, row, slot, confirmed)
     is_sure = ~doubted[row] | (confirmed.again != UNASKED)  # scores were wrong of such a row, so they are not believed
     return Outcome(take(found, is_sure & ~is_other[row]), is_proven & ~is_other, codes, labels)
+
+
+def _believed_from(search: Search, record: Record, row: int, slot: int) -> float:
+    """Return the margin up to which `predict` contradicts the scores of a factual's points, by asking about some."""
+    good = np.flatnonzero(record.accepted()[row])
+    some = good[np.argsort(record.margin[row, good], kind="stable")][:: max(1, len(good) // LADDER)]
+    said, _ = search.oracle.confirm(record.points[row, some], np.full(len(some), row, dtype=np.intp))
+    wrong = some[(said != record.code[row, some]) & (said != UNASKED)]
+    return float(record.margin[row, np.append(wrong, slot)].max())
 
 
 class LookedBack(NamedTuple):
