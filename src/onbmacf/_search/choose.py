@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onbmacf._base.arrays import Matrix, Rows
+from onbmacf._base.missing import differs
 from onbmacf._search.kernels import rounds
 from onbmacf._search.record import Record
 
@@ -105,7 +106,7 @@ def _several(record: Record, row: int, score: Matrix, n: int, span: Matrix, is_n
     """Return the slots of the points of one factual that are returned."""
     slots = np.flatnonzero(np.isfinite(score))
     points, own = record.points[row, slots], record.own[row]
-    changed = (points != own) & ~(np.isnan(points) & np.isnan(own))
+    changed = differs(points, own)
     rank = score[slots].copy()
     is_free, is_repeat = np.ones(len(slots), dtype=bool), np.zeros(len(slots), dtype=np.intp)
     picked: list[int] = []

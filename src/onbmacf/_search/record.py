@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onbmacf._base.arrays import Mask, Matrix, Rows
+from onbmacf._base.missing import differs
 from onbmacf._search.kernels import rounds
 
 
@@ -79,13 +80,12 @@ class Record:
     def refused(self, points: Matrix, owner: Rows) -> Mask:
         """Say of which points one that changes the same features, and costs as much, was refused."""
         apart, n_changed = self.measured(points, owner)
-        differs = (points != self.own[owner]) & ~(np.isnan(points) & np.isnan(self.own[owner]))
+        changed = differs(points, self.own[owner])
         found = np.zeros(len(points), dtype=bool)
         for line, r in enumerate(owner.tolist()):
             known = np.flatnonzero((self.margin[r] <= 0) & (self.n_changed[r] == n_changed[line]))
             known = known[self.base[r, known] >= apart[line]]
-            others = (self.points[r, known] != self.own[r]) & ~(np.isnan(self.points[r, known]) & np.isnan(self.own[r]))
-            found[line] = bool((others == differs[line]).all(axis=1).any())
+            found[line] = bool((differs(self.points[r, known], self.own[r]) == changed[line]).all(axis=1).any())
         return found
 
     def accepted(self) -> Mask:

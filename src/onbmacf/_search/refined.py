@@ -6,7 +6,7 @@
 2. What the singles gain adds up to a guess of any combination: the cheapest that should do, and parts of donors.
 3. The best point of each set of changes: changes dropped and shrunk, refused points repaired; for the dial, points
    with more neighbours of the label.
-4. The same again for factuals that still get better, up to three times.
+4. The same again for factuals that still get better, up to twice; then the best point with each change undone.
 5. The points chosen are asked about again by `predict`, as they will be printed, with the way back to the factual.
 
 `kernels/rounds.py` proposes points, `record.py` keeps them, `choose.py` weighs them, `oracle.py` asks.
@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onbmacf._base.arrays import Mask, Matrix, Rows, stack, take
+from onbmacf._base.missing import differs
 from onbmacf._rows.model import FAILED
 from onbmacf._rows.values import Values
 from onbmacf._search import choose
@@ -38,10 +39,12 @@ USUAL = 0.5  # the dial at which points are looked for
 CAPS = (240, 160, 145, 135)  # points per factual and round
 EXTRA_ROUNDS = 1  # for factuals that still get better
 MOST_ROUNDS = 6  # and those in which the best points are asked about with changes undone
+REFINED_AGAIN = 2  # times, what dial 1 or the last resort has found
 ROWS, CENTERS = 16, 8  # donors
 COMBINED = np.array([10, 12, 8, 6, 10])  # features of triples; pairs, triples, greedy sets per belief; donors followed
-FIRST_REFINED = np.array([3, 8, 0, 0, 1, 24])  # sets, places of a change alone and among others, repairs, points probed
-REFINED_SIZES = np.array([8, 12, 7, 24, 2, 24])  # the same after the first time
+# Sets of changes, places of a change alone and among others, repairs, refused points probed, gaps explored.
+FIRST_REFINED = np.array([3, 8, 0, 0, 1, 24])
+REFINED_SIZES = np.array([8, 12, 7, 24, 2, 24])
 REPAIR_BELIEF = 1.15
 PULLED = 13  # points per factual and round that are looked at for the sake of their neighbours
 FEW_JOINT = 512  # combinations of values that are asked about at once, instead of a search
@@ -394,7 +397,7 @@ def _into_the_midst(search: Search, record: Record, wanted: Mask, active: Mask, 
     cut = _cut(search, points, owner, label)
     raw = np.concatenate([points, *cut])
     _ask(search, record, wanted, Proposed.of(raw, np.tile(owner, 1 + len(cut))), search.oracle.room(search.reserve))
-    for _ in range(EXTRA_ROUNDS):
+    for _ in range(REFINED_AGAIN):
         score = choose.worth(record, price, 1, search.neighbours)
         proposed = _proposed(record, active, score, len(CAPS))
         _ask(search, record, wanted, proposed, np.where(active, _room(search, len(CAPS)), 0))
@@ -422,7 +425,7 @@ def _cut(search: Search, points: Matrix, owner: Rows, label: Rows) -> list[Matri
                     is_number | (part == 0.0), back if part else own[lines, at], points[lines, at]
                 )
                 trial = search.values.placed(trial, own)
-                moved = np.flatnonzero(_differ(trial, points).any(axis=1) & _differ(trial, own).any(axis=1))
+                moved = np.flatnonzero(differs(trial, points).any(axis=1) & differs(trial, own).any(axis=1))
                 if len(moved):
                     good = moved[search.neighbours(trial[moved], label[moved]) == 1.0]
                     points[good] = trial[good]
@@ -450,7 +453,7 @@ def _undone(search: Search, record: Record, wanted: Mask, row: Rows, slot: Rows,
     Where a guess will do, not where a point that changes the same features, and farther, was refused before.
     """
     points, own, before = record.points[row, slot], search.own[row], record.size.sum()
-    line, at = np.nonzero(_differ(points, own) & (record.n_changed[row, slot] > 1)[:, np.newaxis])
+    line, at = np.nonzero(differs(points, own) & (record.n_changed[row, slot] > 1)[:, np.newaxis])
     undone = points[line]
     undone[np.arange(len(line)), at] = own[line, at]
     if guess:
@@ -518,7 +521,7 @@ def _last_resort(search: Search, record: Record, wanted: Mask, is_open: Mask, is
         none &= ~record.accepted().any(axis=1)
         tried = _climb(search, record, none)
     found = is_open & ~is_proven & record.accepted().any(axis=1) & ~np.isfinite(score).any(axis=1)
-    for _ in range(EXTRA_ROUNDS if found.any() else 0):
+    for _ in range(REFINED_AGAIN if found.any() else 0):
         base = np.where(record.accepted(), record.base, np.inf)
         proposed = _proposed(record, found, base, len(CAPS))
         _ask(search, record, wanted, proposed, np.where(found, _room(search, len(CAPS)), 0))
@@ -621,8 +624,8 @@ def _confirmed(search: Search, record: Record, wanted: Mask, is_proven: Mask, sc
         others = np.where(np.isin(np.arange(len(score)), row[wrong])[:, np.newaxis], score, np.inf)
         doubted[row[wrong]] = True
         right = score[row[~wrong], slot[~wrong]]
-        for r, s in zip(row[wrong].tolist(), slot[wrong].tolist(), strict=True):
-            weak = record.margin[r] <= _believed_from(search, record, r, s)
+        for r in np.unique(row[wrong]).tolist():
+            weak = record.margin[r] <= _believed_from(search, record, r, slot[wrong & (row == r)])
             score[r, weak] = others[r, weak] = np.inf
         score[row[~wrong], slot[~wrong]] = right
         others[row[~wrong], slot[~wrong]] = np.where(np.isin(row[~wrong], row[wrong]), right, np.inf)
@@ -639,13 +642,16 @@ def _confirmed(search: Search, record: Record, wanted: Mask, is_proven: Mask, sc
     return Outcome(take(found, is_sure & ~is_other[row]), is_proven & ~is_other, codes, labels)
 
 
-def _believed_from(search: Search, record: Record, row: int, slot: int) -> float:
-    """Return the margin up to which `predict` contradicts the scores of a factual's points, by asking about some."""
-    good = np.flatnonzero(record.accepted()[row])
+def _believed_from(search: Search, record: Record, row: int, wrong: Rows) -> float:
+    """Return the margin up to which `predict` contradicts the scores of a factual's points, by asking about some.
+
+    Some are known to be wrong; within limits, nothing more is asked.
+    """
+    good = np.flatnonzero(record.accepted()[row] & (not search.oracle.has_limits))
     some = good[np.argsort(record.margin[row, good], kind="stable")][:: max(1, len(good) // LADDER)]
     said, _ = search.oracle.confirm(record.points[row, some], np.full(len(some), row, dtype=np.intp))
-    wrong = some[(said != record.code[row, some]) & (said != UNASKED)]
-    return float(record.margin[row, np.append(wrong, slot)].max())
+    others = some[(said != record.code[row, some]) & (said != UNASKED)]
+    return float(record.margin[row, np.append(wrong, others)].max())
 
 
 class LookedBack(NamedTuple):
@@ -686,7 +692,7 @@ def _look_back(search: Search, record: Record, row: Rows, slot: Rows, codes: Row
     codes_said, labels = np.empty_like(said), np.empty_like(names)
     codes_said[order], labels[order] = said, names
     said = codes_said[n_own:].reshape(-1, WAY_BACK)
-    moved = _differ(places, own[line]).any(axis=1) & _lies_between(own[line], places, points[line])
+    moved = differs(places, own[line]).any(axis=1) & _lies_between(own[line], places, points[line])
     same = (codes_said[n_own:] == codes[row[line]]) & moved
     same[same] = search.values.allowed(places[same], own[line[same]])
     same = same.reshape(-1, WAY_BACK)
@@ -701,10 +707,6 @@ def _between(table: SearchTable, own: Matrix, goal: Matrix, share: Matrix) -> Ma
     share = share[:, np.newaxis]
     places = own + share * (goal - own)
     return np.where(table.is_level | np.isnan(own), np.where(share < 0.5, own, goal), places)
-
-
-def _differ(A: Matrix, B: Matrix) -> Mask:
-    return (A != B) & ~(np.isnan(A) & np.isnan(B))
 
 
 def _lies_between(own: Matrix, points: Matrix, goal: Matrix) -> Mask:
