@@ -209,3 +209,29 @@ def test_where_scores_contradict_predict_near_the_boundary_answers_lie_beyond_it
     answers = explainer.explain(table[table.sum(axis=1) < 0.98].head(20), target=1)
     assert set(answers.statuses) == {"found"}
     assert (Unsure().predict(answers.batch.values) == 1).all()
+
+
+def band(rows):
+    """Say yes in a narrow band of one feature, and beyond a wide gap."""
+    return np.where(((rows["a"] > 30) & (rows["a"] < 34)) | (rows["a"] > 90), "yes", "no")
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_an_answer_between_two_values_that_are_refused_is_found(seed):
+    rng = np.random.default_rng(seed)
+    table = pd.DataFrame({name: rng.random(400).round(3) * 100 for name in "abcdefgh"})
+    row = pd.DataFrame({name: [20.0 if name == "a" else 50.0] for name in "abcdefgh"})
+    found = ONBMACF(plausibility=0).fit(table, band).explain(row, target="yes")[0].counterfactuals[0]
+    assert 30 < found.values["a"] < 34
+
+
+def test_a_limit_is_not_blamed_where_the_model_is_read():
+    rng = np.random.default_rng(6)
+    table = pd.DataFrame(rng.random((300, 3)).round(3), columns=list("abc"))
+    model = LogisticRegression().fit(table, table.sum(axis=1) > 1.5)
+    limited = ONBMACF(max_model_calls=3).fit(table, model)
+    rows = table[table.sum(axis=1) < 1.4].head(5)
+    read, called = limited.explain(rows, target=True), limited.with_options(read_model=False).explain(rows, target=True)
+    assert read.n_copy_questions > 0
+    assert set(read.reasons) == {""}
+    assert all("max_model_calls limited the search" in reason for reason in called.reasons)
