@@ -1,6 +1,5 @@
 """The one way to the model: true margins, limits that hold, rows that raise, and copies that are found out."""
 
-from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -14,7 +13,6 @@ from onbmacf._prove.model_copy import Answering
 from onbmacf._rows.scores import LEAST
 from onbmacf._search.options import Options
 from onbmacf._search.oracle import DISTRUSTED, Oracle, Terms
-from onbmacf._search.table import Depth
 
 COLUMNS = list("abc")
 RNG = np.random.default_rng(0)
@@ -50,8 +48,7 @@ KINDS = ("probabilities", "votes", "decisions", "one decision", "threshold", "ra
 
 def oracle_of(explainer, n=4, **options):
     fitted, own, box = explainer.fitted_, np.zeros((n, 3)), explainer.fitted_.black_box.counting()
-    depths = partial(Depth, fitted.map.table, own, len(box.classes))
-    return Oracle(box, own, Options(**options), Terms(), depths=depths)
+    return Oracle(box, own, Options(**options), Terms(), guess=fitted.guess)
 
 
 @pytest.mark.parametrize("kind", KINDS)

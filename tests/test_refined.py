@@ -211,6 +211,27 @@ def test_where_scores_contradict_predict_near_the_boundary_answers_lie_beyond_it
     assert (Unsure().predict(answers.batch.values) == 1).all()
 
 
+@pytest.mark.parametrize("options", [{}, {"min_probability": 0.6}], ids=str)
+def test_a_row_whose_scores_contradict_predict_costs_the_others_nothing(options):
+    rng = np.random.default_rng(3)
+    table = pd.DataFrame(rng.random((600, 2)).round(3), columns=list("ab"))
+    table = table[(table.sum(axis=1) < 0.98) | (table.sum(axis=1) > 1.08)].reset_index(drop=True)
+    odd = pd.DataFrame({"a": [0.5, 0.55], "b": [0.51, 0.47]})  # between: scores say 1, `predict` says 0
+    assert (Unsure().predict(odd) == 0).all()
+    assert (Unsure().predict_proba(odd).argmax(axis=1) == 1).all()
+    explainer = ONBMACF().fit(table, Unsure())
+    plain = table[table.sum(axis=1) < 0.98].head(4)
+    together = explainer.explain(pd.concat([plain, odd]), target=1, **options)
+    assert set(together.statuses) == {"found"}
+    assert (Unsure().predict(together.batch.values) == 1).all()
+    alone = explainer.explain(plain, target=1, **options)
+    for one, other in zip(alone, together, strict=False):
+        assert one.counterfactuals[0].values.equals(other.counterfactuals[0].values)
+    for at in range(2):
+        found = explainer.explain(odd.iloc[[at]], target=1, **options)[0].counterfactuals[0]
+        assert found.values.equals(together[4 + at].counterfactuals[0].values)
+
+
 def band(rows):
     """Say yes in a narrow band of one feature, and beyond a wide gap."""
     return np.where(((rows["a"] > 30) & (rows["a"] < 34)) | (rows["a"] > 90), "yes", "no")

@@ -314,8 +314,9 @@ def test_what_is_added_is_what_a_set_of_tuples_lacks(seed):
                 seen[r].add(key)
                 left[r] -= 1
         given = room.copy()
-        row, slot = case.add(points[part], owner[part], allowed[part], given, rounds)
+        row, slot, line = case.add(points[part], owner[part], allowed[part], given, rounds)
         np.testing.assert_array_equal(given, room)
+        np.testing.assert_array_equal(points[part][line], case.record.points[row, slot])
         kept = case.record.points[row, slot]
         keys = [tuple("missing" if np.isnan(v) else v for v in point) for point in kept]
         assert [*zip(row.tolist(), slot.tolist(), keys, strict=True)] == [(int(r), s, k) for r, s, k in expected]
@@ -471,7 +472,7 @@ def test_points_that_may_be_nearer_get_their_share_of_the_room_first_and_what_ot
     case.add(case.own, np.arange(4), np.ones(4, dtype=bool), np.full(4, 9), rounds)
     points, owner, allowed = case.points(120)
     part, room = case.rng.integers(0, 2, 120).astype(np.int8), case.rng.integers(0, 12, 4)
-    row, slot = case.add(points, owner, allowed, room, rounds, part, 0.5)
+    row, slot, _ = case.add(points, owner, allowed, room, rounds, part, 0.5)
     keys = [tuple(map(repr, point.tolist())) for point in points]
     for r in range(4):
         seen, lists = {tuple(map(repr, case.own[r].tolist()))}, ([], [])
@@ -485,32 +486,6 @@ def test_points_that_may_be_nearer_get_their_share_of_the_room_first_and_what_ot
         expected = first + second + rest[: room[r] - len(first) - len(second)]
         found = [tuple(map(repr, case.record.points[r, s].tolist())) for s in slot[row == r]]
         assert found == expected
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-def test_depths_are_those_of_the_source_and_of_measuring_every_ball(seed):
-    own, _, is_level, scale, absent, rows, labels, _, radii = nearest_case(seed)
-    rng = np.random.default_rng(seed)
-    near = np.array([[rng.permutation(np.flatnonzero(labels == k))[:4] for k in range(2)] for _ in own])
-    near[0, 1, 2:] = -1
-    owner = rng.integers(0, len(own), 30)
-    values = Case.values(rng, (30, own.shape[1]))
-    points = np.where(rng.random(values.shape) < 0.6, own[owner], values)
-    found, how = [], (is_level, scale, absent, rows)
-    for module in (donors, SOURCE.donors):
-        apart, depths = np.empty(near.shape), np.empty((30, 2))
-        module.surfaces(own, *how, radii, near, apart)
-        room = np.empty(own.shape[1], dtype=np.intp)
-        module.depths(points, owner, own, *how, near, apart, room, depths)
-        found.append(depths)
-    assert_same(*found)
-    for point, r, depth in zip(points, owner, found[0], strict=True):
-        for k in range(2):
-            balls = near[r, k][near[r, k] >= 0]
-            moved = np.where(is_level == 1, scale * (rows[balls] != point), np.abs(rows[balls] - point) * scale)
-            lacks = np.isnan(rows[balls]).astype(int) + np.isnan(point)
-            moved = np.where(lacks == 1, absent, np.where(lacks == 2, 0.0, moved))
-            assert depth[k] == pytest.approx((radii[balls] - moved.sum(axis=1)).max(), abs=1e-12)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -33,7 +33,7 @@ from onbmacf._search.paper import FIRST_ROUND
 from onbmacf._search.plausible import plausible_rows
 from onbmacf._search.problem import Effort, Found, Problem
 from onbmacf._search.refined import CAPACITY, Search, find
-from onbmacf._search.table import Depth, is_known
+from onbmacf._search.table import is_known
 
 FRONT_LEVELS = (0.0, 0.6, 1.0)  # values of `plausibility` at which the front is searched
 FRONT_POINTS = 12  # counterfactuals per row and level that compete for the front
@@ -153,8 +153,7 @@ def _refined_part(call: Call, box: BlackBox, how: tuple[Options, int], piece: tu
         return Part(_none(call.fitted.space), lines, _unreached(len(lines)), box.counts)
     fitted, space, query = call.fitted, call.fitted.space, call.query
     terms = Terms(query.min_probability, call.committee if call.needs_agreement else None, fitted.guard)
-    depths = partial(Depth, fitted.map.table, np.ascontiguousarray(N), len(box.classes))
-    oracle = Oracle(box, N, options, terms, query.deadline, call.model_copy, depths)
+    oracle = Oracle(box, N, options, terms, query.deadline, call.model_copy, fitted.guess)
     metric = options.metric
     outcome = find(
         Search(

@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from onbmacf._base.arrays import Matrix, Rows
+from onbmacf._base.arrays import Mask, Matrix, Rows
 from onbmacf._base.missing import differs
 from onbmacf._search.kernels import rounds
 from onbmacf._search.record import Record
@@ -56,6 +56,16 @@ def worth(record: Record, price: Matrix, n: int, share: Share) -> Matrix:
     while n_open := rounds.weigh(record.trace, price, needless, total, record.lowest, TOGETHER, row, slot):
         _count(record, row[:n_open], slot[:n_open], share)
     return total
+
+
+def nearness(record: Record, is_proven: Mask) -> Matrix:
+    """Return the score of each accepted point where only distance counts: at plausibility=0."""
+    total, nothing = np.full(record.margin.shape, np.inf), np.zeros(len(record.own))
+    rounds.find_needless(record.trace, record.features, record.needless)
+    row, slot = np.empty((2, 0), dtype=np.intp)
+    rounds.weigh(record.trace, nothing, record.needless, total, np.empty((2, len(nothing))), 0, row, slot)
+    each = np.where(is_proven, TIE_BREAK, OF_THE_NEAREST)[:, np.newaxis]
+    return total - (SPARSITY - each) * record.n_changed
 
 
 def _count(record: Record, row: Rows, slot: Rows, share: Share) -> None:

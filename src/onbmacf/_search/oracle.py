@@ -5,9 +5,9 @@
 
 Behind it lie the size of calls, the budget of a row and the deadline, rows on which the model raises, the committee,
 the guard of a private map, and the exact copy that stands in for a model that can be read. A margin is what the best
-wanted label scores more than the best other. Where the model gives labels alone, scores come from the map: how deep a
-point lies in balls of a label. So they do for points on which the scoring method raises or returns NaN: `predict` is
-asked about these.
+wanted label scores more than the best other. Where the model gives labels alone, scores are a guess, by trees learnt
+from the fitted rows. So they are for points on which the scoring method raises or returns NaN: `predict` is asked
+about these.
 """
 
 from collections.abc import Callable
@@ -31,7 +31,7 @@ from onbmacf._search.options import Options
 from onbmacf.errors import ParameterError
 
 REFUSED = -1e-6  # the margin of a point whose best score is a tie that the model decides otherwise
-SLIGHTLY = 1e-6  # by so much the label that was said scores more than any other, where scores come from the map
+SLIGHTLY = 1e-6  # by so much the label that was said scores more than any other, where scores are a guess
 UNLIMITED = 1 << 60
 DISTRUSTED = "the copy of the model said something else than the model itself, which is asked from now on."
 
@@ -73,12 +73,11 @@ class Oracle:
         terms: Terms,
         deadline: float = NEVER,
         model_copy: Copy | None = None,
-        depths: Callable[[], Callable[[Matrix, Rows], Matrix]] | None = None,
+        guess: Callable[[Matrix], Matrix] | None = None,
     ) -> None:
         self.box, self.own, self.notes = box, own, Notes()
         self._terms, self._deadline, self._copy = terms, deadline, model_copy
-        self._depths = depths
-        self._depth: Callable[[Matrix, Rows], Matrix] | None = None  # made when it is first needed
+        self._guess = guess  # points -> scores per label, where the model has none
         self._rows_left = np.full(len(own), min(options.max_model_rows or UNLIMITED, UNLIMITED), dtype=np.int64)
         self._calls_left = options.max_model_calls or UNLIMITED  # rows are searched one by one where calls are counted
         self._counts_calls = options.max_model_calls is not None
@@ -195,6 +194,10 @@ class Oracle:
             reply = self._mended(answer, errors, N, factual, lines, retries)
         if reply.probability is None:
             reply = reply._replace(probability=self._probabilities(N, reply.codes, factual))
+        elif len(lines) < len(N) and self._terms.least > 0:
+            rest = np.flatnonzero(self._has_no_score[factual])
+            found = self._probabilities(N[rest], reply.codes[rest], factual[rest])
+            reply.probability[rest] = np.nan if found is None else found
         return reply
 
     def _mended(
@@ -232,7 +235,7 @@ class Oracle:
         return np.asarray(((own == N) | (np.isnan(N) & np.isnan(own))).all(axis=1))
 
     def _with_labels(self, reply: Reply, lines: Rows, N: Matrix, factual: Rows, retries: int) -> Reply:
-        """Return a reply with labels by `predict` on some lines, and scores by the map; UNASKED beyond the budget."""
+        """Return a reply with labels by `predict` on some lines, and guessed scores; UNASKED beyond the budget."""
         codes, scores = reply.codes, _with_others(reply.scores, len(self.box.classes) + 1)
         codes[lines], scores[lines] = UNASKED, np.nan
         if self.has_limits:
@@ -256,7 +259,7 @@ class Oracle:
         return Reply(codes, scores, probability)
 
     def _labelled(self, N: Matrix, factual: Rows, retries: int) -> tuple[Rows, Matrix]:
-        """Ask for labels, and let the map say how near a point is to others; return labels and scores."""
+        """Ask for labels, and guess how near a point is to others; return labels and scores."""
         before = self.box.counts.n_calls
         labels = self.box.ask_labels(N, retries)
         self._spend(factual, self.box.counts.n_calls - before)
@@ -264,10 +267,8 @@ class Oracle:
         self.notes.take(labels, codes, factual, len(self.box.classes))
         raised = codes == FAILED
         self.failed += np.bincount(factual[raised], minlength=len(self.own))
-        if self._depth is None and self._depths is not None:
-            self._depth = self._depths()
-        scores = np.zeros((len(N), len(self.box.classes) + 1)) if self._depth is None else self._depth(N, factual)
-        donors.believe(scores, np.ascontiguousarray(codes), SLIGHTLY)  # the map only guesses
+        scores = np.zeros((len(N), len(self.box.classes) + 1)) if self._guess is None else self._guess(N)
+        donors.believe(scores, np.ascontiguousarray(codes), SLIGHTLY)
         return codes, np.round(scores, 9)
 
     def _probabilities(self, N: Matrix, codes: Rows, factual: Rows) -> Matrix | None:
@@ -367,8 +368,17 @@ class Oracle:
         in_calls = self._calls_left * self.box.largest if self._counts_calls else UNLIMITED
         return np.clip(self._rows_left, 0, in_calls).astype(np.intp)
 
+    def doubt(self, factuals: Mask) -> bool:
+        """Ask for labels alone about points of some factuals: their scores do not say what `predict` says.
+
+        Say whether that is new of any.
+        """
+        is_new = bool((factuals & ~self._has_no_score).any())
+        self._has_no_score |= factuals
+        return is_new
+
     def by_labels(self) -> "Oracle":
-        """Return an oracle that asks for labels alone: scores were seen not to say what `predict` says."""
+        """Return an oracle that asks for labels alone: no call is left in which scores could be confirmed."""
         other = copy(self)
         other.box = replace(self.box, scorer=None)
         other.box.__dict__["asked"] = self.box.asked

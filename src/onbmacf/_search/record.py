@@ -58,17 +58,17 @@ class Record:
         room: Rows,
         part: NDArray[np.int8] | None = None,
         of: float = 1,
-    ) -> tuple[Rows, Rows]:
-        """Add points that are new and allowed, as far as each factual has room; return where they are.
+    ) -> tuple[Rows, Rows, Rows]:
+        """Add points that are new and allowed, as far as each factual has room; return where they are, and which.
 
         Points of part 0 get this share of the room before those of part 1, and what these leave.
         """
-        row, slot = np.empty((2, len(points)), dtype=np.intp)
+        row, slot, line = np.empty((3, len(points)), dtype=np.intp)
         part = np.zeros(len(points), dtype=np.int8) if part is None else part
         points, first = np.ascontiguousarray(points), np.ceil(of * room).astype(np.intp)
         given = points, points.view(np.uint64), np.ascontiguousarray(owner), part, allowed.astype(np.int8)
-        n = rounds.append(self.trace, self.features, *given, first, room.copy(), row, slot)
-        return row[:n], slot[:n]
+        n = rounds.append(self.trace, self.features, *given, first, room.copy(), row, slot, line)
+        return row[:n], slot[:n], line[:n]
 
     def measured(self, points: Matrix, owner: Rows) -> tuple[Matrix, Rows]:
         """Return how far points are from their factuals, and how many features they change."""

@@ -50,9 +50,11 @@ PULLED = 13  # points per factual and round that are looked at for the sake of t
 FEW_JOINT = 512  # combinations of values that are asked about at once, instead of a search
 MOST_JOINT = 1 << 14  # combinations that are asked about when a search finds nothing
 MOST_CORNERS = 1 << 10
-CLIMBS, STARTS, MOST_LEVELS = 6, 2, 48  # where nothing is found: rounds, points that each begins from, levels looked at
+MOST_DONORS = 512
+CLIMBS, STARTS, MOST_LEVELS = 6, 4, 48  # where nothing is found: rounds, points that each begins from, levels looked at
 AT_ONCE = 1 << 16  # combinations in one step
 CAPACITY = sum(CAPS) + EXTRA_ROUNDS * CAPS[-1] + FEW_JOINT  # points that are remembered of a factual
+IN_COMMON = 16  # answers with which the best one is compared for changes that both make
 LADDER, TRIES = 16, 8  # where `predict` contradicts scores: points that are asked about, choices made again
 NEARER = 0.65  # of a round, for points that may be nearer; the rest for those that may be better for their neighbours
 SHARES_OF_ROUNDS = (0.4, 0.25, 0.2, 0.15)  # of a limited number of rows
@@ -122,11 +124,11 @@ class Outcome(NamedTuple):
     labels: NDArray[Any]  # the model's own labels, or the error that it raised; None where it was not asked
 
 
-def find(search: Search) -> Outcome:
-    """Return up to n counterfactuals per factual, the best first."""
+def find(search: Search, active: Mask | None = None) -> Outcome:
+    """Return up to n counterfactuals per factual, the best first; of some factuals, where they are named."""
     if 1 in (search.options.max_model_rows, search.options.max_model_calls) and not search.oracle.reads:
         search = replace(search, oracle=search.oracle.by_labels())  # scores could not be confirmed
-    record, wanted, to_center = _first_round(search)
+    record, wanted, to_center = _first_round(search, None, active)
     is_open: Mask = np.asarray(wanted.any(axis=1))
     # Points are looked for at one and the same price whatever the dial, which then only chooses: so it never reverses.
     usual = choose.price_of(USUAL, to_center)
@@ -139,12 +141,10 @@ def find(search: Search) -> Outcome:
     _last_resort(search, record, wanted, is_open, is_proven, score)
     if search.options.plausibility == 1.0 and not search.oracle.is_late:
         _into_the_midst(search, record, wanted, is_open & ~is_proven, price)
-    score = choose.worth(record, price, search.n, search.neighbours)
-    if search.options.plausibility == 0.0:
-        if not search.oracle.is_limited:
-            score = _irreducible(search, record, wanted, score, price)
-        each = np.where(is_proven, choose.TIE_BREAK, choose.OF_THE_NEAREST)[:, np.newaxis]
-        score = score - (choose.SPARSITY - each) * record.n_changed
+    if search.options.plausibility > 0.0:
+        score = choose.worth(record, price, search.n, search.neighbours)
+    else:
+        score = _irreducible(search, record, wanted, is_proven)
     return _confirmed(search, record, wanted, is_proven, score)
 
 
@@ -169,7 +169,8 @@ def _ask(search: Search, record: Record, wanted: Mask, proposed: Proposed, room:
     points = search.values.placed(proposed.raw, own)
     allowed = search.values.allowed(points, own)
     _note_limits(search, proposed.owner[allowed], room)
-    _hear(search, record, wanted, *record.add(points, proposed.owner, allowed, room, proposed.part, nearer))
+    row, slot, _ = record.add(points, proposed.owner, allowed, room, proposed.part, nearer)
+    _hear(search, record, wanted, row, slot)
 
 
 def _note_limits(search: Search, owner: Rows, room: Rows) -> None:
@@ -258,7 +259,7 @@ def _opened(
     allowed = search.values.allowed(points, own)
     allowed[: len(search.own)] = True
     _note_limits(search, owner[allowed], room)
-    row, slot = record.add(points, owner, allowed, room)
+    row, slot, _ = record.add(points, owner, allowed, room)
     points = record.points[row, slot]
     reply = search.oracle.ask(points, row)
     if (reply.codes == FAILED).any() and not search.oracle.is_limited:
@@ -285,13 +286,17 @@ def _donors(search: Search, record: Record, wanted: Mask) -> tuple[Matrix, Rows,
     balls = table.nearest_balls(*how, CENTERS)
     found = np.concatenate([table.nearest_rows(*how, ROWS), np.where(balls >= 0, table.centers[balls], -1)], axis=1)
     owner, place = np.nonzero(found >= 0)
-    given = table.N[found[owner, place]]
-    own = search.own[owner]
-    points = np.where(search.free[owner] & ~np.isnan(given), given, own)
+    points = _projected(search, found[owner, place], owner)
     apart, _ = record.measured(points, owner)
     to_center, is_center = np.full(len(search.own), np.inf), place >= found.shape[1] - CENTERS
     np.minimum.at(to_center, owner[is_center], apart[is_center])
     return points, owner, np.where(np.isfinite(to_center), to_center, 0.0)
+
+
+def _projected(search: Search, rows: Rows, owner: Rows) -> Matrix:
+    """Return fitted rows with what a factual cannot change, and what they lack, as it is there."""
+    given = search.table.N[rows]
+    return np.where(search.free[owner] & ~np.isnan(given), given, search.own[owner])
 
 
 # --- the rounds after it -------------------------------------------------------------------------------------------
@@ -316,8 +321,9 @@ def _rounds(search: Search, record: Record, wanted: Mask, active: Mask, price: M
         if turn >= least:  # those go on that have no answer, or got better
             best = record.lowest
             active = active & ~(np.isfinite(best) & (best >= before * (1.0 - still))).all(axis=0)
-    for _ in range(0 if search.oracle.is_limited else MOST_ROUNDS):  # no change of the best one can be undone
-        row, slot = choose.chosen(record, score, 1, price)
+    for _ in range(0 if search.oracle.is_limited else MOST_ROUNDS):  # no change of the best ones can be undone
+        nearest = choose.nearness(record, np.zeros(len(active), dtype=bool))
+        row, slot = np.concatenate([choose.chosen(record, own, 1, price) for own in (score, nearest)], axis=1)
         left = n_rounds[row] < MOST_ROUNDS
         if not _undone(search, record, wanted, row[left], slot[left], guess=True):
             break
@@ -341,11 +347,8 @@ def _without_rules(search: Search, record: Record, wanted: Mask, active: Mask, p
     endless = np.full(len(search.own), len(points), dtype=np.intp)
     order = np.argsort(other.base[row, slot], kind="stable")
     row, slot, points, allowed = row[order], slot[order], points[order], allowed[order]
-    to_row, to_slot = record.add(points, row, allowed, endless)
-    known = {(r, p.tobytes()): s for r, s, p in zip(row.tolist(), slot.tolist(), points, strict=True)}
-    from_slot = np.array(
-        [known[r, record.points[r, s].tobytes()] for r, s in zip(to_row, to_slot, strict=True)], dtype=np.intp
-    )
+    to_row, to_slot, line = record.add(points, row, allowed, endless)
+    from_slot = slot[line]
     for name in ("margin", "base", "code", "probability", "share"):
         getattr(record, name)[to_row, to_slot] = getattr(other, name)[to_row, from_slot]
     best = score.argmin(axis=1)
@@ -391,9 +394,8 @@ def _into_the_midst(search: Search, record: Record, wanted: Mask, active: Mask, 
     Z = search.encode(search.own[rows])
     midst = [search.plausible(z, own) for z, own in zip(Z, wanted[rows], strict=True)]
     owner = np.repeat(rows, [len(own) for own in midst])
-    given = search.table.N[np.concatenate([np.empty(0, dtype=np.intp), *midst])]
-    points = np.where(search.free[owner] & ~np.isnan(given), given, search.own[owner])
-    label = search.table.labels[np.concatenate([np.empty(0, dtype=np.intp), *midst])]
+    given = np.concatenate([np.empty(0, dtype=np.intp), *midst])
+    points, label = _projected(search, given, owner), search.table.labels[given]
     cut = _cut(search, points, owner, label)
     raw = np.concatenate([points, *cut])
     _ask(search, record, wanted, Proposed.of(raw, np.tile(owner, 1 + len(cut))), search.oracle.room(search.reserve))
@@ -438,17 +440,18 @@ def _chosen(search: Search, record: Record, score: Matrix) -> tuple[Rows, Rows]:
     return choose.chosen(record, score, search.n, search.table.scale, is_nearest)
 
 
-def _irreducible(search: Search, record: Record, wanted: Mask, score: Matrix, price: Matrix) -> Matrix:
-    """Undo changes of what will be returned until none can be undone: at dial 0 every change is needed."""
-    for _ in range(search.own.shape[1]):
+def _irreducible(search: Search, record: Record, wanted: Mask, is_proven: Mask) -> Matrix:
+    """Undo changes of the nearest points until none can be undone: at dial 0 every change is needed."""
+    score = choose.nearness(record, is_proven)
+    for _ in range(0 if search.oracle.is_limited else search.own.shape[1]):
         if not _undone(search, record, wanted, *_chosen(search, record, score)):
             break
-        score = choose.worth(record, price, search.n, search.neighbours)
+        score = choose.nearness(record, is_proven)
     return score
 
 
 def _undone(search: Search, record: Record, wanted: Mask, row: Rows, slot: Rows, guess: bool = False) -> bool:
-    """Ask about points with each of their changes undone; say whether there was anything to ask.
+    """Ask about points with each of their changes undone, and with several; say whether there was anything to ask.
 
     Where a guess will do, not where a point that changes the same features, and farther, was refused before.
     """
@@ -459,8 +462,28 @@ def _undone(search: Search, record: Record, wanted: Mask, row: Rows, slot: Rows,
     if guess:
         open_ = ~record.refused(undone, row[line])
         undone, line = undone[open_], line[open_]
-    _ask(search, record, wanted, Proposed.of(undone, row[line]), search.oracle.room(0))
+    common, owner = _in_common(search, record, row, slot)
+    raw, owner = np.concatenate([undone, common]), np.concatenate([row[line], owner])
+    _ask(search, record, wanted, Proposed.of(raw, owner), search.oracle.room(0))
     return bool(record.size.sum() > before)
+
+
+def _in_common(search: Search, record: Record, row: Rows, slot: Rows) -> tuple[Matrix, Rows]:
+    """Return points with only those changes that the next cheapest answers make, too, and the factual of each.
+
+    First what it has in common with the cheapest of these, then with the two cheapest, and so on.
+    """
+    points, owner = [np.empty((0, search.own.shape[1]))], [np.empty(0, dtype=np.intp)]
+    for r, s in zip(row.tolist(), slot.tolist(), strict=True):
+        if record.n_changed[r, s] < 3:
+            continue
+        base = np.where(record.margin[r] > 0, record.base[r], np.inf)
+        others = np.argsort(base, kind="stable")[:IN_COMMON]
+        others = others[np.isfinite(base[others])]
+        kept = np.logical_and.accumulate(differs(record.points[r, np.append(s, others)], search.own[r]), axis=0)[1:]
+        points.append(np.where(kept, record.points[r, s], search.own[r]))
+        owner.append(np.full(len(kept), r, dtype=np.intp))
+    return np.concatenate(points), np.concatenate(owner)
 
 
 # --- all combinations, and the corners -----------------------------------------------------------------------------
@@ -490,20 +513,26 @@ def _ask_each(search: Search, record: Record, wanted: Mask, points: Matrix, owne
     """Ask about points as they are; all are written down where there is room, else those that are answers."""
     endless = np.full(len(search.own), len(points), dtype=np.intp)
     if np.bincount(owner, minlength=1).max() <= FEW_JOINT:
-        row, slot = record.add(points, owner, np.ones(len(points), dtype=bool), endless)
+        row, slot, _ = record.add(points, owner, np.ones(len(points), dtype=bool), endless)
         _hear(search, record, wanted, row, slot)
         return
+    _keep_best(search, record, wanted, points, owner)
+
+
+def _keep_best(search: Search, record: Record, wanted: Mask, points: Matrix, owner: Rows) -> None:
+    """Ask about more points than there is room for; write down the answers, nearest first, and what is nearly one."""
     reply = search.oracle.ask(points, owner)
     margin = search.oracle.margins(reply, points, owner, wanted)
-    good = np.flatnonzero(margin > 0)
-    cost, _ = record.measured(points[good], owner[good])
-    good = good[np.lexsort((cost, owner[good]))]
-    row, slot = record.add(points[good], owner[good], np.ones(len(good), dtype=bool), endless)
-    _hear(search, record, wanted, row, slot)
+    cost, _ = record.measured(points, owner)
+    order = np.lexsort((np.where(margin > 0, cost, -margin), margin <= 0, owner))
+    order = order[(margin[order] > 0) | (turns(owner[order]) < STARTS)]
+    endless = np.full(len(search.own), len(points), dtype=np.intp)
+    row, slot, line = record.add(points[order], owner[order], np.ones(len(order), dtype=bool), endless)
+    _write_down(search, record, wanted, row, slot, take(reply, order[line]))
 
 
 def _last_resort(search: Search, record: Record, wanted: Mask, is_open: Mask, is_proven: Mask, score: Matrix) -> None:
-    """Try more for factuals without an answer: all combinations where they are not too many, else the far corners.
+    """Try more for factuals without an answer: all combinations where they are few, else fitted rows, then corners.
 
     From the points with the highest margins it climbs on, one feature at a time, cost what it may. `is_proven` is told
     which of them have been asked about everything.
@@ -513,13 +542,15 @@ def _last_resort(search: Search, record: Record, wanted: Mask, is_open: Mask, is
         return
     is_proven |= _ask_all(search, record, wanted, none, MOST_JOINT)
     none &= ~is_proven
-    tried = _corners(search, record, none)
+    _ask_more_donors(search, record, wanted & none[:, np.newaxis])
+    none &= ~record.accepted().any(axis=1)
+    tried, climbed = _corners(search, record, none), np.zeros(record.margin.shape, dtype=bool)
     for _ in range(CLIMBS):
         if not len(tried.owner):
             break
         _ask(search, record, wanted, tried, np.where(none, search.oracle.room(search.reserve), 0))
         none &= ~record.accepted().any(axis=1)
-        tried = _climb(search, record, none)
+        tried = _climb(search, record, none, climbed)
     found = is_open & ~is_proven & record.accepted().any(axis=1) & ~np.isfinite(score).any(axis=1)
     for _ in range(REFINED_AGAIN if found.any() else 0):
         base = np.where(record.accepted(), record.base, np.inf)
@@ -527,12 +558,28 @@ def _last_resort(search: Search, record: Record, wanted: Mask, is_open: Mask, is
         _ask(search, record, wanted, proposed, np.where(found, _room(search, len(CAPS)), 0))
 
 
-def _climb(search: Search, record: Record, rows: Mask) -> Proposed:
-    """Return the points around the refused ones with the highest margins: each free feature at values of all sizes."""
+def _ask_more_donors(search: Search, record: Record, wanted: Mask) -> None:
+    """Ask about many fitted rows of the labels that are wanted, with immutable values put in."""
+    found = search.table.nearest_rows(search.own, search.free, wanted, MOST_DONORS)
+    owner, place = np.nonzero(found >= 0)
+    points = search.values.placed(_projected(search, found[owner, place], owner), search.own[owner])
+    kept = np.flatnonzero(search.values.allowed(points, search.own[owner]))
+    room = search.oracle.room(search.reserve)
+    _note_limits(search, owner[kept], room)
+    kept = kept[turns(owner[kept]) < room[owner[kept]]]
+    _keep_best(search, record, wanted, points[kept], owner[kept])
+
+
+def _climb(search: Search, record: Record, rows: Mask, climbed: Mask) -> Proposed:
+    """Return the points around the refused ones with the highest margins: each free feature at values of all sizes.
+
+    No point is climbed from twice.
+    """
     points, owner = [np.empty((0, search.own.shape[1]))], [np.empty(0, dtype=np.intp)]
     for row in np.flatnonzero(rows):
-        margin = record.margin[row, : record.size[row]]
-        best = np.argsort(-np.where(np.isfinite(margin), margin, -np.inf), kind="stable")[:STARTS]
+        margin = np.where(climbed[row] | np.isnan(record.margin[row]), -np.inf, record.margin[row])[: record.size[row]]
+        best = np.argsort(-margin, kind="stable")[:STARTS]
+        climbed[row, best] = True
         for start in record.points[row, best]:
             for at in np.flatnonzero(search.free[row]):
                 ranks = search.table.ranks[at]
@@ -597,8 +644,8 @@ def _confirmed(search: Search, record: Record, wanted: Mask, is_proven: Mask, sc
     """Choose, and ask the model's own `predict` about what was chosen, as it will be printed.
 
     A point that it gives another label is dropped for the next best, some times. Where it says something else of a
-    factual, or of a point that only the copy of the model was asked about, all is asked again in another way; within a
-    budget, such a factual gets its label and no answer.
+    factual, this one is searched again by labels alone; within a budget, it gets its label and no answer. Where it
+    contradicts the copy of the model, all are asked about again without.
     """
     oracle, codes = search.oracle, record.code[:, 0].copy()
     labels = oracle.named(codes)
@@ -607,14 +654,12 @@ def _confirmed(search: Search, record: Record, wanted: Mask, is_proven: Mask, sc
     if oracle.reads and _is_other(confirmed, record, row, slot, codes):
         oracle.distrust()
         return find(search)
-    is_other = np.zeros(len(score), dtype=bool)  # factuals whose label is not the one with the highest score
-    if len(confirmed.own):
-        is_known = confirmed.own != UNASKED
-        is_other = is_known & (confirmed.own != codes)
-        codes, labels = np.where(is_known, confirmed.own, codes), np.where(is_known, confirmed.labels, labels)
-    if is_other.any() and not oracle.has_limits and oracle.box.scorer is not None:
-        return find(replace(search, oracle=oracle.by_labels()))
-    oracle.ran_out |= is_other
+    is_known = confirmed.own != UNASKED
+    is_other = is_known & (confirmed.own != codes)  # factuals whose label is not the one with the highest score
+    codes, labels = np.where(is_known, confirmed.own, codes), np.where(is_known, confirmed.labels, labels)
+    is_doubted = is_other & (not oracle.has_limits and oracle.sees_scores)
+    again = find(search, is_doubted) if oracle.doubt(is_doubted) else None
+    oracle.ran_out |= is_other & ~is_doubted
     doubted = np.zeros(len(score), dtype=bool)
     for _ in range(TRIES):
         wrong = confirmed.again != record.code[row, slot]
@@ -639,7 +684,16 @@ def _confirmed(search: Search, record: Record, wanted: Mask, is_proven: Mask, sc
         confirmed = _look_back(search, record, row, slot, codes, with_own=False)
     found = _found(search, record, row, slot, confirmed)
     is_sure = ~doubted[row] | (confirmed.again != UNASKED)  # scores were wrong of such a row, so they are not believed
-    return Outcome(take(found, is_sure & ~is_other[row]), is_proven & ~is_other, codes, labels)
+    outcome = Outcome(take(found, is_sure & ~is_other[row]), is_proven & ~is_other, codes, labels)
+    return outcome if again is None else _with(outcome, again, is_doubted)
+
+
+def _with(outcome: Outcome, again: Outcome, rows: Mask) -> Outcome:
+    """Return an outcome with what was found when some rows were searched again."""
+    found = stack([outcome.found, again.found])
+    found = take(found, np.argsort(found.factual, kind="stable"))
+    parts = zip(outcome[1:], again[1:], strict=True)
+    return Outcome(found, *(np.where(rows, new, old) for old, new in parts))
 
 
 def _believed_from(search: Search, record: Record, row: int, wrong: Rows) -> float:
@@ -661,14 +715,14 @@ class LookedBack(NamedTuple):
     has_semifactual: Mask
     again: Rows  # the label of the point when it was asked again
     margin: Matrix  # share of the way; NaN where it was not asked
-    own: Rows
+    own: Rows  # UNASKED where it was not asked
     labels: NDArray[Any]
 
 
 def _is_other(confirmed: LookedBack, record: Record, row: Rows, slot: Rows, codes: Rows) -> bool:
     """Say whether the model contradicts its copy."""
     again = (confirmed.again != record.code[row, slot]) & (confirmed.again != UNASKED)
-    return bool(again.any() or (confirmed.own != codes[: len(confirmed.own)]).any())
+    return bool(again.any() or ((confirmed.own != codes) & (confirmed.own != UNASKED)).any())
 
 
 def _look_back(search: Search, record: Record, row: Rows, slot: Rows, codes: Rows, with_own: bool) -> LookedBack:
@@ -683,12 +737,12 @@ def _look_back(search: Search, record: Record, row: Rows, slot: Rows, codes: Row
     raw = _between(search.table, own[line], points[line], np.tile(shares, len(row)))
     places = search.values.placed(raw, own[line])
     places[::WAY_BACK] = points
-    n_own = len(search.own) if with_own else 0
-    asked = np.concatenate([search.own[:n_own], places])
+    known = np.flatnonzero((record.size > 0) & with_own)
+    n_own, asked = len(known), np.concatenate([search.own[known], places])
     # Points first, then all places next to them, and so on: where a budget ends, it ends for all alike.
     turn = np.concatenate([np.full(n_own, -1), np.tile(np.arange(WAY_BACK), len(row))])
     order = np.argsort(turn, kind="stable")
-    said, names = search.oracle.confirm(asked[order], np.concatenate([np.arange(n_own), row[line]])[order])
+    said, names = search.oracle.confirm(asked[order], np.concatenate([known, row[line]])[order])
     codes_said, labels = np.empty_like(said), np.empty_like(names)
     codes_said[order], labels[order] = said, names
     said = codes_said[n_own:].reshape(-1, WAY_BACK)
@@ -699,7 +753,9 @@ def _look_back(search: Search, record: Record, row: Rows, slot: Rows, codes: Row
     has, first = same.any(axis=1), np.arange(0, len(line), WAY_BACK) + same.argmax(axis=1)
     semifactual = np.where(has[:, np.newaxis], places[first], own) if len(row) else own
     margin = margins(said[:, 1:], record.code[row, slot])
-    return LookedBack(semifactual, has, said[:, 0], margin, codes_said[:n_own], labels[:n_own])
+    own_codes, own_labels = np.full(len(search.own), UNASKED), np.full(len(search.own), None, dtype=object)
+    own_codes[known], own_labels[known] = codes_said[:n_own], labels[:n_own]
+    return LookedBack(semifactual, has, said[:, 0], margin, own_codes, own_labels)
 
 
 def _between(table: SearchTable, own: Matrix, goal: Matrix, share: Matrix) -> Matrix:

@@ -15,7 +15,6 @@ from onbmacf._search.kernels import donors, rounds
 
 N_RANKS = 101  # fitted values that are kept of each number, at even ranks; and levels of a category
 MOST_DONORS = 20_000  # rows of a label among which the nearest are looked for; of more, evenly spaced ones
-NEAR_BALLS = 24  # of each label, to which depths are measured
 POWERS = {"manhattan": 1, "euclidean": 2, "chebyshev": 0}
 
 
@@ -104,32 +103,6 @@ class SearchTable:
         known = np.zeros((len(own), int(self.labels.max()) + 1), dtype=np.int8)
         known[:, : wanted.shape[1]] = wanted[:, : known.shape[1]]
         donors.nearest(own, *flags, self.scale, self.absent, rows, labels, known, radii, found, apart)
-        return found
-
-
-class Depth:
-    """How deep points near some factuals lie in balls of each label: less the distance to the nearest surface.
-
-    Looked at are the balls whose surfaces are nearest to the factual.
-    """
-
-    def __init__(self, table: SearchTable, own: Matrix, n_labels: int) -> None:
-        self._own, free = own, np.ones(own.shape, dtype=bool)
-        self._near = np.empty((len(own), n_labels, NEAR_BALLS), dtype=np.intp)
-        for label in range(n_labels):
-            wanted = np.zeros((len(own), n_labels), dtype=bool)
-            wanted[:, label] = True
-            self._near[:, label] = table._nearest(own, free, wanted, NEAR_BALLS, *table._balls)
-        centers, _, radii = table._balls
-        self._how = table.is_level.astype(np.int8), table.scale, table.absent, centers
-        self._apart = np.empty(self._near.shape)
-        donors.surfaces(own, *self._how, radii, self._near, self._apart)
-
-    def __call__(self, N: Matrix, factual: Rows) -> Matrix:
-        """Return one number per point and label, and none for labels that no fitted row has."""
-        found = np.full((len(N), self._near.shape[1] + 1), -np.inf)
-        given = np.ascontiguousarray(N), np.ascontiguousarray(factual), self._own, *self._how, self._near, self._apart
-        donors.depths(*given, np.empty(N.shape[1], dtype=np.intp), found)
         return found
 
 

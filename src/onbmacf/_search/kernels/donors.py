@@ -53,58 +53,6 @@ def nearest(own, free, is_level, scale, absent, rows, labels, wanted, radii, fou
                 found[r, k] = i
 
 
-def gap(is_level, scale, absent, f, a, b):
-    """Return what lies between two values of a feature."""
-    if a == b or (a != a and b != b):
-        return 0.0
-    if a != a or b != b:
-        return absent[f]
-    return scale[f] if is_level[f] else abs(a - b) * scale[f]
-
-
-def surfaces(own, is_level, scale, absent, centers, radii, near, apart):
-    """Write how far factuals are from the surfaces of balls that are near them."""
-    with cython.nogil:
-        for r in range(own.shape[0]):
-            for k in range(near.shape[1]):
-                for j in range(near.shape[2]):
-                    ball = near[r, k, j]
-                    if ball < 0:
-                        break
-                    apart[r, k, j] = -radii[ball]
-                    for f in range(own.shape[1]):
-                        apart[r, k, j] += gap(is_level, scale, absent, f, own[r, f], centers[ball, f])
-
-
-def depths(points, owner, own, is_level, scale, absent, centers, near, apart, changed, found):
-    """Write how deep points lie in the balls of each label that are near their factual; -inf where there is none.
-
-    A point is as far from a surface as its factual, but for the features that it changes; `changed` is room for them.
-    """
-    with cython.nogil:
-        for i in range(points.shape[0]):
-            r = owner[i]
-            n = 0
-            for f in range(points.shape[1]):
-                if points[i, f] != own[r, f] and (points[i, f] == points[i, f] or own[r, f] == own[r, f]):
-                    changed[n] = f
-                    n += 1
-            for k in range(near.shape[1]):
-                best = INF
-                for j in range(near.shape[2]):
-                    ball = near[r, k, j]
-                    if ball < 0:
-                        break
-                    total = apart[r, k, j]
-                    for m in range(n):
-                        f = changed[m]
-                        total += gap(is_level, scale, absent, f, points[i, f], centers[ball, f])
-                        total -= gap(is_level, scale, absent, f, own[r, f], centers[ball, f])
-                    if total < best:
-                        best = total
-                found[i, k] = -best
-
-
 def believe(scores, codes, slightly):
     """Let what the model said score highest, by a little at least, and what it did not say no higher than that.
 

@@ -55,7 +55,7 @@ cdef unsigned long long mix(Features features, Py_ssize_t f, unsigned long long 
 @cython.locals(i=Py_ssize_t, f=Py_ssize_t, n=Py_ssize_t, total=double)
 cpdef object measure(Trace trace, Features features, const double[:, ::1] points, const Py_ssize_t[::1] owner, double[::1] apart, Py_ssize_t[::1] n_changed)
 @cython.locals(n=Py_ssize_t, i=Py_ssize_t, f=Py_ssize_t, r=Py_ssize_t, s=Py_ssize_t, at=Py_ssize_t, phase=Py_ssize_t, n_changed=Py_ssize_t, only=Py_ssize_t, total=double, key=cython.ulonglong, code=cython.ulonglong, is_new=bint, width=Py_ssize_t)
-cpdef Py_ssize_t append(Trace trace, Features features, const double[:, ::1] points, const unsigned long long[:, ::1] bits, const Py_ssize_t[::1] owner, const char[::1] part, char[::1] allowed, Py_ssize_t[::1] first, Py_ssize_t[::1] room, Py_ssize_t[::1] row, Py_ssize_t[::1] slot)
+cpdef Py_ssize_t append(Trace trace, Features features, const double[:, ::1] points, const unsigned long long[:, ::1] bits, const Py_ssize_t[::1] owner, const char[::1] part, char[::1] allowed, Py_ssize_t[::1] first, Py_ssize_t[::1] room, Py_ssize_t[::1] row, Py_ssize_t[::1] slot, Py_ssize_t[::1] line)
 @cython.locals(i=Py_ssize_t, k=Py_ssize_t, best=double, other=double, is_known=bint)
 cpdef object margins(const double[:, ::1] scores, const Py_ssize_t[::1] codes, const char[:, ::1] wanted, const Py_ssize_t[::1] owner, double refused, double[::1] out)
 @cython.locals(low=Py_ssize_t, high=Py_ssize_t, middle=Py_ssize_t)

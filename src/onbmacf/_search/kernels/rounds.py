@@ -107,11 +107,11 @@ def measure(trace, features, points, owner, apart, n_changed):
             n_changed[i] = n
 
 
-def append(trace, features, points, bits, owner, part, allowed, first, room, row, slot):
+def append(trace, features, points, bits, owner, part, allowed, first, room, row, slot, line):
     """Add the points that are new and allowed, as many per factual as it has room for; return how many.
 
     Points of part 0 come first, up to a number of their own per factual, then those of part 1, then what is left of
-    part 0. `row` and `slot` are told where each went.
+    part 0. `row` and `slot` are told where each went, `line` which it was.
     """
     n = 0
     width = points.shape[1]
@@ -167,6 +167,7 @@ def append(trace, features, points, bits, owner, part, allowed, first, room, row
                 first[r] -= 1
                 row[n] = r
                 slot[n] = s
+                line[n] = i
                 n += 1
     return n
 
