@@ -1,6 +1,5 @@
 """The one way to the model: true margins, limits that hold, rows that raise, and copies that are found out."""
 
-
 import numpy as np
 import pandas as pd
 import pytest

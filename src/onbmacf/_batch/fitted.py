@@ -21,7 +21,7 @@ from onbmacf._batch.fit_checks import fit_warnings, probe_rows
 from onbmacf._batch.forecast import fit_forecast
 from onbmacf._columns.frames import as_frame
 from onbmacf._prove.model_copy import Answering, steps_of
-from onbmacf._prove.stand_in import StandIn
+from onbmacf._prove.surrogate import Surrogate
 from onbmacf._rows.committee import Committee, seated
 from onbmacf._rows.constraints import Constraints
 from onbmacf._rows.form import TableForm
@@ -111,10 +111,10 @@ class Fitted:
 
     def guess(self, N: Matrix) -> Matrix:
         """Guess how much points, in the caller's units, are of each label; all alike where there is one only."""
-        if "stand_in" not in self._seen:
-            self._seen["stand_in"] = StandIn.of(self.map.table.N, self.labels, len(self.black_box.classes))
-        stand_in = self._seen["stand_in"]
-        return np.zeros((len(N), len(self.black_box.classes) + 1)) if stand_in is None else stand_in(N)
+        if "surrogate" not in self._seen:
+            self._seen["surrogate"] = Surrogate.of(self.map.table.N, self.labels, len(self.black_box.classes))
+        surrogate = self._seen["surrogate"]
+        return np.zeros((len(N), len(self.black_box.classes) + 1)) if surrogate is None else surrogate(N)
 
     def reading(self) -> "Fitted":
         """Return the map with what can be read of the model: a copy of it or, where only its steps can be, of these."""

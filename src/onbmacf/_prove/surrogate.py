@@ -1,6 +1,6 @@
-"""What stands in for the scores of a model that gives labels alone: boosted trees, learnt from the fitted rows' labels.
+"""A surrogate for the scores of a model that gives labels alone: boosted trees, learnt from the fitted rows' labels.
 
-    rows as numbers, labels  ->  StandIn.of  ->  StandIn(points): how much a point is of each label, a guess
+    rows as numbers, labels  ->  Surrogate.of  ->  Surrogate(points): how much a point is of each label, a guess
 
 A search needs to know how far a refused point is from being an answer. Only the model says what is an answer.
 """
@@ -19,7 +19,7 @@ N_TREES, N_LEAVES = 50, 15  # more say with more certainty what is less true: an
 MOST_ROWS = 20_000
 
 
-class StandIn(NamedTuple):
+class Surrogate(NamedTuple):
     """Trees, laid out for the kernels."""
 
     program: Program
@@ -28,7 +28,7 @@ class StandIn(NamedTuple):
     width: int
 
     @classmethod
-    def of(cls, N: Matrix, labels: Rows, n_labels: int) -> "StandIn | None":
+    def of(cls, N: Matrix, labels: Rows, n_labels: int) -> "Surrogate | None":
         """Learn from rows, evenly spaced ones of many; None where all have one label."""
         step = max(1, len(N) // MOST_ROWS)
         N, labels = N[::step], labels[::step]
