@@ -52,11 +52,18 @@ def with_reasons(call: Call, factuals: Factuals, answers: Explanations, ran_out:
     for release in _releases(call):
         if not len(blocked) or call.is_over:
             break
-        tried = again(release.call, blocked)
+        tried = again(_asked(call, release), blocked)
         freed = np.flatnonzero(tried.statuses == Status.FOUND)
         answers = _told(call, release, answers, tried, blocked)
         blocked = np.delete(blocked, freed)
     return _with_untried(call, answers, blocked)
+
+
+def _asked(call: Call, release: Release) -> Call:
+    """Return the call with a release; where it only tells what would be needed, no change is made for neighbours."""
+    if call.release in release.wanted_by or not call.strategy.is_readable:
+        return release.call
+    return replace(release.call, options=replace(call.options, plausibility=0.0))
 
 
 def _releases(call: Call) -> Iterator[Release]:

@@ -138,7 +138,7 @@ def find(search: Search, active: Mask | None = None) -> Outcome:
     if search.is_ruled and not search.oracle.is_limited and not search.oracle.is_late:
         active &= ~_without_rules(search, record, wanted, active, usual)
     score = _rounds(search, record, wanted, active, usual)
-    _last_resort(search, record, wanted, is_open, is_proven, score)
+    _last_resort(search, record, wanted, is_open, is_proven, usual, score)
     if search.options.plausibility == 1.0 and not search.oracle.is_late:
         _into_the_midst(search, record, wanted, is_open & ~is_proven, price)
     if search.options.plausibility > 0.0:
@@ -321,13 +321,17 @@ def _rounds(search: Search, record: Record, wanted: Mask, active: Mask, price: M
         if turn >= least:  # those go on that have no answer, or got better
             best = record.lowest
             active = active & ~(np.isfinite(best) & (best >= before * (1.0 - still))).all(axis=0)
-    for _ in range(0 if search.oracle.is_limited else MOST_ROUNDS):  # no change of the best ones can be undone
-        nearest = choose.nearness(record, np.zeros(len(active), dtype=bool))
+    return _needed_only(search, record, wanted, price, score, MOST_ROUNDS - n_rounds)
+
+
+def _needed_only(search: Search, record: Record, wanted: Mask, price: Matrix, score: Matrix, most: Rows) -> Matrix:
+    """Undo changes of the best point and of the nearest until none can be undone, in so many calls per factual."""
+    for turn in range(0 if search.oracle.is_limited else int(most.max(initial=0))):
+        nearest = choose.nearness(record, np.zeros(len(most), dtype=bool))
         row, slot = np.concatenate([choose.chosen(record, own, 1, price) for own in (score, nearest)], axis=1)
-        left = n_rounds[row] < MOST_ROUNDS
+        left = most[row] > turn
         if not _undone(search, record, wanted, row[left], slot[left], guess=True):
             break
-        n_rounds += 1
         score = choose.worth(record, price, 1, search.neighbours)
     return score
 
@@ -531,7 +535,9 @@ def _keep_best(search: Search, record: Record, wanted: Mask, points: Matrix, own
     _write_down(search, record, wanted, row, slot, take(reply, order[line]))
 
 
-def _last_resort(search: Search, record: Record, wanted: Mask, is_open: Mask, is_proven: Mask, score: Matrix) -> None:
+def _last_resort(
+    search: Search, record: Record, wanted: Mask, is_open: Mask, is_proven: Mask, price: Matrix, score: Matrix
+) -> None:
     """Try more for factuals without an answer: all combinations where they are few, else fitted rows, then corners.
 
     From the points with the highest margins it climbs on, one feature at a time, cost what it may. `is_proven` is told
@@ -556,6 +562,9 @@ def _last_resort(search: Search, record: Record, wanted: Mask, is_open: Mask, is
         base = np.where(record.accepted(), record.base, np.inf)
         proposed = _proposed(record, found, base, len(CAPS))
         _ask(search, record, wanted, proposed, np.where(found, _room(search, len(CAPS)), 0))
+    if found.any():
+        score = choose.worth(record, price, 1, search.neighbours)
+        _needed_only(search, record, wanted, price, score, np.where(found, MOST_ROUNDS, 0))
 
 
 def _ask_more_donors(search: Search, record: Record, wanted: Mask) -> None:
@@ -670,7 +679,9 @@ def _confirmed(search: Search, record: Record, wanted: Mask, is_proven: Mask, sc
         doubted[row[wrong]] = True
         right = score[row[~wrong], slot[~wrong]]
         for r in np.unique(row[wrong]).tolist():
-            weak = record.margin[r] <= _believed_from(search, record, r, slot[wrong & (row == r)])
+            weak = np.isin(np.arange(score.shape[1]), slot[wrong & (row == r)])
+            if oracle.scores(r):
+                weak |= record.margin[r] <= _believed_from(search, record, r, slot[wrong & (row == r)])
             score[r, weak] = others[r, weak] = np.inf
         score[row[~wrong], slot[~wrong]] = right
         others[row[~wrong], slot[~wrong]] = np.where(np.isin(row[~wrong], row[wrong]), right, np.inf)
