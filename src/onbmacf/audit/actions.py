@@ -145,7 +145,7 @@ def actions(
     --------
     >>> chosen = audit.actions(answers, explainer, k=2, by="famhist")
     >>> chosen.actions[0], chosen.effectiveness
-    ('tobacco at most 1.78 and ldl at most 8.22', 1.0)
+    ('tobacco at most 4.16 and ldl at most 5.79', 1.0)
 
     """
     check_count("k", k)

@@ -46,8 +46,8 @@ def changes_by_feature(answers: Explanations, schema: Schema | None = None) -> p
     >>> changes = audit.changes_by_feature(answers, schema)
     >>> changes[["feature", "count", "share", "down", "median_size"]].head(2).round(2)
        feature  count  share  down  median_size
-    0  tobacco     19   0.90   1.0         5.72
-    1      ldl      3   0.14   1.0         6.42
+    0  tobacco     19   0.90   1.0         5.70
+    1      ldl      4   0.19   1.0         4.56
 
     """
     features = _features(answers, schema)
@@ -77,8 +77,8 @@ def single_changes(answers: Explanations, most: int | None = None) -> pd.DataFra
     --------
     >>> audit.single_changes(answers).round(2)
        feature  count  share  share_of_its_changes
-    0  tobacco     18   0.86                  0.95
-    1      ldl      2   0.10                  0.67
+    0  tobacco     17   0.81                  0.89
+    1      ldl      2   0.10                  0.50
 
     """
     changed = answers.batch.changed
@@ -112,7 +112,7 @@ def pairs(answers: Explanations, most: int | None = None) -> pd.DataFrame:
     --------
     >>> audit.pairs(answers).round(2)
          first second  count  share  expected  lift
-    0  tobacco    ldl      1   0.05      0.13  0.37
+    0  tobacco    ldl      2    0.1      0.17  0.55
 
     """
     changed = answers.batch.changed
@@ -147,8 +147,8 @@ def pair_matrix(answers: Explanations) -> pd.DataFrame:
     --------
     >>> audit.pair_matrix(answers).loc[["tobacco", "ldl"], ["tobacco", "ldl"]]
              tobacco  ldl
-    tobacco       19    1
-    ldl            1    3
+    tobacco       19    2
+    ldl            2    4
 
     """
     names = pd.Index(list(answers.rows.columns), dtype=object)

@@ -47,7 +47,7 @@ def change_shares(answers: Explanations, confidence: float = 0.95) -> pd.DataFra
     >>> audit.change_shares(answers).head(2).round(2)
        feature  share   low  high  n_rows
     0  tobacco   0.90  0.71  0.97      21
-    1      ldl   0.14  0.05  0.35      21
+    1      ldl   0.19  0.08  0.40      21
 
     """
     first = first_lines(answers)
@@ -153,8 +153,8 @@ def thresholds(answers: Explanations, least: int = 5) -> pd.DataFrame:
     Examples
     --------
     >>> audit.thresholds(answers, least=2)
-       feature  threshold  n_rows     share
-    0  tobacco  at most 1       4  0.190476
+       feature     threshold  n_rows     share
+    0  tobacco  at most 2.68       5  0.238095
 
     """
     first = first_lines(answers)

@@ -80,8 +80,8 @@ def importance(answers: Explanations | Explanation, explainer: ONBMACF | None = 
     --------
     >>> audit.importance(answers, explainer).head(2).round(2)
        feature  importance  alone  n_changes  median_change  part_of_range
-    0  tobacco        0.90   0.86         19           5.72           0.20
-    1      ldl        0.14   0.10          3           6.42           0.33
+    0  tobacco        0.90   0.81         19           5.70           0.19
+    1      ldl        0.19   0.10          4           4.56           0.30
 
     """
     answers = as_answers(answers)

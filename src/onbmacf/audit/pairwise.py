@@ -125,8 +125,8 @@ def corrected(gaps: Mapping[str, pd.DataFrame], level: float = LEVEL) -> pd.Data
     >>> claims = audit.corrected({"famhist": audit.burden_gaps(answers, "famhist", least=5)})
     >>> claims[["by", "measure", "p_adjusted", "clear"]].round(2).head(2)
             by    measure  p_adjusted  clear
-    0  famhist  n_changes         1.0  False
-    1  famhist   distance         1.0  False
+    0  famhist  n_changes        0.41  False
+    1  famhist   distance        1.00  False
 
     """
     for name, frame in gaps.items():

@@ -90,7 +90,7 @@ def burden_changes(
     >>> both = answers, stricter.explain(table.head(50), target="fine")
     >>> audit.burden_changes(*both)[["group", "n_rows", "change"]].round(2)
       group  n_rows  change
-    0   all      16    -0.0
+    0   all      16   -0.01
 
     """
     change, costs = _change(before, after)
