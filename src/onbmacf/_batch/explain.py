@@ -21,7 +21,6 @@ from onbmacf._batch.distributed import explain_on, explain_partitions, is_dask_f
 from onbmacf._batch.equal_rows import is_first
 from onbmacf._batch.factuals import Asker
 from onbmacf._batch.fitted import Fitted
-from onbmacf._batch.forecast import Searched, explain_forecast
 from onbmacf._batch.infeasible import with_reasons
 from onbmacf._batch.question import Question, without_columns
 from onbmacf._batch.ranges import with_ranges
@@ -58,11 +57,10 @@ def explain_rows(
     question, columns = question.of_rows(rows, known)
     frame, ignored = form.arrange(without_columns(rows, columns))
     parts = [(lines, _call(fitted, options, own)) for lines, own in question.for_index(frame.index).parts(len(frame))]
-    noticed = (*ignored, *_forecast(parts, frame))
-    for message in noticed:
+    for message in ignored:
         warnings.warn(message, OnbmacfWarning, stacklevel=3)
     grown, answers = _explain_parts(parts, frame, client)
-    return grown.under(fitted.space.schema), replace(answers, warnings=(*fitted.warnings, *noticed, *answers.warnings))
+    return grown.under(fitted.space.schema), replace(answers, warnings=(*fitted.warnings, *ignored, *answers.warnings))
 
 
 def _call(fitted: Fitted, options: Options, question: Question) -> Call:
@@ -73,34 +71,6 @@ def _call(fitted: Fitted, options: Options, question: Question) -> Call:
         raise ParameterError(f"front=True does nothing with strategy={options.strategy!r}: leave it out.")
     check_provable(query, options)
     return Call.of(fitted.under(question.schema(fitted.space.schema)), options, query)
-
-
-def _forecast(parts: list[tuple[Rows, Call]], frame: pd.DataFrame) -> tuple[str, ...]:
-    """Return the warning of a call that will take long; equal rows are looked for only where it might."""
-    if not explain_forecast(_sizes(parts)):
-        return ()
-    return explain_forecast(_sizes([(_searched_lines(lines, call, frame), call) for lines, call in parts]))
-
-
-def _searched_lines(lines: Rows, call: Call, frame: pd.DataFrame) -> Rows:
-    """Return the lines that are searched: of equal rows the first, unless each is let into the map."""
-    return lines if call.options.recover == "persist" else lines[is_first(frame.iloc[lines])]
-
-
-def _sizes(parts: list[tuple[Rows, Call]]) -> list[Searched]:
-    """Return the sizes of the searches that no limit ends."""
-    return [
-        Searched(
-            len(lines),
-            len(call.fitted.cover),
-            call.fitted.space.width,
-            int((~call.is_held).sum()),
-            call.strategy.is_readable,
-            call.options.n_jobs,
-        )
-        for lines, call in parts
-        if call.query.deadline == NEVER and not call.options.limits
-    ]
 
 
 def _explain_parts(

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
-from warnings import warn
 
 import numpy as np
 
@@ -18,7 +17,6 @@ from onbmacf._balls.metrics import one_hot_height
 from onbmacf._balls.neighbours import Neighbours
 from onbmacf._base.arrays import Matrix, Rows
 from onbmacf._batch.fit_checks import fit_warnings, probe_rows
-from onbmacf._batch.forecast import fit_forecast
 from onbmacf._columns.frames import as_frame
 from onbmacf._prove.model_copy import Answering, steps_of
 from onbmacf._prove.surrogate import Surrogate
@@ -36,7 +34,7 @@ from onbmacf._search.options import OF_FIT, Options
 from onbmacf._search.problem import Map
 from onbmacf._search.strategies import checked
 from onbmacf._search.table import SearchTable
-from onbmacf.errors import OnbmacfWarning, ParameterError
+from onbmacf.errors import ParameterError
 from onbmacf.schema import Schema
 
 NOTHING_SAID: Mapping[str, Any] = {}  # about the model's answers: arguments of `Reading.of`
@@ -202,8 +200,6 @@ def fit_table(
     space = FeatureSpace.of_numbers(form, N, one_hot_height(options.metric))
     Constraints(space, space.schema.rules)  # contradictions are reported before any work
     check_cover_memory(len(N), space.width)
-    for message in fit_forecast(len(N), len(space.blocks), not isinstance(options.metric, str)):
-        warn(message, OnbmacfWarning, stacklevel=3)
     box, labels = BlackBox(model, form, options.predict_chunk, output, reading=read).learn_classes(N)
     probes = probe_rows(len(N))
     box = learned(box, N[probes], probes, labels[probes])
