@@ -21,7 +21,7 @@ from sklearn.compose import make_column_transformer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from onbmacf import ONBMACF, Rule, Rules, Schema
+from onbmacf import ONBMACF, Rule, Rules
 from onbmacf.bench.datasets import DESCRIPTIONS, load_task
 from optimum_problems import models
 
@@ -52,7 +52,7 @@ def ways(table, schema):
 def answered(name, n_rows, data_dir):
     """Yield a name for each call, and what came back."""
     task = load_task(name, data_dir)
-    table, schema = task.table.iloc[:MOST_ROWS], Schema.infer(task.table.iloc[:MOST_ROWS])
+    table, schema = task.table.iloc[:MOST_ROWS], task.schema
     text = [feature.name for feature in schema.features if not feature.is_numeric]
     numbers = [column for column in table.columns if column not in text]
     for kind, estimator in models().items():
