@@ -150,7 +150,7 @@ def widths(explainer, ranges) -> list[float]:
 
 def as_page(frame: pd.DataFrame) -> str:
     """Return the figures as the table of the page."""
-    from onbmacf._text.formats import as_markdown
+    from onbmacf._text.frames import as_markdown
 
     total = frame.sum(numeric_only=True).to_frame().T
     whole = pd.concat([frame, total.assign(table="all", model="", width=np.nan, questions=np.nan)], ignore_index=True)

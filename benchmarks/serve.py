@@ -16,7 +16,7 @@ from typing import NamedTuple
 import httpx
 
 from onbmacf import ONBMACF, Schema
-from onbmacf._views.source import Source
+from onbmacf._views.plans import Source
 from onbmacf.cli.demo import labelled_heart
 from onbmacf.datasets import heart_network
 from onbmacf.web.server import make_server

@@ -12,7 +12,7 @@ from collections.abc import Callable, Hashable, Iterator
 from html.parser import HTMLParser
 from typing import Any, NamedTuple
 
-from onbmacf._text.formats import no_formula
+from onbmacf._text.frames import no_formula
 from onbmacf._text.records import plain
 from onbmacf._text.wording import COLUMNS, quoted, shown, visible
 from onbmacf.cli.outputs import written

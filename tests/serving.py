@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import httpx
 
 from commands import PATIENCE, wait_for
-from onbmacf._views.source import Source
+from onbmacf._views.plans import Source
 from onbmacf.web.server import make_server
 from onbmacf.web.settings import Settings
 

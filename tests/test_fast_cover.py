@@ -14,7 +14,7 @@ from onbmacf._balls.kernels.grid import GROSS, TOP, code_of, to_grid
 from onbmacf._balls.kernels.leaves import box_gaps, build_leaves, join_leaves
 from onbmacf._balls.kernels.sums import to_limits
 from onbmacf._balls.metrics import METRICS
-from onbmacf._base.threads import map_chunks
+from onbmacf._base.executor import map_chunks
 
 METRIC_NAMES = sorted(METRICS)
 COMPETITORS = ["uncovered", "all"]

@@ -7,7 +7,7 @@ import pytest
 from onbmacf import ONBMACF
 from onbmacf._balls import cover
 from onbmacf._balls.cover import build_cover
-from onbmacf._base import memory as _memory
+from onbmacf._base import limits as _memory
 from onbmacf.errors import NotEnoughMemoryError
 
 Z = np.random.default_rng(0).random((400, 3))

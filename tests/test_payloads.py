@@ -15,7 +15,7 @@ pytest.importorskip("matplotlib", reason="pictures need the extra 'plot'")
 pytest.importorskip("jinja2", reason="reports need the extra 'report'")
 
 from onbmacf import ONBMACF, Schema, audit, plots
-from onbmacf._text.formats import as_csv
+from onbmacf._text.frames import as_csv
 from onbmacf._text.wording import visible
 from onbmacf.report import About, audit_report
 from payloads import PAYLOADS

@@ -132,7 +132,7 @@ def test_a_failed_write_leaves_the_old_file(explainer, saved, monkeypatch):
 HOLDER = """
 import sys, time
 from pathlib import Path
-from onbmacf._base.sole_writer import sole_writer
+from onbmacf._base.files import sole_writer
 with sole_writer(Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(600)

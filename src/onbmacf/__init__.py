@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from onbmacf._base.enums import Relaxation, Status
     from onbmacf._rows.readings import Between
     from onbmacf._rows.retrain import committee
-    from onbmacf._text.ranges import Range
+    from onbmacf._text.wording import Range
     from onbmacf.certificate import Certificate, CertificateKind
     from onbmacf.explainer import ONBMACF
     from onbmacf.explanation import Counterfactual, Explanation, Semifactual
@@ -34,7 +34,7 @@ _HOME = {
     "Explanations": "onbmacf.explanations",
     "Feature": "onbmacf.schema",
     "ONBMACF": "onbmacf.explainer",
-    "Range": "onbmacf._text.ranges",
+    "Range": "onbmacf._text.wording",
     "Relaxation": "onbmacf._base.enums",
     "Rule": "onbmacf.rules",
     "Rules": "onbmacf.rules",

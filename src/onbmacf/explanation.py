@@ -12,10 +12,11 @@ from typing import Any
 
 import pandas as pd
 
-from onbmacf._base.deferred import deferring
+from onbmacf._base.arrays import deferring
 from onbmacf._base.enums import Relaxation, Status
-from onbmacf._text import frames, records, short, wording
-from onbmacf._text.ranges import Ranges
+from onbmacf._text import frames, records, wording
+from onbmacf._text import records as short
+from onbmacf._text.wording import Ranges
 from onbmacf.certificate import Certificate
 
 

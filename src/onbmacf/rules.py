@@ -19,11 +19,25 @@ from typing import Any, ClassVar
 import numpy as np
 
 from onbmacf._base.arrays import Mask, Matrix
-from onbmacf._base.checks import check_choice, check_count, did_you_mean, listed, shortened
-from onbmacf._base.typed import Check, checked, count, level, number, optional, sequence, table, word
+from onbmacf._base.checks import (
+    Check,
+    check_choice,
+    check_count,
+    checked,
+    count,
+    did_you_mean,
+    level,
+    listed,
+    number,
+    optional,
+    sequence,
+    shortened,
+    table,
+    word,
+)
 from onbmacf._columns.converters import Converter
 from onbmacf._columns.moments import bound, end_in, is_moment_text, step_in
-from onbmacf._text import short
+from onbmacf._text import records as short
 from onbmacf._text.wording import shown, visible
 from onbmacf.errors import ParameterError
 

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from onbmacf._text import formats
+from onbmacf._text import frames as formats
 from onbmacf.bench import tables
 
 

@@ -14,7 +14,7 @@ import pytest
 from command_line.conftest import people, run  # noqa: F401 - fixtures
 from commands import PATIENCE, one_line
 from onbmacf import ONBMACF
-from onbmacf._base.watch import Watch
+from onbmacf._base.executor import Watch
 from onbmacf.errors import ModelError
 
 

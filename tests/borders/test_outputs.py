@@ -15,7 +15,7 @@ import pytest
 from command_line.conftest import people, run  # noqa: F401 - fixtures
 from commands import PATIENCE, command, one_line, wait_for
 from onbmacf import ONBMACF
-from onbmacf._base.sole_writer import sole_writer
+from onbmacf._base.files import sole_writer
 from onbmacf.cli import parts
 from onbmacf.cli.output_file import check_names
 from onbmacf.errors import ParameterError, StoreError

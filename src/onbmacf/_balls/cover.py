@@ -17,7 +17,7 @@ from onbmacf._balls.kernels.compiled import are_compiled
 from onbmacf._balls.metrics import Metric, check_metric, has_kernel
 from onbmacf._base.arrays import Mask, Matrix, Rows, lines_of
 from onbmacf._base.checks import check_choice
-from onbmacf._base.memory import check_memory
+from onbmacf._base.limits import check_memory
 from onbmacf.errors import ParameterError
 
 FEW = 300  # rows up to which the plain functions are as fast as the compiled ones

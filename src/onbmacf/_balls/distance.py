@@ -13,7 +13,7 @@ import numpy as np
 
 from onbmacf._balls.metrics import METRICS, Measure, Metric
 from onbmacf._base.arrays import Matrix
-from onbmacf._base.error_words import error_words
+from onbmacf._base.checks import error_words
 from onbmacf._base.missing import as_costs, as_nan, may_lack
 from onbmacf.errors import ParameterError
 

@@ -1,9 +1,10 @@
-"""The types of arrays, and tables of columns held as named tuples: take some lines, or stack several tables.
+"""Arrays: their types, tables of columns held as named tuples, and fields that are made when they are looked at.
 
-A column is an array, or has `__getitem__` and `stacked` of its own; one that is None stays None.
+named tuple of columns  ->  take (some lines), stack (several tables)
+deferred field          ->  made on first use, of a frozen dataclass
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -16,6 +17,10 @@ Mask = NDArray[np.bool_]
 Columns = TypeVar("Columns", bound=tuple[Any, ...])  # a named tuple of columns of equal length
 
 MOST_NUMBERS = 1 << 23  # in one step over a matrix: a signal such as Ctrl-C is heard between steps
+Class = TypeVar("Class", bound=type)
+
+
+# --- types and tables -------------------------------------------------------------------------------------------------
 
 
 def in_steps(n_lines: int, width: int) -> Iterator[slice]:
@@ -71,3 +76,49 @@ def _stacked(columns: Sequence[Any]) -> Any:
     if columns[0] is None:
         return None
     return columns[0].stacked(columns) if hasattr(columns[0], "stacked") else np.concatenate(columns)
+
+
+# --- fields made on first use -----------------------------------------------------------------------------------------
+
+
+class Deferred:
+    """A field that holds a value, or a function that makes it."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        if instance is None:
+            return self
+        value = instance.__dict__[self.name]
+        if callable(value):
+            value = instance.__dict__[self.name] = value()
+        return value
+
+    def __set__(self, instance: Any, value: Any) -> None:
+        instance.__dict__[self.name] = value
+
+
+def _state(self: Any) -> dict[str, Any]:
+    """Return the fields, those made that were not looked at yet."""
+    return {name: getattr(self, name) for name in self.__dict__}
+
+
+def deferring(*names: str) -> Callable[[Class], Class]:
+    """Let these fields of a dataclass be given as functions that make them.
+
+    >>> from dataclasses import dataclass
+    >>> @deferring("square")
+    ... @dataclass(frozen=True)
+    ... class Result:
+    ...     square: int
+    >>> Result(lambda: 3 * 3), Result(9).square
+    (Result(square=9), 9)
+    """
+
+    def changed(made: Class) -> Class:
+        for name, held in {**{name: Deferred(name) for name in names}, "__getstate__": _state}.items():
+            setattr(made, name, held)
+        return made
+
+    return changed

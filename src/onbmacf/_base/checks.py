@@ -1,14 +1,22 @@
-"""Argument checks shared by several modules. Messages have one form: `name must be ..., got ...`."""
+"""Checks of arguments and of values from outside (rules, TOML files, manifests of maps), and errors in words.
 
-from collections.abc import Collection, Hashable, Iterable, Mapping
+Messages have one form: `name must be ..., got ...`.
+"""
+
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 from difflib import get_close_matches
-from math import inf, nan
+from math import inf, isnan, nan
 from numbers import Integral, Real
 from typing import Any
 
 from onbmacf.errors import ParameterError
 
 MOST_SHOWN = 60  # characters of a value in a message
+Check = Callable[[str, Any], Any]
+MOST = 500  # characters of a message
+
+
+# --- arguments --------------------------------------------------------------------------------------------------------
 
 
 def check_count(name: str, value: Any, least: int = 1) -> int:
@@ -82,3 +90,132 @@ def did_you_mean(word: Any, known: Iterable[Any]) -> str:
     spelled = {str(value): value for value in known}
     close = get_close_matches(str(word), spelled, n=1)
     return f" Did you mean {spelled[close[0]]!r}?" if close else ""
+
+
+# --- values from outside ----------------------------------------------------------------------------------------------
+
+
+def checked(where: str, entry: Any, keys: Mapping[str, Check], required: Collection[str] = ()) -> dict[str, Any]:
+    """Return a table of values, each checked by its key; unknown and missing keys are errors that name them."""
+    for key in table(where, entry):
+        if key not in keys:
+            hint = did_you_mean(key, keys)
+            raise ParameterError(f"{where}: unknown key {shortened(key)}.{hint} Allowed: {listed(keys, 99)}.")
+    for key in required:
+        if key not in entry:
+            raise ParameterError(f"{where}: the key {key!r} is missing.")
+    return {key: keys[key](f"{where}: {key}", value) for key, value in entry.items()}
+
+
+def table(name: str, value: Any) -> Mapping[Any, Any]:
+    """Check for a table with any keys."""
+    if not isinstance(value, Mapping):
+        raise ParameterError(f"{name} must be a table, got {shortened(value)}.")
+    return value
+
+
+def number(low: float = -inf, high: float = inf, *, above: float = -inf, finite: bool = False) -> Check:
+    """Return a check for a number within bounds, which is not NaN."""
+    at_least = f" of at least {low:g}" if low > -inf else f" above {above:g}" if above > -inf else ""
+    at_most = f" up to {high:g}" if high < inf else ""
+
+    def check(name: str, value: Any) -> Any:
+        is_within = is_number(value) and low <= value <= high and (value > above or above == -inf)
+        if not is_within or (finite and value in (inf, -inf)):
+            raise ParameterError(f"{name} must be a number{at_least}{at_most}, got {shortened(value)}.")
+        return value
+
+    return check
+
+
+def count(low: int = 0, high: int | None = None) -> Check:
+    """Return a check for a whole number within bounds."""
+    bounds = f"from {low} to {high:,}" if high is not None else f"of at least {low}"
+
+    def check(name: str, value: Any) -> int:
+        is_count = isinstance(value, Integral) and not isinstance(value, bool)
+        if not is_count or value < low or (high is not None and value > high):
+            raise ParameterError(f"{name} must be a whole number {bounds}, got {shortened(value)}.")
+        return int(value)
+
+    return check
+
+
+def word(*choices: str) -> Check:
+    """Return a check for one of some words, or for any text."""
+
+    def check(name: str, value: Any) -> str:
+        if not isinstance(value, str) or (choices and value not in choices):
+            allowed = f"one of {listed(choices)}" if choices else "text"
+            raise ParameterError(f"{name} must be {allowed}, got {shortened(value)}.")
+        return value
+
+    return check
+
+
+def flag(name: str, value: Any) -> bool:
+    """Check for True or False."""
+    if not isinstance(value, bool):
+        raise ParameterError(f"{name} must be true or false, got {shortened(value)}.")
+    return value
+
+
+def level(name: str, value: Any) -> Any:
+    """Check for a level, a label or a column's name: text, a number, or anything else that can be a key."""
+    if not isinstance(value, Hashable) or value is None or (isinstance(value, float) and isnan(value)):
+        raise ParameterError(f"{name} must be text, a number or a bool, got {shortened(value)}.")
+    return value
+
+
+def optional(check: Check) -> Check:
+    """Return a check that also takes None."""
+    return lambda name, value: None if value is None else check(name, value)
+
+
+def sequence(check: Check, length: int | None = None, least: int = 0) -> Check:
+    """Return a check for a list whose entries pass another; the result is a tuple."""
+    size = f" of {length}" if length is not None else f" of at least {least}" if least else ""
+
+    def check_each(name: str, value: Any) -> tuple[Any, ...]:
+        if isinstance(value, str | bytes | Mapping) or not hasattr(value, "__iter__"):
+            raise ParameterError(f"{name} must be a list{size}, got {shortened(value)}.")
+        entries = tuple(value)
+        if (length is not None and len(entries) != length) or len(entries) < least:
+            raise ParameterError(f"{name} must be a list{size}, got {shortened(value)}.")
+        return tuple(check(f"{name}[{place}]", entry) for place, entry in enumerate(entries))
+
+    return check_each
+
+
+def is_number(value: Any) -> bool:
+    """Say whether a value is a number that float64 can hold."""
+    try:
+        return isinstance(value, Real) and not isinstance(value, bool) and not isnan(float(value))
+    except OverflowError:
+        return False
+
+
+# --- errors in words --------------------------------------------------------------------------------------------------
+
+
+def message_of(error: BaseException) -> str:
+    """Return the message of an exception, cut off where it is long; the name of its class where it has none.
+
+    >>> message_of(KeyError("dose")), message_of(StopIteration())
+    ("'dose'", 'StopIteration')
+    """
+    try:
+        text = str(error)
+    except Exception as own:
+        text = f"{type(error).__name__}, whose message cannot be read ({type(own).__name__})"
+    return (text if len(text) <= MOST else f"{text[:MOST]}...") or type(error).__name__
+
+
+def error_words(error: BaseException) -> str:
+    """Return the class and the message of an exception.
+
+    >>> error_words(ValueError("no dose")), error_words(StopIteration())
+    ('ValueError: no dose', 'StopIteration')
+    """
+    name, message = type(error).__name__, message_of(error)
+    return message if message.startswith(name) else f"{name}: {message}"

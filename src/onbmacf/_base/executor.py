@@ -1,26 +1,114 @@
-"""Map a pure function over pieces of work: in this process, in several processes, or on a Dask cluster.
+"""Map a pure function over pieces of work: on threads, in several processes, or on a Dask cluster.
 
-function, pieces  ->  run_all  ->  results in the order of the pieces, wherever they ran
+function, pieces  ->  map_chunks, run_all  ->  results, in the order of the pieces
 """
 
+from __future__ import annotations
+
 import multiprocessing
+import os
 import pickle
+import signal
 import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
+from multiprocessing.connection import wait
+from multiprocessing.process import BaseProcess
 from typing import Any, TypeVar
 
-from onbmacf._base.watch import Watch
 from onbmacf.errors import ModelError, OnbmacfWarning, ParameterError
 
+EVERY = 0.1  # seconds after which processes started since are watched, too
+ENDED = (-signal.SIGKILL, -signal.SIGTERM)  # how the pool ends the others
 Piece = TypeVar("Piece")
 Result = TypeVar("Result")
 
 PATIENCE = 1.0  # seconds before a progress bar appears
 SHARES = 4  # pieces per thread of a cluster: enough that no thread is idle for long at the end
 _OPENING = threading.Lock()
+
+
+# --- threads ----------------------------------------------------------------------------------------------------------
+
+
+def cores() -> int:
+    """Return how many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def map_chunks(work: Callable[[int, int], None], total: int, size: int, threads: int | None) -> None:
+    """Call `work(start, stop)` for the chunks of `range(total)`, on `threads` threads (None: one per core).
+
+    Chunks write to disjoint parts of the result, so their order and the number of threads do not affect it.
+    After an error or Ctrl-C, chunks that have not started are cancelled.
+    """
+    spans = [(start, min(start + size, total)) for start in range(0, total, size)]
+    threads = 1 if len(spans) == 1 else min(threads or cores(), len(spans))
+    if threads < 2:
+        for span in spans:
+            work(*span)
+        return
+    pool = ThreadPoolExecutor(threads)
+    try:
+        for done in [pool.submit(work, *span) for span in spans]:
+            done.result()
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+# --- a process that died ----------------------------------------------------------------------------------------------
+
+
+class Watch:
+    """Waits, in a thread, for the first child of this process that ends by something other than its own return.
+
+    >>> with Watch() as watch:
+    ...     pass
+    >>> watch.first()
+    'a worker process'
+    """
+
+    def __init__(self) -> None:
+        self._seen: dict[Any, BaseProcess] = {}
+        self._dead: list[BaseProcess] = []
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._wait, daemon=True)
+
+    def __enter__(self) -> Watch:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def first(self) -> str:
+        """Return the name of the first that died, and how, in words."""
+        self._over.set()
+        self._thread.join()
+        unseen = [child for child in self._seen.values() if child.exitcode]  # that died between two looks
+        dead = [*self._dead, *unseen]
+        for child in dead:
+            child.join(EVERY)
+        if not dead:
+            return "a worker process"
+        one = next((child for child in dead if child.exitcode not in ENDED), dead[0])
+        return f"worker {one.name} (process {one.pid}, exit code {one.exitcode})"
+
+    def _wait(self) -> None:
+        while not self._over.is_set() and not self._dead:
+            children: dict[Any, BaseProcess] = {child.sentinel: child for child in multiprocessing.active_children()}
+            self._seen |= {child.pid: child for child in children.values()}
+            ended = wait(list(children), timeout=EVERY) if children else self._over.wait(EVERY) and []
+            self._dead = [children[one] for one in ended or [] if one in children and children[one].exitcode != 0]
+
+
+# --- processes and clusters -------------------------------------------------------------------------------------------
 
 
 def run_all(
@@ -47,7 +135,7 @@ def run_all(
     return [function(piece) for piece in (watched(pieces, describe) if len(pieces) > 1 else pieces)]
 
 
-def _run_in_processes(parcel: "Parcel", pieces: Sequence[Any], n_jobs: int, describe: str) -> list[Any]:
+def _run_in_processes(parcel: Parcel, pieces: Sequence[Any], n_jobs: int, describe: str) -> list[Any]:
     """Run pieces in other processes; one that dies is an error that names it, not a time without end."""
     from joblib import Parallel, delayed
     from joblib.externals.loky.process_executor import BrokenProcessPool

@@ -1,14 +1,10 @@
-"""Atomic writing: a file is either complete or absent, and only a regular file is ever replaced.
-
-    content  ->  draft beside the file  ->  fsync  ->  rename
-
-A draft is named after its process; one whose process was killed is removed by the next writer of the same file.
-"""
+"""Writing files: complete or absent, only a regular file is ever replaced, and one writer at a time."""
 
 import os
 import shutil
 import stat
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from onbmacf.errors import StoreError
@@ -21,6 +17,9 @@ KINDS = {
     stat.S_IFIFO: "a named pipe",
     stat.S_IFSOCK: "a socket",
 }
+
+
+# --- whole files ------------------------------------------------------------------------------------------------------
 
 
 def write_atomically(path: Path, content: bytes) -> None:
@@ -94,3 +93,64 @@ def _literal(name: str) -> str:
 def _forget(path: Path) -> None:
     with suppress(OSError):
         path.unlink(missing_ok=True)
+
+
+# --- one writer at a time ---------------------------------------------------------------------------------------------
+
+
+try:
+    import fcntl
+except ImportError:  # pragma: no cover - Windows
+    fcntl = None  # type: ignore[assignment]
+
+FLAGS = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
+
+
+@contextmanager
+def sole_writer(path: Path, suffix: str = ".writing") -> Iterator[None]:
+    """Hold the lock of a file; an error where another process holds it, or where nothing can be written."""
+    lock = path.with_name(path.name + suffix)
+    try:
+        opened = _opened(lock)
+    except OSError as error:
+        raise StoreError(f"could not write {path}: {error.strerror}.") from error
+    if opened is None:
+        raise StoreError(f"{path} is being written by another process; try again when it is done.")
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            lock.unlink(missing_ok=True)  # while it is locked: whoever waits for it sees that it is gone
+        os.close(opened)
+
+
+def _opened(lock: Path) -> int | None:
+    """Return a locked file at this path; None where another process has locked it."""
+    while True:
+        opened = os.open(lock, FLAGS, 0o600)
+        if not _is_ours(opened):
+            os.close(opened)
+            return None
+        if _is_at(opened, lock):
+            return opened
+        os.close(opened)  # its holder has removed it in between: try the new one
+
+
+def _is_ours(opened: int) -> bool:
+    """Lock an open file; say whether it worked. A file system without locks lets everybody in."""
+    if fcntl is None:  # pragma: no cover - Windows
+        return True
+    try:
+        fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # pragma: no cover - depends on the file system
+        return True
+    return True
+
+
+def _is_at(opened: int, lock: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(opened), lock.stat())
+    except FileNotFoundError:
+        return False

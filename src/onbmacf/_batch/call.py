@@ -9,7 +9,7 @@ import numpy as np
 
 from onbmacf._base.arrays import Mask, Matrix, Rows
 from onbmacf._base.checks import check_within, listed
-from onbmacf._base.deadline import NEVER, is_over
+from onbmacf._base.limits import NEVER, is_over
 from onbmacf._batch.fitted import Fitted
 from onbmacf._batch.question import Question
 from onbmacf._rows.committee import Committee

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from onbmacf._balls.distance import paired
 from onbmacf._base.arrays import Mask, Matrix, Rows, stack, take
-from onbmacf._base.deadline import seconds_left
 from onbmacf._base.enums import CertificateKind, Relaxation, Status
 from onbmacf._base.executor import watched
+from onbmacf._base.limits import seconds_left
 from onbmacf._batch.factuals import Asker
 from onbmacf._prove.asking import ask_nearest_first
 from onbmacf._prove.prove import Proof, Prover

@@ -13,8 +13,8 @@ import numpy as np
 import pandas as pd
 
 from onbmacf._base.arrays import Rows, take
-from onbmacf._base.deadline import NEVER
 from onbmacf._base.executor import watched
+from onbmacf._base.limits import NEVER
 from onbmacf._batch.answers import answered
 from onbmacf._batch.call import PROBABILITIES, Call, Query, check_provable
 from onbmacf._batch.distributed import explain_on, explain_partitions, is_dask_frame

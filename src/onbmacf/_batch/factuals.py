@@ -13,8 +13,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from onbmacf._base.arrays import Mask, Matrix, Rows
-from onbmacf._base.deadline import is_over
 from onbmacf._base.enums import Status
+from onbmacf._base.limits import is_over
 from onbmacf._batch.call import Call
 from onbmacf._rows.gate import Admitted, admit, as_given
 from onbmacf._rows.isolate import ENDLESS, SOME

@@ -17,7 +17,7 @@ import pandas as pd
 
 from onbmacf._base.arrays import Rows
 from onbmacf._base.checks import did_you_mean, listed, names_of
-from onbmacf._base.deadline import deadline_after
+from onbmacf._base.limits import deadline_after
 from onbmacf._rows.readings import Between, Reading
 from onbmacf._search.options import Options
 from onbmacf.errors import ParameterError

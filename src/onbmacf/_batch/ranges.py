@@ -22,7 +22,7 @@ from onbmacf._batch.regions import AT_LEAST, Interval, Levels, Part, Region, Set
 from onbmacf._rows.constraints import Constraints
 from onbmacf._rows.grid import Grid
 from onbmacf._rows.model import BlackBox
-from onbmacf._text.ranges import Range
+from onbmacf._text.wording import Range
 from onbmacf.explanations import Explanations
 from onbmacf.rules import Rules
 

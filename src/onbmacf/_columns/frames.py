@@ -5,9 +5,8 @@ from typing import Any
 
 import pandas as pd
 
-from onbmacf._base.checks import listed
+from onbmacf._base.checks import error_words, listed
 from onbmacf._base.containers import is_foreign_table, kind_of, plain_array
-from onbmacf._base.error_words import error_words
 from onbmacf._columns.polars_frames import pandas_frame
 from onbmacf.errors import TableError
 

@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 import pandas as pd
 
-from onbmacf._base.numeric_text import numbers_as_text
+from onbmacf._base.containers import numbers_as_text
 from onbmacf._columns.converters import converter_of
 from onbmacf.errors import TableError
 

@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from onbmacf._base.checks import did_you_mean, listed, shortened
-from onbmacf._base.typed import is_number
+from onbmacf._base.checks import did_you_mean, is_number, listed, shortened
 from onbmacf._columns.converters import UNITS, Converter, converter_of, zone_of
 from onbmacf.errors import ParameterError, TableError
 

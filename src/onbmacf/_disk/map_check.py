@@ -19,8 +19,7 @@ from onbmacf._balls.distance import distances, paired
 from onbmacf._balls.metrics import one_hot_height
 from onbmacf._balls.recover import let_in
 from onbmacf._base.arrays import Matrix, Rows
-from onbmacf._base.checks import listed
-from onbmacf._base.typed import Check, checked, count, flag, level, number, optional, sequence, table, word
+from onbmacf._base.checks import Check, checked, count, flag, level, listed, number, optional, sequence, table, word
 from onbmacf._batch.fit_checks import probe_rows
 from onbmacf._batch.fitted import groups_of
 from onbmacf._columns.converters import KINDS as CONVERTERS

@@ -19,9 +19,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from onbmacf._base.files import check_replaceable, check_space
-from onbmacf._base.sole_writer import sole_writer
-from onbmacf._base.typed import count
+from onbmacf._base.checks import count
+from onbmacf._base.files import check_replaceable, check_space, sole_writer
 from onbmacf.errors import (
     CorruptFileError,
     EmptyFileError,

@@ -21,7 +21,7 @@ from scipy.sparse import csr_matrix
 from scipy.special import expit, log_expit, softmax
 
 from onbmacf._base.arrays import Mask, Matrix, Rows, objects
-from onbmacf._base.error_words import error_words
+from onbmacf._base.checks import error_words
 from onbmacf._prove.columns import dense, is_of, parted, through
 from onbmacf._prove.recipes import Program, Recipe, Stage, recipes_of, varied, whole_features
 from onbmacf._prove.structures import DOUBLE, SINGLE, Structure, reader_of

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from onbmacf._base.arrays import Matrix
-from onbmacf._text.absent import is_absent
+from onbmacf._text.wording import is_absent
 
 FEW_ROWS = 64  # so many values are looked up one by one, sooner than different ones are told apart
 MOST_SHOWN = 60  # characters of a value in a message

@@ -24,7 +24,7 @@ from onbmacf._columns.polars_frames import PolarsTypes, is_polars, with_room
 from onbmacf._rows.blocks import CAST, BlockForm
 from onbmacf._rows.cells import exact_numbers, given_dtype, level_codes, shown
 from onbmacf._rows.containers import rows_frame
-from onbmacf._text.absent import is_absent
+from onbmacf._text.wording import is_absent
 from onbmacf.errors import RowsError, TableError
 from onbmacf.schema import Feature, Schema
 

@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 
 from onbmacf._base.arrays import Matrix, objects
 from onbmacf._base.arrays import Rows as Codes
-from onbmacf._base.checks import check_choice
-from onbmacf._base.error_words import error_words, message_of
+from onbmacf._base.checks import check_choice, error_words, message_of
 from onbmacf._rows.counts import Counts
 from onbmacf._rows.form import TableForm
 from onbmacf._rows.isolate import ENDLESS, SOME, in_calls

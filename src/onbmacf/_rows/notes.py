@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onbmacf._base.arrays import Rows, objects
-from onbmacf._base.checks import listed
-from onbmacf._base.error_words import error_words
+from onbmacf._base.checks import error_words, listed
 from onbmacf._rows.replies import NaNAnswerError
 
 MOST_LABELS = 3  # unseen labels that are named in a reason

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from onbmacf._base.arrays import Matrix, objects
 from onbmacf._base.arrays import Rows as Codes
-from onbmacf._base.checks import listed
-from onbmacf._base.error_words import error_words
+from onbmacf._base.checks import error_words, listed
 from onbmacf.errors import ModelError
 
 SLACK = 1e-6  # beyond 0 and 1: what is left of rounding in a sum of probabilities

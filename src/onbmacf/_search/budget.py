@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from onbmacf._base.arrays import Mask, Matrix, Rows
-from onbmacf._base.deadline import NEVER, is_over
+from onbmacf._base.limits import NEVER, is_over
 from onbmacf._rows.model import FAILED
 from onbmacf._search.options import Options
 

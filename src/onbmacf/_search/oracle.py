@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onbmacf._base.arrays import Mask, Matrix, Rows, objects
-from onbmacf._base.deadline import NEVER, is_over
+from onbmacf._base.limits import NEVER, is_over
 from onbmacf._rows.committee import Committee
 from onbmacf._rows.isolate import ENDLESS, SOME
 from onbmacf._rows.model import FAILED, PRINTED, BlackBox

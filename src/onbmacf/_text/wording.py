@@ -1,14 +1,18 @@
-"""Results as sentences and as an escaped table for notebooks. Every value of a table is data, never markup."""
+"""Results as sentences and as an escaped table for notebooks, and ranges as they read.
+
+Every value of a table is data, never markup.
+"""
 
 import html
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
 from numbers import Integral, Real
 from typing import Any, Protocol
 
 from onbmacf._base.enums import Status
-from onbmacf._text.absent import is_absent
 
 MIDNIGHT = re.compile(r" 00:00:00([-+]\d\d:\d\d)?$")
 _HIDDEN = ("Cc", "Cf", "Cs", "Zl", "Zp")  # control and direction characters, lone surrogates, Unicode line breaks
@@ -18,6 +22,87 @@ GIVEN_UP = {  # by what was released
     "rules": _KEEPS.format("every rule", "at least one was"),
     "immutability and rules": _KEEPS.format("the immutable features and every rule", "some of them were"),
 }
+
+
+# --- cells without a value --------------------------------------------------------------------------------------------
+
+
+def is_absent(value: Any) -> bool:
+    """Say whether a cell holds no value.
+
+    >>> import pandas as pd
+    >>> [is_absent(value) for value in (None, float("nan"), pd.NA, pd.NaT, 0, "", [None])]
+    [True, True, True, True, False, False, False]
+    """
+    import pandas as pd  # here, since the words of the command line's help need no tables
+
+    if isinstance(value, Decimal):
+        return value.is_nan()  # pandas cannot look at a signalling one
+    return bool(pd.api.types.is_scalar(value) and pd.isna(value))
+
+
+# --- ranges -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Range:
+    """The values of one changed feature with which the model keeps the counterfactual's label, as far as asked.
+
+    Attributes
+    ----------
+    feature : hashable
+        The feature's name.
+    low : object
+        The lower end, in the caller's dtype: a readable value that was asked itself. None for a feature with levels.
+    high : object
+        The upper end.
+    levels : tuple or None
+        The levels that hold, for a feature with levels.
+    n_asked : int
+        Points inside that the model was asked about; all hold.
+    reaches_low : bool
+        Whether the range goes down to the end of the fitted values.
+    reaches_high : bool
+        Whether it goes up to their other end.
+
+    Examples
+    --------
+    >>> str(Range("ldl", 0.98, 3.2, None, 210, True, False)), str(Range("city", None, None, ("A", "B"), 3))
+    ('at most 3.2', 'one of A, B')
+    >>> Range("ldl", 0.98, 3.2, None, 210, True, False)
+    <Range: ldl at most 3.2; of 210 points asked, all hold>
+
+    """
+
+    feature: Hashable
+    low: Any
+    high: Any
+    levels: tuple[Any, ...] | None
+    n_asked: int
+    reaches_low: bool = False
+    reaches_high: bool = False
+
+    def __str__(self) -> str:
+        """Return the range in words, without the feature's name."""
+        if self.levels is not None:
+            texts = [shown(level) for level in self.levels]
+            return f"exactly {texts[0]}" if len(texts) == 1 else f"one of {', '.join(texts)}"
+        if self.low == self.high:
+            return f"exactly {shown(self.low)}"
+        if self.reaches_low and not self.reaches_high:
+            return f"{'no later than' if is_moment(self.high) else 'at most'} {shown(self.high)}"
+        if self.reaches_high and not self.reaches_low:
+            return f"{'no earlier than' if is_moment(self.low) else 'at least'} {shown(self.low)}"
+        return f"between {shown(self.low)} and {shown(self.high)}"
+
+    def __repr__(self) -> str:
+        return f"<Range: {self.feature} {self}; of {self.n_asked} points asked, all hold>"
+
+
+Ranges = Mapping[Hashable, Range]
+
+
+# --- sentences --------------------------------------------------------------------------------------------------------
 
 
 class _Changed(Protocol):

@@ -14,9 +14,9 @@ import pandas as pd
 from onbmacf._base.checks import listed
 from onbmacf._columns.converters import Converter
 from onbmacf._columns.moments import allowed_in, end_in, value_in, written
-from onbmacf._text.short import few
+from onbmacf._text.records import few
 from onbmacf._text.wording import shown
-from onbmacf._views.source import Source
+from onbmacf._views.plans import Source
 from onbmacf.errors import RowsError
 from onbmacf.schema import Feature
 

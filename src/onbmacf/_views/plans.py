@@ -1,19 +1,164 @@
-"""Counterfactuals as plans for people: what changes, what works, what does not help, how far and how plausible.
+"""One row for people: what is served, what is asked of the library, and counterfactuals as plans side by side."""
 
-Explanation  ->  plan_views  ->  plain values for a template
-"""
-
-from collections.abc import Hashable
-from typing import Any
+import warnings
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
 
+from onbmacf._base.checks import did_you_mean, listed
 from onbmacf._base.enums import Status
+from onbmacf._base.missing import known_ends
+from onbmacf._columns.frames import frame_of_cells
 from onbmacf._text.wording import joined, quoted, rounded, shown, whole_percent
+from onbmacf.errors import OnbmacfWarning, ParameterError, RowsError
+from onbmacf.explainer import ONBMACF
 from onbmacf.explanation import Counterfactual, Explanation
+from onbmacf.explanations import Explanations
+from onbmacf.rules import Rules
 
+OF_CALL = ("immutable", "vary", "rules", "n", "plausibility")  # None: as the explainer was told
 STEPS = ((0.1, "A very small step"), (0.3, "A small step"), (0.75, "A medium step"), (1.5, "A large step"))
 N_NEIGHBOURS = 5  # rows that plausibility counts
+
+
+# --- what is served ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """A fitted explainer and a table of rows with its columns."""
+
+    explainer: ONBMACF
+    table: pd.DataFrame
+    target: Any = None  # label, labels, or None
+    name: str = "a table in memory"
+    model_name: str = ""
+    files: Mapping[str, str] = field(default_factory=dict)  # SHA-256 by name
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, explainer: ONBMACF, table: Any = None, **names: Any) -> "Source":
+        """Return a source; without a table, people pick from the fitted rows."""
+        space = explainer.fitted_.space if hasattr(explainer, "fitted_") else None
+        if space is None:
+            raise ParameterError("this explainer is not fitted: call fit(table, model) first.")
+        rows = space.decode(explainer.Z_) if table is None else space.form.arrange(table)[0]
+        if "model_name" in names and not names["model_name"]:
+            names["model_name"] = type(explainer.fitted_.black_box.model).__name__
+        return cls(explainer, rows, **names)
+
+    @property
+    def classes(self) -> list[Any]:
+        """The model's labels."""
+        return self.explainer.classes_.tolist()
+
+    @property
+    def is_fitted_table(self) -> bool:
+        """Whether the rows are those of the fit, so that the model's label of each is known."""
+        return len(self.table) == len(self.explainer.labels_)
+
+    @cached_property
+    def column_of(self) -> dict[str, Hashable]:
+        """The columns' names by their text, as forms and JSON write them."""
+        names = {str(name): name for name in self.explainer.schema_.names}
+        if len(names) < len(self.explainer.schema_.names):
+            raise ParameterError("two column names are the same as text: rename them to serve the table.")
+        return names
+
+    @cached_property
+    def ends(self) -> dict[Hashable, tuple[Any, Any]]:
+        """The smallest and largest fitted value of each numeric feature, in the caller's dtype."""
+        Z = self.explainer.Z_
+        ends = self.explainer.fitted_.space.decode(np.stack(known_ends(Z)))
+        numeric = [feature.name for feature in self.explainer.schema_.features if feature.is_numeric]
+        return {name: (ends[name].iloc[0], ends[name].iloc[1]) for name in numeric}
+
+    @cached_property
+    def labels(self) -> NDArray[Any] | None:
+        """The model's label of each row of the table, where it is known without asking."""
+        return self.explainer.classes_[self.explainer.labels_] if self.is_fitted_table else None
+
+
+# --- what is asked ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Ask:
+    """One question about rows, beside the rows."""
+
+    target: Any = None
+    n: int | None = None
+    plausibility: float | None = None
+    immutable: tuple[Hashable, ...] | None = None
+    vary: tuple[Hashable, ...] | None = None
+    rules: Rules | None = None
+    min_probability: float = 0.0
+    ranges: bool = False
+    front: bool = False
+
+    def explain(self, explainer: ONBMACF, rows: Any) -> Explanations:
+        """Make the one library call."""
+        given = {name: getattr(self, name) for name in OF_CALL if getattr(self, name) is not None}
+        asked: dict[str, Any] = {"min_probability": self.min_probability, "ranges": self.ranges, "front": self.front}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", OnbmacfWarning)  # they are in the answers
+            return explainer.explain(rows, self.target, **asked, **given)
+
+
+class Prediction(NamedTuple):
+    """What the model says of rows."""
+
+    labels: list[Any]
+    statuses: list[str]  # "predicted", or why not
+    reasons: list[str]
+    probabilities: list[float | None]  # of the label; None where the model has none
+
+
+def explained(explainer: ONBMACF, rows: Any, ask: Ask) -> Explanations:
+    """Explain rows."""
+    return ask.explain(explainer, rows)
+
+
+def predicted(explainer: ONBMACF, rows: pd.DataFrame) -> Prediction:
+    """Ask the model for labels and their probabilities; a row that cannot be asked gets its reason."""
+    found = explainer.predictions(rows)
+    shares = [None if np.isnan(share) else share for share in found["probability"].tolist()]
+    return Prediction(found["label"].tolist(), found["status"].tolist(), found["reason"].tolist(), shares)
+
+
+def frame_of(records: Sequence[Mapping[str, Any]], column_of: Mapping[str, Hashable]) -> pd.DataFrame:
+    """Return rows given as dicts, by the text of their columns' names; each must have them all, and no others."""
+    for place, record in enumerate(records):
+        lacking = [name for name in column_of if name not in record]
+        if lacking:
+            raise RowsError(f"row {place} lacks {listed(lacking)}. Columns: {listed(list(column_of))}.")
+        unknown = [name for name in record if name not in column_of]
+        if unknown:
+            hint = did_you_mean(unknown[0], list(column_of))
+            raise RowsError(f"row {place} has {unknown[0]!r}, which is not a column.{hint}")
+        nested = [name for name, value in record.items() if isinstance(value, list | dict)]
+        if nested:
+            raise RowsError(f"row {place}: {nested[0]!r} must be a number, a text, true, false or null.")
+    columns = {name: [record[text] for record in records] for text, name in column_of.items()}
+    return frame_of_cells(columns, list(column_of.values()))
+
+
+def label_of(value: Any, classes: Sequence[Any]) -> Any:
+    """Return the model's own label that JSON or a form writes like this."""
+    if value in classes:
+        return value
+    written = {str(label): label for label in classes}
+    if str(value) not in written:
+        raise ParameterError(f"target must be among the model's labels {listed(classes)}, got {value!r}.")
+    return written[str(value)]
+
+
+# --- plans ------------------------------------------------------------------------------------------------------------
 
 
 def plan_views(answer: Explanation, ids: dict[Hashable, str]) -> list[dict[str, Any]]:

@@ -93,7 +93,7 @@ def _cells(datasets: list[str], methods: list[str], **settings: Any) -> "list[Ce
 
 def _run(cells: "list[Cell]", folder: Path, **settings: Any) -> None:
     """Run cells, with progress on stderr; Ctrl-C is one line and exit code 130, SIGTERM the same and 143."""
-    from onbmacf._base.stopped import exit_code
+    from onbmacf._base.limits import exit_code
     from onbmacf.bench.run import run as run_cells
 
     try:

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from onbmacf._base.files import write_atomically
-from onbmacf._text.formats import as_csv, as_latex, as_markdown
+from onbmacf._text.frames import as_csv, as_latex, as_markdown
 from onbmacf.bench import tables
 from onbmacf.bench.radar import radar
 from onbmacf.bench.results import collect, digest, read_manifest, summary

@@ -21,8 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from onbmacf._base.checks import check_count
-from onbmacf._base.files import forget_dead_drafts, write_atomically
-from onbmacf._base.sole_writer import sole_writer
+from onbmacf._base.files import forget_dead_drafts, sole_writer, write_atomically
 from onbmacf.bench import cells as cells_module
 from onbmacf.bench.cells import MANIFEST, Cell
 from onbmacf.errors import StoreError

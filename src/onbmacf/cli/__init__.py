@@ -16,7 +16,7 @@ except ImportError as error:  # pragma: no cover - depends on the installation
     raise ImportError("the command line needs the extra 'cli': pip install 'onbmacf[cli]'") from error
 
 from onbmacf import __version__
-from onbmacf._base.stopped import exit_code, termination_is_an_interrupt
+from onbmacf._base.limits import exit_code, termination_is_an_interrupt
 from onbmacf.bench.cli import app as bench_app
 from onbmacf.cli import audit, explain, maps, notice, serve
 from onbmacf.cli.options import in_options

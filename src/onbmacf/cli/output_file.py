@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from onbmacf._base.checks import listed
-from onbmacf._base.files import check_replaceable, check_space
-from onbmacf._base.sole_writer import sole_writer
+from onbmacf._base.files import check_replaceable, check_space, sole_writer
 from onbmacf.cli.request import Request
 from onbmacf.errors import OnbmacfError, ParameterError, StoreError
 

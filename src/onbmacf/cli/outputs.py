@@ -8,8 +8,7 @@ import numpy as np
 import pandas as pd
 
 from onbmacf._base.checks import listed
-from onbmacf._text.formats import as_csv, as_markdown
-from onbmacf._text.frames import say_proven
+from onbmacf._text.frames import as_csv, as_markdown, say_proven
 from onbmacf._text.wording import COLUMNS, joined, lines, shown, visible, why_none
 from onbmacf.errors import ParameterError
 from onbmacf.explanations import Explanations

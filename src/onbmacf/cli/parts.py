@@ -17,8 +17,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from onbmacf import __version__
-from onbmacf._base.deadline import NEVER, deadline_after, is_over, seconds_left
-from onbmacf._base.stopped import CTRL_C, exit_code
+from onbmacf._base.limits import CTRL_C, NEVER, deadline_after, exit_code, is_over, seconds_left
 from onbmacf._disk.answer_file import COUNTS, LAYOUT, read_answers, write_answers
 from onbmacf._rows.form import TableForm
 from onbmacf.cli.terminal import Progress

@@ -57,7 +57,7 @@ def serve(
     onbmacf serve people.csv --target-column income --immutable sex,age
     onbmacf serve people.csv --model income.skops --target-column income --map people.onb --port 0 --no-open
     """
-    from onbmacf._views.source import Source
+    from onbmacf._views.plans import Source
     from onbmacf.cli.job import prepare
     from onbmacf.web.server import run_server
     from onbmacf.web.settings import Limits, Settings

@@ -15,8 +15,8 @@ from typing import Any
 from onbmacf import __version__
 from onbmacf._base.checks import listed
 from onbmacf._base.files import write_atomically
-from onbmacf._text.absent import is_absent
 from onbmacf._text.records import cell, plain
+from onbmacf._text.wording import is_absent
 from onbmacf.audit.arguments import typed
 from onbmacf.errors import ParameterError
 from onbmacf.explainer import ONBMACF

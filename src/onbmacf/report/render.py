@@ -9,7 +9,7 @@ from typing import Any
 
 from onbmacf._base.checks import listed
 from onbmacf._base.files import write_atomically
-from onbmacf._text.formats import markdown_text
+from onbmacf._text.frames import markdown_text
 from onbmacf._text.wording import visible
 from onbmacf._views.templating import environment
 from onbmacf.errors import ParameterError

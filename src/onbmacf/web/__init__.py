@@ -48,7 +48,7 @@ def serve(
     http://127.0.0.1:8017/?token=...
 
     """
-    from onbmacf._views.source import Source
+    from onbmacf._views.plans import Source
     from onbmacf.web.server import run_server
     from onbmacf.web.settings import Settings
 

@@ -13,7 +13,7 @@ from starlette.responses import Response, StreamingResponse
 
 from onbmacf import __version__
 from onbmacf._text.records import FORMAT, VERSION, cell, plain
-from onbmacf._views.asking import Ask, explained, predicted
+from onbmacf._views.plans import Ask, explained, predicted
 from onbmacf.explanations import Explanations
 from onbmacf.rules import describe
 from onbmacf.web import bodies

@@ -14,9 +14,8 @@ from starlette.exceptions import HTTPException
 from starlette.responses import PlainTextResponse, Response
 
 from onbmacf import __version__
-from onbmacf._views.asking import Ask, explained
 from onbmacf._views.fields import fields_of
-from onbmacf._views.source import Source
+from onbmacf._views.plans import Ask, Source, explained
 from onbmacf.web import api, audits, guide, metrics, people, person, saved
 from onbmacf.web.browse import Browser
 from onbmacf.web.cases import Sessions

@@ -11,7 +11,7 @@ from pydantic import Field
 from starlette.responses import JSONResponse, Response
 
 from onbmacf._text.wording import arrows, shown
-from onbmacf._views.asking import label_of
+from onbmacf._views.plans import label_of
 from onbmacf.errors import OnbmacfError, ParameterError
 from onbmacf.web import bodies
 from onbmacf.web.jobs import DONE, Job, Plan, chosen_places

@@ -8,8 +8,7 @@ from typing import Any, ClassVar, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from onbmacf._views.asking import Ask, label_of
-from onbmacf._views.source import Source
+from onbmacf._views.plans import Ask, Source, label_of
 from onbmacf.errors import ParameterError
 from onbmacf.rules import Rules
 from onbmacf.web.problems import TYPE, Problem

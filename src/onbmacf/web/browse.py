@@ -7,7 +7,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from onbmacf._text.wording import shown
-from onbmacf._views.source import Source
+from onbmacf._views.plans import Source
 
 PER_PAGE = 20
 LONGEST = 200  # characters of a search

@@ -13,7 +13,7 @@ from typing import Any
 
 import pandas as pd
 
-from onbmacf._views.asking import Ask
+from onbmacf._views.plans import Ask
 from onbmacf.errors import ParameterError
 from onbmacf.explainer import ONBMACF
 from onbmacf.explanations import Explanations

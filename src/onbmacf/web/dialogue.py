@@ -5,8 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from onbmacf._text.wording import shown
-from onbmacf._views.asking import Prediction, explained, predicted
-from onbmacf._views.plans import no_plan, percent, plan_views
+from onbmacf._views.plans import Prediction, explained, no_plan, percent, plan_views, predicted
 from onbmacf.explanations import Explanations
 from onbmacf.web.cases import Case
 from onbmacf.web.plans import ordered_by_ease

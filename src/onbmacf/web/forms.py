@@ -5,9 +5,8 @@ text by field  ->  read_wishes  ->  Wishes
 
 from collections.abc import Hashable, Mapping
 
-from onbmacf._views.asking import label_of
 from onbmacf._views.fields import Field, read_end
-from onbmacf._views.source import Source
+from onbmacf._views.plans import Source, label_of
 from onbmacf.web.cases import COSTS, MOST_PLANS, Wishes
 from onbmacf.web.problems import Problem
 

@@ -26,8 +26,7 @@ from onbmacf import __version__
 from onbmacf._base.files import write_atomically
 from onbmacf._disk.answer_file import read_answers, write_answers
 from onbmacf._text.records import plain
-from onbmacf._views.asking import Ask, explained, label_of
-from onbmacf._views.source import Source
+from onbmacf._views.plans import Ask, Source, explained, label_of
 from onbmacf.errors import OnbmacfError
 from onbmacf.explanations import Explanations
 from onbmacf.report.fingerprint import model_digest, table_digest

@@ -6,8 +6,8 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from onbmacf._text.records import cell
-from onbmacf._views.asking import frame_of
 from onbmacf._views.fields import read_row, written_row
+from onbmacf._views.plans import frame_of
 from onbmacf.errors import OnbmacfError
 from onbmacf.web.bodies import strict_json
 from onbmacf.web.cases import Case, new_id

@@ -9,7 +9,7 @@ from typing import Any
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from onbmacf._text.formats import as_csv
+from onbmacf._text.frames import as_csv
 from onbmacf._text.wording import shown
 from onbmacf._views.fields import read_row, written_row
 from onbmacf._views.plans import percent, plan_views

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from onbmacf import plots
-from onbmacf._views.source import Source
+from onbmacf._views.plans import Source
 from onbmacf.explainer import ONBMACF
 from onbmacf.explanations import Explanations
 

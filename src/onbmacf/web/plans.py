@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from onbmacf._base.arrays import take
-from onbmacf._views.source import Source
+from onbmacf._views.plans import Source
 from onbmacf.explanation import Counterfactual
 from onbmacf.explanations import Explanations
 from onbmacf.web.cases import COSTS, Wishes

@@ -8,7 +8,7 @@ import pandas as pd
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from onbmacf._text.formats import as_csv
+from onbmacf._text.frames import as_csv
 from onbmacf._text.records import FORMAT, VERSION
 from onbmacf._text.wording import shown, works_in
 from onbmacf._views.plans import distance_words, percent, plausibility_words

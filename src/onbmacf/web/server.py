@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Any
 
-from onbmacf._views.source import Source
+from onbmacf._views.plans import Source
 from onbmacf.errors import ParameterError
 from onbmacf.web.settings import Settings
 

@@ -7,9 +7,8 @@ from typing import Any
 import pandas as pd
 from starlette.requests import Request
 
-from onbmacf._views.asking import frame_of
 from onbmacf._views.fields import Field
-from onbmacf._views.source import Source
+from onbmacf._views.plans import Source, frame_of
 from onbmacf.web.browse import Browser
 from onbmacf.web.cases import Session, Sessions, Wishes
 from onbmacf.web.engine import Engine

@@ -11,10 +11,8 @@ import pandas as pd
 
 from onbmacf._base.checks import check_count, listed
 from onbmacf._text.wording import shown as written
-from onbmacf._views.asking import Ask, explained, predicted
 from onbmacf._views.fields import Field, fields_of, read_row, written_row
-from onbmacf._views.plans import no_plan, percent, plan_views
-from onbmacf._views.source import Source
+from onbmacf._views.plans import Ask, Source, explained, no_plan, percent, plan_views, predicted
 from onbmacf.errors import OnbmacfError, ParameterError, RowsError
 from onbmacf.explanation import Explanation
 

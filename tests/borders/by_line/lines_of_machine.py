@@ -14,8 +14,8 @@ import pandas as pd
 from borders.by_line.outcomes import E, Is
 from borders.by_line.samples import above, fit, frame
 from onbmacf import ONBMACF, errors
-from onbmacf._base.sole_writer import sole_writer
-from onbmacf._text.formats import as_csv
+from onbmacf._base.files import sole_writer
+from onbmacf._text.frames import as_csv
 from onbmacf.errors import ModelError, StoreError
 
 NAMES = ["<script>alert(1)</script>", "[red]", "=1+1", "{{x}}"]

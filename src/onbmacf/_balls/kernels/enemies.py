@@ -19,9 +19,8 @@ from onbmacf._balls.kernels.grid import Grid, code_of, to_grid
 from onbmacf._balls.kernels.leaves import GONE, Leaves, box_gaps, build_leaves, join_leaves
 from onbmacf._balls.kernels.pairs import MANY_LEAVES, REACHED, enemies_by_pairs, probes_of, share_reached
 from onbmacf._balls.kernels.sums import to_distances
-from onbmacf._base.executor import run_all, shares
+from onbmacf._base.executor import map_chunks, run_all, shares
 from onbmacf._base.missing import has_missing
-from onbmacf._base.threads import map_chunks
 
 CHUNK = 4  # leaves per task
 

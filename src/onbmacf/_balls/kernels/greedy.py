@@ -21,8 +21,7 @@ from onbmacf._balls.kernels.grid import Grid, to_grid
 from onbmacf._balls.kernels.leaves import Leaves, box_gaps, build_leaves
 from onbmacf._balls.kernels.pairs import HIT, MANY_LEAVES, REACHED, gains_by_pairs, probes_of, share_reached
 from onbmacf._balls.kernels.sums import to_limits
-from onbmacf._base.executor import run_all, shares
-from onbmacf._base.threads import map_chunks
+from onbmacf._base.executor import map_chunks, run_all, shares
 
 CHUNK = 4  # leaves per task
 

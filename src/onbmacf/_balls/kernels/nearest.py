@@ -12,8 +12,8 @@ from onbmacf._balls.groups import Groups, compacted
 from onbmacf._balls.kernels.compiled import loops
 from onbmacf._balls.kernels.grid import LACKING, NUMBER, SLACK, Ruler, grid_window, to_grid
 from onbmacf._balls.kernels.leaves import build_leaves
+from onbmacf._base.executor import map_chunks
 from onbmacf._base.missing import has_missing, is_missing
-from onbmacf._base.threads import map_chunks
 
 CHUNK = 64  # points per task, and more where there are few rows
 CELLS = 1 << 22  # of points x rows x columns that are worth a task

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from onbmacf._balls.kernels.compiled import loops
 from onbmacf._balls.kernels.grid import TOP, Grid, most_of
 from onbmacf._balls.kernels.leaves import LEAF, Leaves, gaps_to_boxes
-from onbmacf._base.threads import map_chunks
+from onbmacf._base.executor import map_chunks
 
 GROUP = 32  # leaves: two groups of 20 columns stay near the processor
 MANY_LEAVES = 512  # from which on it is worth finding out whether boxes exclude anything
