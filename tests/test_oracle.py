@@ -8,7 +8,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.svm import LinearSVC
 
 from onbmacf import ONBMACF, Between
-from onbmacf._prove.model_copy import Answering
+from onbmacf._prove.copies import Answering
 from onbmacf._rows.scores import LEAST
 from onbmacf._search.options import Options
 from onbmacf._search.oracle import DISTRUSTED, Oracle, Terms

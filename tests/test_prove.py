@@ -26,7 +26,7 @@ from sklearn.tree import DecisionTreeClassifier
 from xgboost import XGBClassifier
 
 from onbmacf import ONBMACF, CertificateKind, Explanations, Schema
-from onbmacf._prove.structures import read
+from onbmacf._prove.readers import read
 from onbmacf.errors import ParameterError
 
 pytestmark = pytest.mark.filterwarnings("ignore")

@@ -15,8 +15,8 @@ from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from onbmacf import ONBMACF, Rule, Rules, Schema
+from onbmacf._prove.domain import Domain
 from onbmacf._prove.prove import Prover
-from onbmacf._prove.values import Domain
 from onbmacf.errors import ModelError
 from test_rules import breaks
 

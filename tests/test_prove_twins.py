@@ -5,13 +5,12 @@ import itertools
 import numpy as np
 import pytest
 
-from onbmacf._prove import forest
-from onbmacf._prove.forest import Cells, _laid_out
+from onbmacf._prove import boxes as forest
+from onbmacf._prove.boxes import Cells, Choosable, Demand, _laid_out, choosable_of, solve
+from onbmacf._prove.domain import Choices
 from onbmacf._prove.kernels.additive import AdditiveSearch
 from onbmacf._prove.kernels.trees import TreeSearch
-from onbmacf._prove.solve import Choosable, Demand, choosable_of, solve
-from onbmacf._prove.structures import Tree, Trees
-from onbmacf._prove.values import Choices
+from onbmacf._prove.readers import Tree, Trees
 from plain_kernels import plain_kernels, steps
 
 N_BUCKETS = 64  # distances at which trees are added up

@@ -6,7 +6,7 @@ import pytest
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 from onbmacf import ONBMACF
-from onbmacf._prove.surrogate import N_LEAVES, N_TREES, Surrogate
+from onbmacf._prove.copies import N_LEAVES, N_TREES, Surrogate
 
 
 def rows_of(seed, n_labels):

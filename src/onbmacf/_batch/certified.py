@@ -19,9 +19,9 @@ from onbmacf._base.enums import CertificateKind, Relaxation, Status
 from onbmacf._base.executor import watched
 from onbmacf._base.limits import seconds_left
 from onbmacf._batch.factuals import Asker
-from onbmacf._prove.asking import ask_nearest_first
-from onbmacf._prove.prove import Proof, Prover
-from onbmacf._prove.values import Domain, NotKnownError
+from onbmacf._prove.columns import NotKnownError
+from onbmacf._prove.domain import Domain
+from onbmacf._prove.prove import Proof, Prover, ask_nearest_first
 from onbmacf._search.budget import turns
 from onbmacf._search.choose import ALIKE
 from onbmacf._search.problem import Found

@@ -18,8 +18,7 @@ from onbmacf._balls.neighbours import Neighbours
 from onbmacf._base.arrays import Matrix, Rows
 from onbmacf._batch.fit_checks import fit_warnings, probe_rows
 from onbmacf._columns.frames import as_frame
-from onbmacf._prove.model_copy import Answering, steps_of
-from onbmacf._prove.surrogate import Surrogate
+from onbmacf._prove.copies import Answering, Surrogate, steps_of
 from onbmacf._rows.committee import Committee, seated
 from onbmacf._rows.constraints import Constraints
 from onbmacf._rows.form import TableForm

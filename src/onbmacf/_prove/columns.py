@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from onbmacf._base.arrays import Matrix
-from onbmacf._prove.values import NotKnownError
 
 ToColumns = Callable[[Any], Matrix]
 
@@ -32,6 +31,10 @@ COLUMNWISE = {
     "StandardScaler",
     "TargetEncoder",
 }
+
+
+class NotKnownError(Exception):
+    """Says why a model cannot be read, or nothing be proven."""
 
 
 def parted(model: Any) -> tuple[list[Any], Any]:

@@ -1,11 +1,10 @@
-"""Proofs for the rows of one call: what is the nearest that a known kind of model allows, or that there is none.
+"""Proofs for the rows of one call: what is the nearest that the model allows, or that there is none.
 
-    model, Domain  ->  Prover.of  ->  for each row: Prover.row  ->  Proof
-
-The model's structure is read once and compared with the model's own answers. What cannot be read is not an error: it is
-said, and nothing is proven.
+Known kinds of models are solved by branch and bound; of any other, everything that a row may become is asked, nearest
+first.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from time import perf_counter
@@ -13,22 +12,23 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from onbmacf._base.arrays import Matrix
-from onbmacf._prove.columns import unwrapped
-from onbmacf._prove.forest import Forest
+from onbmacf._base.arrays import Mask, Matrix
+from onbmacf._prove.boxes import Ask, Conditions, Forest, posed, solve
+from onbmacf._prove.columns import NotKnownError, unwrapped
+from onbmacf._prove.domain import Choices, ColumnTable, Domain, below, near_enough, only_own
 from onbmacf._prove.kernels.additive import AdditiveSearch
 from onbmacf._prove.kernels.network import NetworkSearch
 from onbmacf._prove.kernels.search import Search
 from onbmacf._prove.kernels.trees import TreeSearch
-from onbmacf._prove.network import Layers, Network
-from onbmacf._prove.solve import Ask, Conditions, posed, solve
-from onbmacf._prove.structures import Additive, Structure, Trees, read, reader_of
-from onbmacf._prove.table import ColumnTable
-from onbmacf._prove.values import Choices, Domain, NotKnownError, below, near_enough, only_own
+from onbmacf._prove.readers import Additive, Layers, Network, Structure, Trees, read, reader_of
 from onbmacf._rows.form import TableForm
 
+TOGETHER = 512  # rows that are asked about at once
 SAME = 1e-9  # what is nearer by less than this share is not nearer
 TIME_RAN_OUT = "time ran out"
+
+
+# --- the rows of a call -----------------------------------------------------------------------------------------------
 
 
 class Proof(NamedTuple):
@@ -169,3 +169,23 @@ class Prover:
         for line in np.flatnonzero(lead > 8 * self.structure.error):
             if labels[line] is not None and names[best[line]] != labels[line]:
                 raise NotKnownError("the model's labels are not those of its structure")
+
+
+# --- any model --------------------------------------------------------------------------------------------------------
+
+
+def ask_nearest_first(
+    rows: Matrix, apart: Matrix, distance: float, is_answer: Callable[[Matrix], Mask], seconds: float
+) -> Proof:
+    """Ask about all rows that are nearer than the answer known, until one is an answer."""
+    begun = perf_counter()
+    order = np.argsort(apart, kind="stable")
+    order = order[apart[order] < distance * (1.0 - SAME)]
+    for start in range(0, len(order), TOGETHER):
+        if perf_counter() - begun > seconds:
+            return Proof(float(apart[order[start]]), None, False, perf_counter() - begun, TIME_RAN_OUT)
+        some = order[start : start + TOGETHER]
+        good = some[is_answer(rows[some])]
+        if len(good):
+            return Proof(float(apart[good[0]]), rows[good[0]], True, perf_counter() - begun)
+    return Proof(distance, None, True, perf_counter() - begun)

@@ -14,9 +14,8 @@ import numpy as np
 import pandas as pd
 
 from onbmacf._base.arrays import Matrix, Rows
-from onbmacf._prove.columns import dense, is_kind, is_passed
+from onbmacf._prove.columns import NotKnownError, dense, is_kind, is_passed
 from onbmacf._prove.kernels.evaluate import fill_columns
-from onbmacf._prove.values import NotKnownError
 from onbmacf._rows.cells import cast
 from onbmacf._rows.form import TableForm, can_lack
 

@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from onbmacf._base.arrays import Mask, Matrix, Rows
 from onbmacf._prove.kernels.evaluate import add_products, add_trees
-from onbmacf._prove.network import ACTIVATIONS, Network
+from onbmacf._prove.readers import ACTIVATIONS, Network, Structure, Tree, Trees
 from onbmacf._prove.recipes import Recipe, Stage
-from onbmacf._prove.structures import Structure, Tree, Trees
 
 LARGEST = np.finfo(np.float64).max  # not below any number; below what stands for a missing value that goes right
 

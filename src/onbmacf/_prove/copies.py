@@ -1,13 +1,15 @@
-"""A copy of a model that has been read: the same scores, from numbers and without a frame.
+"""Copies of models that a search asks instead: exact ones of what can be read, a surrogate of what gives labels alone.
 
     model, TableForm, rows  ->  ModelCopy.of    ->  ModelCopy.scores(points), ModelCopy.probabilities(points)
     model, TableForm, rows  ->  ColumnsCopy.of  ->  ColumnsCopy.columns(points), for the estimator at the end
+    rows, labels            ->  Surrogate.of    ->  Surrogate(points): how much a point is of each label, a guess
 
 A small call of a pipeline is mostly frames and checks. Where the steps and the estimator can be read, a search asks the
 copy, and the model itself only about what it found. Where only the steps can, it asks the estimator at their end.
 
-A copy is compared with the model before it is used: on fitted rows, between and beyond them, with each level and each
-value that may be missing. Where they differ there is no copy, and NotKnownError says so.
+An exact copy is compared with the model before it is used: on fitted rows, between and beyond them, with each level and
+each value that may be missing. Where they differ there is no copy, and NotKnownError says so. The surrogate only tells
+how far a refused point may be from being an answer: what is an answer, the model says.
 """
 
 import warnings
@@ -19,14 +21,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse import csr_matrix
 from scipy.special import expit, log_expit, softmax
+from sklearn.ensemble import HistGradientBoostingClassifier
 
 from onbmacf._base.arrays import Mask, Matrix, Rows, objects
 from onbmacf._base.checks import error_words
-from onbmacf._prove.columns import dense, is_of, parted, through
+from onbmacf._prove.columns import NotKnownError, dense, is_of, parted, through
+from onbmacf._prove.readers import DOUBLE, SINGLE, Structure, reader_of
 from onbmacf._prove.recipes import Program, Recipe, Stage, recipes_of, varied, whole_features
-from onbmacf._prove.structures import DOUBLE, SINGLE, Structure, reader_of
 from onbmacf._prove.sums import Sums, sums_of
-from onbmacf._prove.values import NotKnownError
 from onbmacf._rows.cells import cast
 from onbmacf._rows.form import TableForm
 from onbmacf._rows.replies import margins_of
@@ -34,6 +36,11 @@ from onbmacf._rows.replies import margins_of
 MOST_ROWS = 256  # fitted rows on which a copy is compared, and points between them
 EXACT, ROUNDED, MOST = 1e-9, 1e-5, 1e-3  # log odds by which a copy may differ: of double and single precision, at all
 DIFFERS = "the copy does not say what the model says"
+N_TREES, N_LEAVES = 50, 15  # more say with more certainty what is less true: answers were farther
+MOST_LEARNT = 20_000
+
+
+# --- exact copies -----------------------------------------------------------------------------------------------------
 
 
 class _Read(NamedTuple):
@@ -283,3 +290,39 @@ def steps_of(model: Any, form: TableForm, N: Matrix) -> ColumnsCopy | None:
         return ColumnsCopy.of(model, form, N)
     except Exception:  # what cannot be read is asked as a whole
         return None
+
+
+# --- the surrogate ----------------------------------------------------------------------------------------------------
+
+
+class Surrogate(NamedTuple):
+    """Trees, laid out for the kernels."""
+
+    program: Program
+    sums: Sums
+    labels: Rows  # those of the fitted rows
+    width: int
+
+    @classmethod
+    def of(cls, N: Matrix, labels: Rows, n_labels: int) -> "Surrogate | None":
+        """Learn from rows, evenly spaced ones of many; None where all have one label."""
+        step = max(1, len(N) // MOST_LEARNT)
+        N, labels = N[::step], labels[::step]
+        if len(np.unique(labels)) < 2:
+            return None
+        how = {"max_iter": N_TREES, "max_leaf_nodes": N_LEAVES, "early_stopping": False, "random_state": 0}
+        trees = HistGradientBoostingClassifier(**how).fit(N, labels)
+        largest = np.nanmax(np.abs(N), axis=0, initial=0.0)
+        may_lack = np.ones(N.shape[1], dtype=bool)
+        recipes = [Recipe(at) for at in range(N.shape[1])]
+        recipes, sums = sums_of(reader_of(trees)(trees, N, largest), trees, recipes, may_lack)
+        return cls(Program.of(recipes), sums, trees.classes_, n_labels + 1)
+
+    def __call__(self, N: Matrix) -> Matrix:
+        """Return a number per point and label, the last for labels that no fitted row has."""
+        found = np.full((len(N), self.width), -np.inf)
+        sums = self.sums.of(self.program.columns(np.ascontiguousarray(N)))
+        if sums.shape[1] == 1:  # of the second label against the first
+            sums = np.concatenate([np.zeros_like(sums), sums], axis=1)
+        found[:, self.labels] = sums
+        return found

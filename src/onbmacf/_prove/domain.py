@@ -1,32 +1,27 @@
-"""The values that a row may change to, feature by feature, and what each costs.
-
-    Domain, a row  ->  Domain.choices  ->  per feature: its allowed values, their costs, the place of its own
-
-The values are those that a search may return: levels, whole numbers, readable values and steps of the fitted range,
-rounded outwards, or of a rule's range; and on to the row's own value where that lies outside. Costs add up to the
-distance, or to its square for the Euclidean metric; for the Chebyshev metric the largest is the distance.
-"""
+"""The values that a row may change to, feature by feature, what each costs, and what the model sees of it."""
 
 from dataclasses import dataclass
 from functools import cached_property
 from math import isfinite
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from onbmacf._balls.distance import paired
 from onbmacf._balls.metrics import METRICS, Metric
 from onbmacf._base.arrays import Mask, Matrix, Rows
+from onbmacf._prove.columns import NotKnownError, ToColumns
 from onbmacf._rows.constraints import Constraints
+from onbmacf._rows.form import TableForm
 from onbmacf._rows.space import FeatureSpace
 from onbmacf.rules import Rule
 
 EDGE = 1e-12  # rounding error forgiven at the ends of a range
 MOST_VALUES = 1 << 18  # of one feature
+AT_ONCE = 1 << 15  # rows that are turned into columns together
 
 
-class NotKnownError(Exception):
-    """Says why nothing can be proven."""
+# --- values and costs -------------------------------------------------------------------------------------------------
 
 
 class Choices(NamedTuple):
@@ -168,3 +163,69 @@ class Domain:
             ends = [end for end in (rule.low, rule.high) if isfinite(end)]
             values = np.union1d(values, ends) if feature.kind != "integer" else values
         return values[(values == np.round(values)) | (feature.kind != "integer")]
+
+
+# --- columns by value -------------------------------------------------------------------------------------------------
+
+
+class ColumnTable(NamedTuple):
+    """The model's columns of every value and of every row."""
+
+    columns: list[Rows]  # per feature: the columns that change with it
+    values: list[Matrix]  # per feature: one line per value, one number per such column
+    own: Matrix  # rows x columns
+
+    @classmethod
+    def of(cls, domain: Domain, form: TableForm, to_columns: ToColumns) -> "ColumnTable":
+        """Turn every value of every feature into columns, the other features as in the first row."""
+        own = _checked(to_columns(form.rows_for_model(domain.N)))
+        columns, values = [], []
+        for at, numbers in enumerate(domain.values):
+            every = np.concatenate([numbers, np.unique(domain.N[:, at])]) if len(numbers) else numbers
+            seen = _with_values(domain.N[0], at, every, form, to_columns, own.shape[1])
+            mine = np.flatnonzero((seen != own[0]).any(axis=0))
+            columns.append(mine)
+            values.append(seen[:, mine])
+        owners = np.bincount(np.concatenate(columns), minlength=own.shape[1])
+        if owners.max(initial=0) > 1:
+            raise NotKnownError("a column of the model depends on several features")
+        return cls(columns, values, own)
+
+    def of_choices(self, row: int, at: int, choices: Choices) -> Matrix:
+        """Return what a feature's choices make of its columns."""
+        seen = np.empty((len(choices.line), len(self.columns[at])))
+        is_other = choices.line >= 0
+        seen[is_other] = self.values[at][choices.line[is_other]]
+        seen[choices.own] = self.own[row, self.columns[at]]
+        return seen
+
+    def size(self) -> Matrix:
+        """Return the largest number, without its sign, that any row or value makes of each column."""
+        size: Matrix = np.abs(self.own).max(axis=0)
+        for mine, values in zip(self.columns, self.values, strict=True):
+            size[mine] = np.maximum(size[mine], np.abs(values).max(axis=0, initial=0.0))
+        return size
+
+    def owner(self) -> Rows:
+        """Return per column the feature that it changes with; -1 for none."""
+        owner = np.full(self.own.shape[1], -1, dtype=np.intp)
+        for at, mine in enumerate(self.columns):
+            owner[mine] = at
+        return owner
+
+
+def _with_values(row: Matrix, at: int, numbers: Matrix, form: TableForm, to_columns: ToColumns, width: int) -> Matrix:
+    parts = [np.empty((0, width))]
+    for start in range(0, len(numbers), AT_ONCE):
+        some = numbers[start : start + AT_ONCE]
+        rows = np.repeat(row[np.newaxis], len(some), axis=0)
+        rows[:, at] = some
+        parts.append(_checked(to_columns(form.rows_for_model(rows))))
+    return np.concatenate(parts)
+
+
+def _checked(columns: Any) -> Matrix:
+    if not np.isfinite(columns).all():
+        raise NotKnownError("the model takes columns that are not finite")
+    found: Matrix = columns
+    return found
