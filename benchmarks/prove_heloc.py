@@ -22,7 +22,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from xgboost import XGBClassifier
 
-import onbmacf._batch.certified
+import onbmacf._explain.certified
 from onbmacf import ONBMACF, Schema
 from onbmacf.bench.datasets import load_task
 
@@ -36,7 +36,7 @@ MODELS = {
     "network, 32 and 16 units": lambda: network(32, 16),
     "network, 8 and 4 units": lambda: network(8, 4),
 }
-CERTIFIED = onbmacf._batch.certified.certified
+CERTIFIED = onbmacf._explain.certified.certified
 HEAD = ("model", "fixed", "rows", "nearest", "within 5 %", "none exists", "open", "found by the proof alone", "nearer")
 TAIL = ("false", "ms per row: median", "95th percentile", "mean with all that rows share")
 
@@ -54,7 +54,7 @@ class Watched:
 
     def certified(self, asker, found):
         """Prove as `explain` does."""
-        apart = onbmacf._batch.certified._distances(asker, found)
+        apart = onbmacf._explain.certified._distances(asker, found)
         self.before = {line: apart[found.factual == line].min(initial=np.inf) for line in range(len(asker.factuals.z))}
         start = time.process_time()
         result = CERTIFIED(asker, found)
@@ -104,9 +104,9 @@ def line(table, name, model, n_fixed, n_rows):
     explainer = ONBMACF().fit(table, model, schema=Schema.infer(table, immutable=fixed))
     explainer.explain(rows.iloc[:2], 1, prove=True)  # what a process does once is not timed
     watched = Watched()
-    proofs = onbmacf._batch.certified._Proofs
+    proofs = onbmacf._explain.certified._Proofs
     with (
-        mock.patch.object(onbmacf._batch.certified, "certified", watched.certified),
+        mock.patch.object(onbmacf._explain.certified, "certified", watched.certified),
         mock.patch.object(proofs, "of_row", watched.of_row(proofs.of_row)),
     ):
         answers = explainer.explain(rows, 1, prove=True)

@@ -11,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from onbmacf import ONBMACF, Rule, Rules, Schema
-from onbmacf._batch import explain
+from onbmacf._explain import run
 from onbmacf._rows.form import TableForm
 from onbmacf._rows.model import LARGER, BlackBox
 from onbmacf._search.budget import UNASKED, Questions
@@ -214,7 +214,7 @@ def test_many_rows_are_asked_about_in_large_calls_with_the_same_answers(fitted, 
     large = fitted.explain(many)
     assert max(model.sizes) == LARGER * 512
     assert (large.n_calls, large.n_model_rows) == (len(model.sizes), sum(model.sizes))
-    monkeypatch.setattr(explain, "MANY_ROWS", len(many) + 1)
+    monkeypatch.setattr(run, "MANY_ROWS", len(many) + 1)
     model.sizes.clear()
     small = fitted.explain(many)
     assert max(model.sizes) == 512

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from onbmacf import ONBMACF, Schema
-from onbmacf._batch.equal_rows import first_of
+from onbmacf._explain.searches import first_of
 
 ASKED = [{}, {"front": True}, {"immutable": ["a", "c"]}, {"min_probability": 0.8}, {"ranges": True}]
 OPTIONS = [{"n_counterfactuals": 3}, {"strategy": "paper"}, {"max_model_rows": 40}, {"max_model_calls": 3}]

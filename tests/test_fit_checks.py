@@ -8,7 +8,7 @@ import pytest
 
 from conftest import by_table
 from onbmacf import ONBMACF, Schema
-from onbmacf._batch.fit_checks import TARGET_ROWS
+from onbmacf._explain.fitted import TARGET_ROWS
 from onbmacf.bench.datasets import DESCRIPTIONS, load_task
 from onbmacf.datasets import load_heart
 from onbmacf.errors import OnbmacfWarning
@@ -61,7 +61,7 @@ def test_a_few_rows_match_by_chance():
 
 @by_table(DESCRIPTIONS)
 def test_no_column_of_the_eight_tables_is_taken_for_a_target(data_dir, network_of, name):
-    from onbmacf._batch.fit_checks import _target_like
+    from onbmacf._explain.fitted import _target_like
 
     task = load_task(name, data_dir)
     labels = network_of(task).label_of(task.Z)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from onbmacf import ONBMACF
-from onbmacf._batch.call import PROBABILITIES
+from onbmacf._explain.request import PROBABILITIES
 from onbmacf.datasets import heart_network, load_heart
 from onbmacf.errors import ParameterError
 

@@ -15,7 +15,7 @@ pytest.importorskip("jinja2", reason="reports need the extra 'report'")
 
 from conftest import by_table
 from onbmacf import ONBMACF, Rule, Rules, Schema
-from onbmacf._batch.alone import MOST_VALUES, values_of
+from onbmacf._explain.alone import MOST_VALUES, values_of
 from onbmacf.bench.datasets import DESCRIPTIONS, load_task
 from onbmacf.datasets import heart_network, load_heart
 from onbmacf.errors import ParameterError

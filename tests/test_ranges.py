@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from onbmacf._batch.regions import MOST_CORNERS, Interval, Levels, contains, settle
+from onbmacf._explain.ranges import MOST_CORNERS, Interval, Levels, contains, settle
 
 N = 64
 

@@ -8,8 +8,7 @@ import pandas as pd
 import pytest
 
 from onbmacf import ONBMACF, Rule, Rules, Schema
-from onbmacf._batch.ranges import FEWEST, N_POINTS, USUAL_TURNS, Purse, SpentError
-from onbmacf._batch.regions import AT_LEAST
+from onbmacf._explain.ranges import AT_LEAST, FEWEST, N_POINTS, USUAL_TURNS, Purse, SpentError
 
 pytestmark = pytest.mark.filterwarnings("ignore::onbmacf.errors.OnbmacfWarning")
 

@@ -10,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 
 from onbmacf import ONBMACF, Relaxation, Schema
-from onbmacf._batch.answers import repeats
+from onbmacf._explain.answers import repeats
 from onbmacf._search.choose import ALIKE
 from onbmacf.errors import ParameterError
 from strategies import ExplanationCase, explanation_cases

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from onbmacf import ONBMACF, Schema
-from onbmacf._batch import searches
+from onbmacf._explain import searches
 from onbmacf._search.options import Options
 from onbmacf._search.refined import CAPACITY
 from onbmacf._search.strategies import STRATEGIES

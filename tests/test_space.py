@@ -11,7 +11,7 @@ from onbmacf._balls.distance import paired
 from onbmacf._balls.groups import compacted
 from onbmacf._balls.metrics import METRICS, one_hot_height
 from onbmacf._base import arrays
-from onbmacf._batch.fitted import groups_of
+from onbmacf._explain.fitted import groups_of
 from onbmacf._rows.rounding import Rounding
 from onbmacf._rows.space import FeatureSpace
 

@@ -10,10 +10,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from onbmacf._balls.cover import BallCover
-from onbmacf._batch.alone import predictions, responsiveness
-from onbmacf._batch.explain import explain_rows
-from onbmacf._batch.fitted import Fitted, fit_table
 from onbmacf._disk.map_file import load_map, save_map
+from onbmacf._explain.alone import predictions, responsiveness
+from onbmacf._explain.fitted import Fitted, fit_table
+from onbmacf._explain.run import explain_rows
 from onbmacf._search.options import SettableOptions
 from onbmacf.errors import OnbmacfWarning, ParameterError
 from onbmacf.explanations import Explanations

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from onbmacf import ONBMACF, Rule, Rules, Schema
-from onbmacf._batch.searches import MOST_TOGETHER
+from onbmacf._explain.searches import MOST_TOGETHER
 from onbmacf._search import refined
 from onbmacf.errors import ParameterError
 
@@ -121,12 +121,12 @@ WIDE["c5"] = np.arange(40) % 3 / 4  # a row with two low values needs both to ch
 
 def searches_of(monkeypatch, model, rows, names, table=WIDE):
     """Explain with few features free; return the answers and how many searches they took."""
-    from onbmacf._batch import explain
+    from onbmacf._explain import run
 
     explainer, searches = ONBMACF().fit(table, model), []
     for name in ("searched", "search_all"):
-        own = getattr(explain, name)
-        monkeypatch.setattr(explain, name, lambda *given, own=own: (searches.append(given), own(*given))[1])
+        own = getattr(run, name)
+        monkeypatch.setattr(run, name, lambda *given, own=own: (searches.append(given), own(*given))[1])
     return explainer.explain(rows, vary=names), len(searches)
 
 
@@ -150,7 +150,7 @@ def test_what_was_not_released_is_said(monkeypatch):
 
 
 def test_of_many_rules_some_are_released(monkeypatch):
-    from onbmacf._batch import infeasible
+    from onbmacf._explain import infeasible
 
     monkeypatch.setattr(infeasible, "MOST_SINGLY", 2)
     rules = Rules({"x": Rule(high=1), "r": Rule(high=1), "s": Rule(high=1)})

@@ -20,11 +20,10 @@ from onbmacf._balls.metrics import one_hot_height
 from onbmacf._balls.recover import let_in
 from onbmacf._base.arrays import Matrix, Rows
 from onbmacf._base.checks import Check, checked, count, flag, level, listed, number, optional, sequence, table, word
-from onbmacf._batch.fit_checks import probe_rows
-from onbmacf._batch.fitted import groups_of
 from onbmacf._columns.converters import KINDS as CONVERTERS
 from onbmacf._columns.kinds import KINDS
 from onbmacf._columns.polars_frames import ARGUMENTS
+from onbmacf._explain.fitted import groups_of, probe_rows
 from onbmacf._rows.constraints import Constraints
 from onbmacf._rows.form import TableForm
 from onbmacf._rows.gate import as_given

@@ -15,12 +15,11 @@ import pandas as pd
 from onbmacf._balls.cover import BallCover
 from onbmacf._base.arrays import Matrix, Rows, objects
 from onbmacf._base.checks import check_within
-from onbmacf._batch.fit_checks import probe_rows
-from onbmacf._batch.fitted import Fitted, learned, options_of_fit
 from onbmacf._columns.converters import Converter
 from onbmacf._columns.polars_frames import ARGUMENTS, PolarsTypes
 from onbmacf._disk.map_check import check_arrays, check_cover, check_manifest, check_names, check_sizes, check_space
 from onbmacf._disk.store import UNREADABLE, read, write
+from onbmacf._explain.fitted import Fitted, learned, options_of_fit, probe_rows
 from onbmacf._rows.form import TableForm, with_holds
 from onbmacf._rows.model import BlackBox
 from onbmacf._rows.precision import of_range

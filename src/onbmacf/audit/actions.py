@@ -18,7 +18,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from onbmacf._base.checks import check_count
-from onbmacf._batch.fitted import Fitted
+from onbmacf._explain.fitted import Fitted
 from onbmacf.audit.arguments import typed
 from onbmacf.audit.effectiveness import cheapest
 from onbmacf.audit.figures import first_lines, is_asked

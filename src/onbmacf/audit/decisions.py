@@ -15,7 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from onbmacf._base.checks import listed
-from onbmacf._batch.call import target_labels
+from onbmacf._explain.request import target_labels
 from onbmacf.audit.arguments import check_per_row, numbers, per_row, typed
 from onbmacf.audit.grouping import MISSING, members_of
 from onbmacf.audit.groups import gaps_of

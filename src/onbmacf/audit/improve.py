@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from onbmacf._batch.fitted import Fitted
+from onbmacf._explain.fitted import Fitted
 from onbmacf.audit.moves import AT_LEAST, AT_MOST, BY, TO, Action, Asked, Move
 
 Values = NDArray[np.float64]

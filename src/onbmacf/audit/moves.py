@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from onbmacf._balls.distance import paired
 from onbmacf._base.arrays import Mask, Matrix, Rows
 from onbmacf._base.missing import differs
-from onbmacf._batch.call import target_labels
-from onbmacf._batch.fitted import Fitted
 from onbmacf._columns.converters import MOMENTS, days_in, holds, size_unit
+from onbmacf._explain.fitted import Fitted
+from onbmacf._explain.request import target_labels
 from onbmacf._rows.model import BlackBox
 from onbmacf._text.wording import shown
 

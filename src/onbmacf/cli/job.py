@@ -10,8 +10,8 @@ from typing import Any
 
 import pandas as pd
 
-from onbmacf._batch.question import Question
 from onbmacf._columns.moments import with_dates
+from onbmacf._explain.request import Question
 from onbmacf._rows.form import TableForm
 from onbmacf._rows.readings import Between
 from onbmacf.cli.asked import asked_of, check_asked

@@ -14,10 +14,9 @@ import numpy as np
 import pandas as pd
 
 from onbmacf._base.arrays import Matrix, Rows, objects, stack
-from onbmacf._batch.call import Call, Query
-from onbmacf._batch.factuals import Asker, Factuals
-from onbmacf._batch.fitted import Fitted
-from onbmacf._batch.question import Question
+from onbmacf._explain.fitted import Fitted
+from onbmacf._explain.request import Call, Query, Question
+from onbmacf._explain.rows import Asker, Factuals
 from onbmacf._rows.form import TableForm
 from onbmacf._rows.isolate import ENDLESS
 from onbmacf._search.options import Options

@@ -1,9 +1,6 @@
 """The search of one call: the open factuals in parts, in this process or several, put together again.
 
-    Call, Admitted  ->  searched   ->  Factuals, Found of all open ones, and how hard the searches looked
-    Call, Factuals  ->  search_all ->  the same for rows whose labels are known
-
-The refined strategy asks for the labels of the rows with its first question; others are told them.
+Rows that are equal in all that a search sees are searched once, and each gets what was found (decision 0112).
 """
 
 from dataclasses import replace
@@ -11,16 +8,16 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from onbmacf._balls.distance import paired
 from onbmacf._balls.recover import let_in
-from onbmacf._base.arrays import Matrix, Rows, objects, stack, take
+from onbmacf._base.arrays import Mask, Matrix, Rows, objects, stack, take
 from onbmacf._base.executor import run_all
-from onbmacf._batch.call import Call
-from onbmacf._batch.equal_rows import first_of, for_all
-from onbmacf._batch.factuals import UNREACHED, Asker, Factuals
-from onbmacf._batch.fitted import Fitted
+from onbmacf._explain.fitted import Fitted
+from onbmacf._explain.request import Call
+from onbmacf._explain.rows import UNREACHED, Asker, Factuals
 from onbmacf._rows.counts import Counts
 from onbmacf._rows.gate import Admitted
 from onbmacf._rows.model import FAILED, BlackBox
@@ -42,6 +39,42 @@ MOST_TOGETHER = 128  # factuals of a part
 MOST_PAIRS = 1 << 17  # of a factual and a ball that are tried together
 MOST_LISTED = 1 << 21  # of a factual and a ball that are put in order together
 LEAST_POINTS = 32  # that a factual has in one step, however few balls there are: the way back from its answers
+
+
+# --- equal rows -------------------------------------------------------------------------------------------------------
+
+
+def first_of(N: Matrix, z: Matrix, lines: Rows) -> Rows:
+    """Return, per line, the first of the lines whose row is the same to the bit: numbers, and encoded points."""
+    if len(lines) < 2:
+        return lines
+    seen = np.column_stack([N[lines], z[lines]])
+    as_bytes = np.ascontiguousarray(seen).view(np.dtype((np.void, seen.itemsize * seen.shape[1])))[:, 0]
+    _, places, same = np.unique(as_bytes, return_index=True, return_inverse=True)
+    return lines[places[same]]
+
+
+def is_first(frame: pd.DataFrame) -> Mask:
+    """Say which rows are the first of those equal to them; every one where values cannot be compared."""
+    try:
+        return ~frame.duplicated().to_numpy(dtype=bool)
+    except Exception:  # lists, or a class of the caller's own
+        return np.ones(len(frame), dtype=bool)
+
+
+def for_all(found: Found, effort: Effort, lines: Rows, first: Rows) -> tuple[Found, Effort]:
+    """Give each line what was found for the first one that is equal to it; `found` is sorted by factual."""
+    if np.array_equal(lines, first):
+        return found, effort
+    n_found = np.bincount(found.factual, minlength=len(effort.asked))
+    starts, n_own = (np.cumsum(n_found) - n_found)[first], n_found[first]
+    within = np.arange(n_own.sum()) - np.repeat(np.cumsum(n_own) - n_own, n_own)
+    for column in effort:
+        column[lines] = column[first]
+    return take(found, np.repeat(starts, n_own) + within)._replace(factual=np.repeat(lines, n_own)), effort
+
+
+# --- the search -------------------------------------------------------------------------------------------------------
 
 
 class Part(NamedTuple):

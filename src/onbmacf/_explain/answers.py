@@ -1,9 +1,6 @@
 """From what a search found to what is returned: decoded, asked again, kept where it holds, with a reason where not.
 
-    Found  ->  answered  ->  Explanations
-
-A counterfactual that does not hold when the model is asked again, about the very values returned, is dropped, and the
-reason says so.
+The Pareto front keeps what no other beats in distance, changes and plausibility at once.
 """
 
 from dataclasses import replace
@@ -15,9 +12,8 @@ import pandas as pd
 from onbmacf._balls.distance import paired
 from onbmacf._base.arrays import Mask, Matrix, Rows, objects, take
 from onbmacf._base.enums import Relaxation, Status
-from onbmacf._batch.call import Call
-from onbmacf._batch.factuals import NOT_REACHED, Asker
-from onbmacf._batch.front import on_the_front
+from onbmacf._explain.request import Call
+from onbmacf._explain.rows import NOT_REACHED, Asker
 from onbmacf._rows.isolate import ENDLESS
 from onbmacf._rows.lazy_rows import LazyRows
 from onbmacf._rows.model import FAILED
@@ -25,6 +21,26 @@ from onbmacf._rows.notes import Notes
 from onbmacf._search.budget import UNASKED, turns
 from onbmacf._search.problem import Effort, Found
 from onbmacf.explanations import Batch, Explanations
+
+# --- the Pareto front -------------------------------------------------------------------------------------------------
+
+
+def on_the_front(batch: Batch) -> Rows:
+    """Return the lines that no other of the same factual beats, nearest first."""
+    figures = np.column_stack([batch.distance, batch.changed.sum(axis=1), -batch.plausibility])
+    kept = []
+    for place in np.unique(batch.factual):
+        lines = np.flatnonzero(batch.factual == place)
+        own = figures[lines]
+        no_worse = (own[:, np.newaxis] <= own[np.newaxis]).all(axis=2)
+        better = no_worse & (own[:, np.newaxis] < own[np.newaxis]).any(axis=2)
+        twin = np.tril(no_worse & no_worse.T, k=-1).any(axis=1)  # an equal one stands before
+        best = lines[~better.any(axis=0) & ~twin]
+        kept.append(best[np.lexsort((best, batch.distance[best]))])
+    return np.concatenate(kept) if kept else np.empty(0, dtype=np.intp)
+
+
+# --- answers ----------------------------------------------------------------------------------------------------------
 
 
 def answered(asker: Asker, found: Found, effort: Effort, frame: pd.DataFrame) -> Explanations:

@@ -19,9 +19,9 @@ import numpy as np
 from onbmacf._base.arrays import Mask, Matrix, Rows, stack, take
 from onbmacf._base.enums import Relaxation, Status
 from onbmacf._base.missing import as_nan
-from onbmacf._batch.call import Call
-from onbmacf._batch.factuals import Factuals
-from onbmacf._batch.fitted import Fitted
+from onbmacf._explain.fitted import Fitted
+from onbmacf._explain.request import Call
+from onbmacf._explain.rows import Factuals
 from onbmacf._rows.constraints import Constraints
 from onbmacf.explanations import Explanations
 from onbmacf.rules import Rules

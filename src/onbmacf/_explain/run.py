@@ -15,17 +15,15 @@ import pandas as pd
 from onbmacf._base.arrays import Rows, take
 from onbmacf._base.executor import watched
 from onbmacf._base.limits import NEVER
-from onbmacf._batch.answers import answered
-from onbmacf._batch.call import PROBABILITIES, Call, Query, check_provable
-from onbmacf._batch.distributed import explain_on, explain_partitions, is_dask_frame
-from onbmacf._batch.equal_rows import is_first
-from onbmacf._batch.factuals import Asker
-from onbmacf._batch.fitted import Fitted
-from onbmacf._batch.infeasible import with_reasons
-from onbmacf._batch.question import Question, without_columns
-from onbmacf._batch.ranges import with_ranges
-from onbmacf._batch.searches import search_all, searched
 from onbmacf._columns.polars_frames import pandas_frame
+from onbmacf._explain.answers import answered
+from onbmacf._explain.distributed import explain_on, explain_partitions, is_dask_frame
+from onbmacf._explain.fitted import Fitted
+from onbmacf._explain.infeasible import with_reasons
+from onbmacf._explain.ranges import with_ranges
+from onbmacf._explain.request import PROBABILITIES, Call, Query, Question, check_provable, without_columns
+from onbmacf._explain.rows import Asker
+from onbmacf._explain.searches import is_first, search_all, searched
 from onbmacf._rows.gate import admit
 from onbmacf._rows.model import BlackBox
 from onbmacf._search.options import Options
@@ -129,7 +127,7 @@ def _answered(asker: Asker, found: Found, effort: Effort, frame: pd.DataFrame) -
     """Return the answers, with proofs where they are asked for."""
     if not asker.call.query.is_proof:
         return answered(asker, found, effort, frame)
-    from onbmacf._batch.certified import certified, with_proofs  # only proofs always need compiled kernels
+    from onbmacf._explain.certified import certified, with_proofs  # only proofs always need compiled kernels
 
     found, certificates = certified(asker, found)
     return with_proofs(answered(asker, found, effort, frame), certificates)

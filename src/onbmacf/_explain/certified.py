@@ -18,7 +18,7 @@ from onbmacf._base.arrays import Mask, Matrix, Rows, stack, take
 from onbmacf._base.enums import CertificateKind, Relaxation, Status
 from onbmacf._base.executor import watched
 from onbmacf._base.limits import seconds_left
-from onbmacf._batch.factuals import Asker
+from onbmacf._explain.rows import Asker
 from onbmacf._prove.columns import NotKnownError
 from onbmacf._prove.domain import Domain
 from onbmacf._prove.prove import Proof, Prover, ask_nearest_first

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from onbmacf._base.arrays import Mask, Matrix, Rows
 from onbmacf._base.enums import Status
 from onbmacf._base.limits import is_over
-from onbmacf._batch.call import Call
+from onbmacf._explain.request import Call
 from onbmacf._rows.gate import Admitted, admit, as_given
 from onbmacf._rows.isolate import ENDLESS, SOME
 from onbmacf._rows.model import FAILED, BlackBox

@@ -1,1 +1,0 @@
-"""One fit and one explain: the caller's rows -> factuals -> search -> answers -> reasons."""

@@ -1,0 +1,1 @@
+"""One fit and one explain: request -> rows -> search -> answers -> reasons."""
