@@ -19,7 +19,7 @@ import pandas as pd
 
 from dial import trained
 from onbmacf import ONBMACF
-from onbmacf._rows.private import Guard
+from onbmacf._table.private import Guard
 from onbmacf.bench.datasets import DESCRIPTIONS, load_task
 from onbmacf.bench.protocol import factual_rows
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from conftest import dose_model
 from onbmacf import ONBMACF, Schema, audit
 from onbmacf._base.arrays import objects
-from onbmacf._rows.lazy_rows import LazyRows
+from onbmacf._table.lazy_rows import LazyRows
 from onbmacf.errors import ParameterError
 
 

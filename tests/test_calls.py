@@ -12,10 +12,10 @@ from sklearn.preprocessing import StandardScaler
 
 from onbmacf import ONBMACF, Rule, Rules, Schema
 from onbmacf._explain import run
-from onbmacf._rows.form import TableForm
-from onbmacf._rows.model import LARGER, BlackBox
 from onbmacf._search.budget import UNASKED, Questions
 from onbmacf._search.options import Options
+from onbmacf._table.form import TableForm
+from onbmacf._table.model import LARGER, BlackBox
 from onbmacf.datasets import load_heart
 
 

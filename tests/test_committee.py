@@ -9,10 +9,10 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
 from onbmacf import ONBMACF, Rule, Rules, Schema, audit
-from onbmacf._rows import committee as committee_module
-from onbmacf._rows.committee import Committee
-from onbmacf._rows.form import TableForm
-from onbmacf._rows.model import BlackBox, Counts
+from onbmacf._table import committee as committee_module
+from onbmacf._table.committee import Committee
+from onbmacf._table.form import TableForm
+from onbmacf._table.model import BlackBox, Counts
 from onbmacf.errors import ModelError, ParameterError
 
 

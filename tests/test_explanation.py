@@ -9,7 +9,7 @@ import pytest
 
 from conftest import dose_model
 from onbmacf import ONBMACF, Schema
-from onbmacf._rows.form import TableForm
+from onbmacf._table.form import TableForm
 from onbmacf._text.wording import html_table, shown
 from onbmacf.errors import ParameterError
 from onbmacf.explanations import Explanations

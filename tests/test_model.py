@@ -12,8 +12,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 from onbmacf import ONBMACF, Feature, Schema
-from onbmacf._rows.form import TableForm
-from onbmacf._rows.model import FAILED, BlackBox, Counts
+from onbmacf._table.form import TableForm
+from onbmacf._table.model import FAILED, BlackBox, Counts
 
 TABLE = pd.DataFrame({"x": np.linspace(0, 1, 40), "y": np.arange(40) % 7})
 LABELS = (TABLE["x"] > 0.5).astype(int)

@@ -42,15 +42,15 @@ from sklearn.tree import DecisionTreeClassifier
 from xgboost import XGBClassifier
 
 from onbmacf import Schema
-from onbmacf._columns.frames import as_frame
+from onbmacf._columns.interop import as_frame
 from onbmacf._prove import recipes
 from onbmacf._prove.columns import NotKnownError
 from onbmacf._prove.copies import ColumnsCopy, ModelCopy
 from onbmacf._prove.kernels import evaluate
 from onbmacf._prove.readers import read
 from onbmacf._prove.recipes import Program, Recipe, Stage
-from onbmacf._rows.form import TableForm
-from onbmacf._rows.replies import margins_of
+from onbmacf._table.form import TableForm
+from onbmacf._table.replies import margins_of
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 

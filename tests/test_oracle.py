@@ -9,9 +9,9 @@ from sklearn.svm import LinearSVC
 
 from onbmacf import ONBMACF, Between
 from onbmacf._prove.copies import Answering
-from onbmacf._rows.scores import LEAST
 from onbmacf._search.options import Options
 from onbmacf._search.oracle import DISTRUSTED, Oracle, Terms
+from onbmacf._table.replies import LEAST
 
 COLUMNS = list("abc")
 RNG = np.random.default_rng(0)

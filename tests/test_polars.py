@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 from onbmacf import ONBMACF, Feature, Schema
-from onbmacf._columns.polars_frames import PolarsTypes, pandas_frame
+from onbmacf._columns.interop import PolarsTypes, pandas_frame
 from onbmacf.errors import StoreError, TableError
 
 pl = pytest.importorskip("polars")

@@ -9,7 +9,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from onbmacf import ONBMACF, committee
-from onbmacf._rows.retrain import sample
+from onbmacf._table.committee import sample
 from onbmacf.errors import ParameterError
 
 RANDOM = np.random.default_rng(0)

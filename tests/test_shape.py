@@ -97,8 +97,11 @@ def test_only_the_oracle_and_the_values_know_the_table_and_the_model():
         tree = ast.parse(path.read_text(encoding="utf-8"))
         names = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
         assert "pandas" not in names, path.name
-        known = {name for name in imported_modules(path) if name.startswith(("onbmacf._rows", "onbmacf.schema"))}
-        assert path.name == "oracle.py" or known <= {"onbmacf._rows.values", "onbmacf._rows.model"}, (path.name, known)
+        known = {name for name in imported_modules(path) if name.startswith(("onbmacf._table", "onbmacf.schema"))}
+        assert path.name == "oracle.py" or known <= {"onbmacf._table.values", "onbmacf._table.model"}, (
+            path.name,
+            known,
+        )
 
 
 @pytest.mark.parametrize("package", ["_base", "_balls"])

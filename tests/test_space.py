@@ -12,8 +12,8 @@ from onbmacf._balls.groups import compacted
 from onbmacf._balls.metrics import METRICS, one_hot_height
 from onbmacf._base import arrays
 from onbmacf._explain.fitted import groups_of
-from onbmacf._rows.rounding import Rounding
-from onbmacf._rows.space import FeatureSpace
+from onbmacf._table.scales import Rounding
+from onbmacf._table.space import FeatureSpace
 
 
 def test_decode_gives_back_values_dtypes_categories_and_columns(mixed):

@@ -8,7 +8,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 
 from onbmacf import ONBMACF
-from onbmacf._rows.model import LARGER
+from onbmacf._table.model import LARGER
 
 WIDE = 16  # features, as in heloc and larger tables
 

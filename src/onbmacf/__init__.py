@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from onbmacf._balls.cover import BallCover
     from onbmacf._base.enums import Relaxation, Status
-    from onbmacf._rows.readings import Between
-    from onbmacf._rows.retrain import committee
+    from onbmacf._table.committee import committee
+    from onbmacf._table.readings import Between
     from onbmacf._text.wording import Range
     from onbmacf.certificate import Certificate, CertificateKind
     from onbmacf.explainer import ONBMACF
@@ -26,7 +26,7 @@ __version__ = "0.1.0"
 
 _HOME = {
     "BallCover": "onbmacf._balls.cover",
-    "Between": "onbmacf._rows.readings",
+    "Between": "onbmacf._table.readings",
     "Certificate": "onbmacf.certificate",
     "CertificateKind": "onbmacf._base.enums",
     "Counterfactual": "onbmacf.explanation",
@@ -41,7 +41,7 @@ _HOME = {
     "Schema": "onbmacf.schema",
     "Semifactual": "onbmacf.explanation",
     "Status": "onbmacf._base.enums",
-    "committee": "onbmacf._rows.retrain",
+    "committee": "onbmacf._table.committee",
     "serve": "onbmacf.web",
 }
 

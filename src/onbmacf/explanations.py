@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from onbmacf._base.arrays import Mask, Matrix, Rows, stack, take
 from onbmacf._base.enums import Relaxation, Status
-from onbmacf._columns.polars_frames import PolarsTypes, polars_frame
-from onbmacf._rows.lazy_rows import LazyRows
+from onbmacf._columns.interop import PolarsTypes, polars_frame
+from onbmacf._table.lazy_rows import LazyRows
 from onbmacf._text import frames, records, wording
 from onbmacf.errors import ParameterError
 from onbmacf.explanation import Counterfactual, Explanation, Semifactual

@@ -5,7 +5,7 @@
 
 A rule speaks of changed values only: a row that breaks a rule itself may keep what it has. Contradictions are errors
 that name the rule, before any work. A kind of rule is a field of `Rule` and an entry in KINDS, all in this file;
-`_rows/constraints.py` applies whatever is there.
+`_table/constraints.py` applies whatever is there.
 """
 
 import tomllib

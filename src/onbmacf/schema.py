@@ -14,7 +14,7 @@ import pandas as pd
 
 from onbmacf._base.checks import check_choice, check_count, did_you_mean, flag, level, listed, names_of, sequence
 from onbmacf._columns.converters import converter_of, holds
-from onbmacf._columns.frames import as_frame, repeated
+from onbmacf._columns.interop import as_frame, repeated
 from onbmacf._columns.kinds import KINDS, NUMERIC, Kind, guess, is_own_text
 from onbmacf._text import records as short
 from onbmacf.errors import ParameterError

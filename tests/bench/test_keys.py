@@ -30,7 +30,7 @@ DECIDES = {
     "bench/metrics.py": EVERY,
     "bench/network.py": EVERY,
     "bench/_torch.py": EVERY,
-    "_rows/space.py": EVERY,
+    "_table/space.py": EVERY,
     "plots/_map.py": set(),
     "report/render.py": set(),
 }
@@ -145,7 +145,7 @@ def test_no_module_that_a_cell_imports_is_forgotten(method):
     own = package.parent.joinpath(*REGISTRY[method].module.split(".")).with_suffix(".py")
     reached = all_imported([Path(cells.__file__), own], package)
     idle = {path for pattern in IDLE for path in package.glob(pattern)}
-    assert {package / "_rows" / "space.py", package / "bench" / "network.py", own} <= reached
+    assert {package / "_table" / "space.py", package / "bench" / "network.py", own} <= reached
     assert sorted(reached - idle - set(cells._code_files(method))) == []
 
 

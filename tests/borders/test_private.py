@@ -9,7 +9,7 @@ import pytest
 from command_line.conftest import people, run  # noqa: F401 - fixtures
 from onbmacf import ONBMACF, Schema
 from onbmacf._disk import store
-from onbmacf._rows.private import groups_of_k
+from onbmacf._table.private import groups_of_k
 from onbmacf.errors import ParameterError, TableError
 from onbmacf.report import audit_report
 

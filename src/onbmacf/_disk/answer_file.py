@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from onbmacf._base.arrays import objects
 from onbmacf._base.enums import CertificateKind
 from onbmacf._disk import store
-from onbmacf._rows.form import TableForm
-from onbmacf._rows.lazy_rows import LazyRows
+from onbmacf._table.form import TableForm
+from onbmacf._table.lazy_rows import LazyRows
 from onbmacf._text.wording import Range
 from onbmacf.certificate import Certificate
 from onbmacf.errors import StoreError

@@ -21,16 +21,16 @@ from onbmacf._balls.recover import let_in
 from onbmacf._base.arrays import Matrix, Rows
 from onbmacf._base.checks import Check, checked, count, flag, level, listed, number, optional, sequence, table, word
 from onbmacf._columns.converters import KINDS as CONVERTERS
+from onbmacf._columns.interop import ARGUMENTS
 from onbmacf._columns.kinds import KINDS
-from onbmacf._columns.polars_frames import ARGUMENTS
 from onbmacf._explain.fitted import groups_of, probe_rows
-from onbmacf._rows.constraints import Constraints
-from onbmacf._rows.form import TableForm
-from onbmacf._rows.gate import as_given
-from onbmacf._rows.model import OUTPUTS
-from onbmacf._rows.private import check_groups
-from onbmacf._rows.space import FeatureSpace
 from onbmacf._search.options import NAMES, Options
+from onbmacf._table.constraints import Constraints
+from onbmacf._table.form import TableForm
+from onbmacf._table.gate import as_given
+from onbmacf._table.model import OUTPUTS
+from onbmacf._table.private import check_groups
+from onbmacf._table.space import FeatureSpace
 from onbmacf.errors import InvalidFileError, StoreError
 from onbmacf.rules import PAIRS, RULE_KEYS
 

@@ -16,17 +16,17 @@ from onbmacf._balls.cover import BallCover
 from onbmacf._base.arrays import Matrix, Rows, objects
 from onbmacf._base.checks import check_within
 from onbmacf._columns.converters import Converter
-from onbmacf._columns.polars_frames import ARGUMENTS, PolarsTypes
+from onbmacf._columns.interop import ARGUMENTS, PolarsTypes
 from onbmacf._disk.map_check import check_arrays, check_cover, check_manifest, check_names, check_sizes, check_space
 from onbmacf._disk.store import UNREADABLE, read, write
 from onbmacf._explain.fitted import Fitted, learned, options_of_fit, probe_rows
-from onbmacf._rows.form import TableForm, with_holds
-from onbmacf._rows.model import BlackBox
-from onbmacf._rows.precision import of_range
-from onbmacf._rows.readings import Between, Reading
-from onbmacf._rows.space import FeatureSpace
 from onbmacf._search.options import SAVED, Options
 from onbmacf._search.strategies import checked
+from onbmacf._table.form import TableForm, with_holds
+from onbmacf._table.model import BlackBox
+from onbmacf._table.readings import Between, Reading
+from onbmacf._table.scales import of_range
+from onbmacf._table.space import FeatureSpace
 from onbmacf.errors import InvalidFileError, ModelError, OnbmacfError, StoreError
 from onbmacf.rules import Rule, Rules
 from onbmacf.schema import Feature, Schema

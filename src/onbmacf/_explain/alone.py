@@ -17,10 +17,10 @@ from onbmacf._base.arrays import Matrix, Rows, objects, stack
 from onbmacf._explain.fitted import Fitted
 from onbmacf._explain.request import Call, Query, Question
 from onbmacf._explain.rows import Asker, Factuals
-from onbmacf._rows.form import TableForm
-from onbmacf._rows.isolate import ENDLESS
 from onbmacf._search.options import Options
 from onbmacf._search.strategies import checked
+from onbmacf._table.calls import ENDLESS
+from onbmacf._table.form import TableForm
 
 MOST_VALUES = 64  # of one feature that are asked about
 PREDICTED = "predicted"  # the status of a row whose label the model said

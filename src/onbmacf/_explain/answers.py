@@ -14,12 +14,11 @@ from onbmacf._base.arrays import Mask, Matrix, Rows, objects, take
 from onbmacf._base.enums import Relaxation, Status
 from onbmacf._explain.request import Call
 from onbmacf._explain.rows import NOT_REACHED, Asker
-from onbmacf._rows.isolate import ENDLESS
-from onbmacf._rows.lazy_rows import LazyRows
-from onbmacf._rows.model import FAILED
-from onbmacf._rows.notes import Notes
 from onbmacf._search.budget import UNASKED, turns
 from onbmacf._search.problem import Effort, Found
+from onbmacf._table.calls import ENDLESS, Notes
+from onbmacf._table.lazy_rows import LazyRows
+from onbmacf._table.model import FAILED
 from onbmacf.explanations import Batch, Explanations
 
 # --- the Pareto front -------------------------------------------------------------------------------------------------

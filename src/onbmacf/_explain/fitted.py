@@ -15,24 +15,24 @@ from onbmacf._balls.metrics import one_hot_height
 from onbmacf._balls.neighbours import Neighbours
 from onbmacf._base.arrays import Matrix, Rows
 from onbmacf._base.checks import listed
-from onbmacf._columns.frames import as_frame
+from onbmacf._columns.interop import as_frame
 from onbmacf._columns.moments import is_date_text
 from onbmacf._prove.copies import Answering, Surrogate, steps_of
-from onbmacf._rows.committee import Committee, seated
-from onbmacf._rows.company import model_warnings
-from onbmacf._rows.constraints import Constraints
-from onbmacf._rows.form import TableForm
-from onbmacf._rows.gate import as_given
-from onbmacf._rows.model import BlackBox
-from onbmacf._rows.private import Guard, filled, moved
-from onbmacf._rows.reach import Reach
-from onbmacf._rows.readings import Reading
-from onbmacf._rows.scales import present, weights_of
-from onbmacf._rows.space import FeatureSpace
 from onbmacf._search.options import OF_FIT, Options
 from onbmacf._search.problem import Map
 from onbmacf._search.strategies import checked
 from onbmacf._search.table import SearchTable
+from onbmacf._table.committee import Committee, seated
+from onbmacf._table.consistency import model_warnings
+from onbmacf._table.constraints import Constraints
+from onbmacf._table.form import TableForm
+from onbmacf._table.gate import as_given
+from onbmacf._table.model import BlackBox
+from onbmacf._table.private import Guard, filled, moved
+from onbmacf._table.readings import Reading
+from onbmacf._table.scales import present, weights_of
+from onbmacf._table.space import FeatureSpace
+from onbmacf._table.values import Reach
 from onbmacf.errors import ParameterError
 from onbmacf.schema import Schema
 

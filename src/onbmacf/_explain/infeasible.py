@@ -22,7 +22,7 @@ from onbmacf._base.missing import as_nan
 from onbmacf._explain.fitted import Fitted
 from onbmacf._explain.request import Call
 from onbmacf._explain.rows import Factuals
-from onbmacf._rows.constraints import Constraints
+from onbmacf._table.constraints import Constraints
 from onbmacf.explanations import Explanations
 from onbmacf.rules import Rules
 

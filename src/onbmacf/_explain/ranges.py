@@ -22,9 +22,9 @@ import numpy as np
 from onbmacf._base.arrays import Mask, Matrix, Rows, objects
 from onbmacf._explain.request import Call
 from onbmacf._explain.rows import Factuals
-from onbmacf._rows.constraints import Constraints
-from onbmacf._rows.grid import Grid
-from onbmacf._rows.model import BlackBox
+from onbmacf._table.constraints import Constraints
+from onbmacf._table.model import BlackBox
+from onbmacf._table.values import Grid
 from onbmacf._text.wording import Range
 from onbmacf.explanations import Explanations
 from onbmacf.rules import Rules

@@ -15,13 +15,13 @@ from onbmacf._base.arrays import Mask, Matrix, Rows
 from onbmacf._base.checks import check_within, did_you_mean, listed, names_of
 from onbmacf._base.limits import NEVER, deadline_after, is_over
 from onbmacf._explain.fitted import Fitted
-from onbmacf._rows.committee import Committee
-from onbmacf._rows.constraints import Constraints
-from onbmacf._rows.reach import Reach
-from onbmacf._rows.readings import Between, Reading
 from onbmacf._search.options import Options
 from onbmacf._search.problem import Features, Strategy
 from onbmacf._search.strategies import STRATEGIES
+from onbmacf._table.committee import Committee
+from onbmacf._table.constraints import Constraints
+from onbmacf._table.readings import Between, Reading
+from onbmacf._table.values import Reach
 from onbmacf.errors import ParameterError
 from onbmacf.rules import Rule, Rules
 from onbmacf.schema import Schema

@@ -16,11 +16,10 @@ from onbmacf._base.arrays import Mask, Matrix, Rows
 from onbmacf._base.enums import Status
 from onbmacf._base.limits import is_over
 from onbmacf._explain.request import Call
-from onbmacf._rows.gate import Admitted, admit, as_given
-from onbmacf._rows.isolate import ENDLESS, SOME
-from onbmacf._rows.model import FAILED, BlackBox
-from onbmacf._rows.notes import Notes, raised_words
 from onbmacf._search.budget import UNASKED
+from onbmacf._table.calls import ENDLESS, SOME, Notes, raised_words
+from onbmacf._table.gate import Admitted, admit, as_given
+from onbmacf._table.model import FAILED, BlackBox
 from onbmacf.errors import ParameterError
 
 UNREACHED = -3  # the code of a row about which the model was not asked before the time was up

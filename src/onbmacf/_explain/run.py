@@ -15,7 +15,7 @@ import pandas as pd
 from onbmacf._base.arrays import Rows, take
 from onbmacf._base.executor import watched
 from onbmacf._base.limits import NEVER
-from onbmacf._columns.polars_frames import pandas_frame
+from onbmacf._columns.interop import pandas_frame
 from onbmacf._explain.answers import answered
 from onbmacf._explain.distributed import explain_on, explain_partitions, is_dask_frame
 from onbmacf._explain.fitted import Fitted
@@ -24,11 +24,11 @@ from onbmacf._explain.ranges import with_ranges
 from onbmacf._explain.request import PROBABILITIES, Call, Query, Question, check_provable, without_columns
 from onbmacf._explain.rows import Asker
 from onbmacf._explain.searches import is_first, search_all, searched
-from onbmacf._rows.gate import admit
-from onbmacf._rows.model import BlackBox
 from onbmacf._search.options import Options
 from onbmacf._search.problem import Effort, Found
 from onbmacf._search.strategies import STRATEGIES, checked
+from onbmacf._table.gate import admit
+from onbmacf._table.model import BlackBox
 from onbmacf.errors import OnbmacfWarning, ParameterError
 from onbmacf.explanations import Explanations
 

@@ -18,10 +18,6 @@ from onbmacf._base.executor import run_all
 from onbmacf._explain.fitted import Fitted
 from onbmacf._explain.request import Call
 from onbmacf._explain.rows import UNREACHED, Asker, Factuals
-from onbmacf._rows.counts import Counts
-from onbmacf._rows.gate import Admitted
-from onbmacf._rows.model import FAILED, BlackBox
-from onbmacf._rows.values import Values
 from onbmacf._search.budget import Questions
 from onbmacf._search.opposing import opposing_pairs
 from onbmacf._search.options import LIMITS, Options
@@ -31,6 +27,10 @@ from onbmacf._search.plausible import plausible_rows
 from onbmacf._search.problem import Effort, Found, Problem
 from onbmacf._search.refined import CAPACITY, Search, find
 from onbmacf._search.table import is_known
+from onbmacf._table.calls import Counts
+from onbmacf._table.gate import Admitted
+from onbmacf._table.model import FAILED, BlackBox
+from onbmacf._table.values import Values
 
 FRONT_LEVELS = (0.0, 0.6, 1.0)  # values of `plausibility` at which the front is searched
 FRONT_POINTS = 12  # counterfactuals per row and level that compete for the front

@@ -29,9 +29,9 @@ from onbmacf._prove.columns import NotKnownError, dense, is_of, parted, through
 from onbmacf._prove.readers import DOUBLE, SINGLE, Structure, reader_of
 from onbmacf._prove.recipes import Program, Recipe, Stage, recipes_of, varied, whole_features
 from onbmacf._prove.sums import Sums, sums_of
-from onbmacf._rows.cells import cast
-from onbmacf._rows.form import TableForm
-from onbmacf._rows.replies import margins_of
+from onbmacf._table.cells import cast
+from onbmacf._table.form import TableForm
+from onbmacf._table.replies import margins_of
 
 MOST_ROWS = 256  # fitted rows on which a copy is compared, and points between them
 EXACT, ROUNDED, MOST = 1e-9, 1e-5, 1e-3  # log odds by which a copy may differ: of double and single precision, at all

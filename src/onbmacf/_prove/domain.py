@@ -11,9 +11,9 @@ from onbmacf._balls.distance import paired
 from onbmacf._balls.metrics import METRICS, Metric
 from onbmacf._base.arrays import Mask, Matrix, Rows
 from onbmacf._prove.columns import NotKnownError, ToColumns
-from onbmacf._rows.constraints import Constraints
-from onbmacf._rows.form import TableForm
-from onbmacf._rows.space import FeatureSpace
+from onbmacf._table.constraints import Constraints
+from onbmacf._table.form import TableForm
+from onbmacf._table.space import FeatureSpace
 from onbmacf.rules import Rule
 
 EDGE = 1e-12  # rounding error forgiven at the ends of a range

@@ -21,7 +21,7 @@ from onbmacf._prove.kernels.network import NetworkSearch
 from onbmacf._prove.kernels.search import Search
 from onbmacf._prove.kernels.trees import TreeSearch
 from onbmacf._prove.readers import Additive, Layers, Network, Structure, Trees, read, reader_of
-from onbmacf._rows.form import TableForm
+from onbmacf._table.form import TableForm
 
 TOGETHER = 512  # rows that are asked about at once
 SAME = 1e-9  # what is nearer by less than this share is not nearer

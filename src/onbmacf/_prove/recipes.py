@@ -16,8 +16,8 @@ import pandas as pd
 from onbmacf._base.arrays import Matrix, Rows
 from onbmacf._prove.columns import NotKnownError, dense, is_kind, is_passed
 from onbmacf._prove.kernels.evaluate import fill_columns
-from onbmacf._rows.cells import cast
-from onbmacf._rows.form import TableForm, can_lack
+from onbmacf._table.cells import cast
+from onbmacf._table.form import TableForm, can_lack
 
 BEYOND = 0.1  # of its span: how far outside its fitted range a number is tried
 

@@ -12,8 +12,8 @@ import numpy as np
 
 from onbmacf._base.arrays import Mask, Matrix, Rows
 from onbmacf._base.limits import NEVER, is_over
-from onbmacf._rows.model import FAILED
 from onbmacf._search.options import Options
+from onbmacf._table.model import FAILED
 
 LabelOf = Callable[[Matrix, Rows], Rows]  # points, the factual of each -> labels
 UNASKED = -2  # the label of a point that was not asked

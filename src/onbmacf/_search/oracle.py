@@ -20,14 +20,13 @@ from numpy.typing import NDArray
 
 from onbmacf._base.arrays import Mask, Matrix, Rows, objects
 from onbmacf._base.limits import NEVER, is_over
-from onbmacf._rows.committee import Committee
-from onbmacf._rows.isolate import ENDLESS, SOME
-from onbmacf._rows.model import FAILED, PRINTED, BlackBox
-from onbmacf._rows.notes import Notes
-from onbmacf._rows.private import Guard
 from onbmacf._search.budget import UNASKED, turns
 from onbmacf._search.kernels import donors, rounds
 from onbmacf._search.options import Options
+from onbmacf._table.calls import ENDLESS, SOME, Notes
+from onbmacf._table.committee import Committee
+from onbmacf._table.model import FAILED, PRINTED, BlackBox
+from onbmacf._table.private import Guard
 from onbmacf.errors import ParameterError
 
 REFUSED = -1e-6  # the margin of a point whose best score is a tie that the model decides otherwise

@@ -21,8 +21,6 @@ from numpy.typing import NDArray
 
 from onbmacf._base.arrays import Mask, Matrix, Rows, stack, take
 from onbmacf._base.missing import differs
-from onbmacf._rows.model import FAILED
-from onbmacf._rows.values import Values
 from onbmacf._search import choose
 from onbmacf._search.budget import UNASKED, turns
 from onbmacf._search.kernels import rounds
@@ -32,6 +30,8 @@ from onbmacf._search.problem import Found, Strategy
 from onbmacf._search.record import Record
 from onbmacf._search.table import SearchTable
 from onbmacf._search.walk import WAY_BACK, margins
+from onbmacf._table.model import FAILED
+from onbmacf._table.values import Values
 
 SHARES = np.array([1.0, 0.15, 0.6, 0.06, 0.3, 0.02])  # of all ranks: how far away a single is, the most telling first
 BELIEFS = np.array([1.0, 0.75, 1.5])  # times what is missing: the sum of gains is a guess

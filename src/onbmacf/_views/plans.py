@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from onbmacf._base.checks import did_you_mean, listed
 from onbmacf._base.enums import Status
 from onbmacf._base.missing import known_ends
-from onbmacf._columns.frames import frame_of_cells
+from onbmacf._columns.interop import frame_of_cells
 from onbmacf._text.wording import joined, quoted, rounded, shown, whole_percent
 from onbmacf.errors import OnbmacfWarning, ParameterError, RowsError
 from onbmacf.explainer import ONBMACF

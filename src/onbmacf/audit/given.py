@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from onbmacf._base.arrays import objects
-from onbmacf._rows.lazy_rows import LazyRows
+from onbmacf._table.lazy_rows import LazyRows
 from onbmacf.errors import ParameterError
 from onbmacf.explanation import Counterfactual, Explanation
 from onbmacf.explanations import Batch, Explanations

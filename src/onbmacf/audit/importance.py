@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from onbmacf._columns.converters import converter_of, days_in, measured
 from onbmacf._columns.kinds import Kind
-from onbmacf._rows.scales import weight_of
+from onbmacf._table.scales import weight_of
 from onbmacf.audit.arguments import typed
 from onbmacf.audit.given import as_answers
 from onbmacf.errors import ParameterError

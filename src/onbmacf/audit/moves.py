@@ -20,7 +20,7 @@ from onbmacf._base.missing import differs
 from onbmacf._columns.converters import MOMENTS, days_in, holds, size_unit
 from onbmacf._explain.fitted import Fitted
 from onbmacf._explain.request import target_labels
-from onbmacf._rows.model import BlackBox
+from onbmacf._table.model import BlackBox
 from onbmacf._text.wording import shown
 
 AT_MOST, AT_LEAST, BY, TO = "at most", "at least", "by", "to"

@@ -31,10 +31,7 @@ LIBRARIES = ("numpy", "pandas", "scipy", "scikit-learn", "torch", "dice-ml")
 COMMON_CODE = (
     "schema.py",
     "_columns/*.py",
-    *(
-        f"_rows/{name}.py"
-        for name in ("space", "scales", "rounding", "precision", "form", "blocks", "cells", "containers")
-    ),
+    *(f"_table/{name}.py" for name in ("space", "scales", "form", "blocks", "cells", "containers")),
     *(f"bench/{name}.py" for name in ("protocol", "datasets", "_torch", "network", "metrics", "results", "cells")),
     "bench/methods/_[!_]*.py",  # what methods share; the registry is not code: each entry is hashed with its method
 )

@@ -16,7 +16,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from onbmacf._columns.kinds import Kind
-from onbmacf._rows.space import FeatureSpace
+from onbmacf._table.space import FeatureSpace
 from onbmacf.bench import sources
 from onbmacf.bench.protocol import Labels, Task
 from onbmacf.errors import ParameterError

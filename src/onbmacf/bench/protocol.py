@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from onbmacf._rows.space import FeatureSpace
+from onbmacf._table.space import FeatureSpace
 from onbmacf.schema import Schema
 
 Matrix = NDArray[np.float64]

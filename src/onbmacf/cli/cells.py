@@ -14,7 +14,7 @@ from typing import Any
 
 import pandas as pd
 
-from onbmacf._rows.form import TableForm
+from onbmacf._table.form import TableForm
 from onbmacf.schema import Feature
 
 

@@ -12,8 +12,8 @@ import pandas as pd
 
 from onbmacf._columns.moments import with_dates
 from onbmacf._explain.request import Question
-from onbmacf._rows.form import TableForm
-from onbmacf._rows.readings import Between
+from onbmacf._table.form import TableForm
+from onbmacf._table.readings import Between
 from onbmacf.cli.asked import asked_of, check_asked
 from onbmacf.cli.demo import labelled_heart
 from onbmacf.cli.models import chosen_model, own_model

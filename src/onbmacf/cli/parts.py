@@ -19,7 +19,7 @@ import pandas as pd
 from onbmacf import __version__
 from onbmacf._base.limits import CTRL_C, NEVER, deadline_after, exit_code, is_over, seconds_left
 from onbmacf._disk.answer_file import COUNTS, LAYOUT, read_answers, write_answers
-from onbmacf._rows.form import TableForm
+from onbmacf._table.form import TableForm
 from onbmacf.cli.terminal import Progress
 from onbmacf.errors import StoreError
 from onbmacf.explainer import ONBMACF

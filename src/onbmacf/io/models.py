@@ -165,7 +165,7 @@ def _lightgbm(path: Path, table: "pd.DataFrame | None", trusted: bool) -> Any:
 
 def _raw_of(booster: Any) -> Any:
     """Return what a booster's numbers are; of a regressor's they are no classes."""
-    from onbmacf._rows.raw_models import raw_of
+    from onbmacf._table.readings import raw_of
 
     return raw_of(booster)
 

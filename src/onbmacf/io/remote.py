@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 
 from onbmacf._base.checks import check_choice, check_count, real_number, shortened
-from onbmacf._columns.polars_frames import pandas_frame
+from onbmacf._columns.interop import pandas_frame
 from onbmacf.errors import ModelError, OnbmacfError, ParameterError
 
 BUSY = (408, 425, 429, 502, 503, 504)  # the same request may be answered later

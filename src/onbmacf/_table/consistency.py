@@ -12,8 +12,8 @@ from dataclasses import replace
 import numpy as np
 
 from onbmacf._base.arrays import Mask, Matrix, Rows
-from onbmacf._rows.counts import Counts
-from onbmacf._rows.model import FAILED, BlackBox
+from onbmacf._table.calls import Counts
+from onbmacf._table.model import FAILED, BlackBox
 from onbmacf.errors import ModelError
 
 ALONE = 16  # of the rows asked again, so many are also asked one by one

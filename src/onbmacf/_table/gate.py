@@ -16,9 +16,9 @@ import pandas as pd
 from onbmacf._base.arrays import Mask, Matrix, in_steps
 from onbmacf._columns.converters import UNIT_WORDS
 from onbmacf._columns.kinds import LARGEST_EXACT
-from onbmacf._rows.cells import cast, shown
-from onbmacf._rows.form import TableForm
-from onbmacf._rows.space import FeatureSpace
+from onbmacf._table.cells import cast, shown
+from onbmacf._table.form import TableForm
+from onbmacf._table.space import FeatureSpace
 from onbmacf.schema import Feature
 
 FARTHEST = 1e80  # fitted ranges from the lowest fitted value: what lies nearer is apart from missing values

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from onbmacf._base.arrays import Mask, Matrix, Rows
-from onbmacf._rows.form import TableForm
+from onbmacf._table.form import TableForm
 from onbmacf._text.frames import row_of
 
 

@@ -18,10 +18,17 @@ import pandas as pd
 
 from onbmacf._base.arrays import Mask, Matrix, Rows, in_steps
 from onbmacf._base.missing import is_missing, known_ends, may_lack, missing_code
-from onbmacf._rows.form import TableForm
-from onbmacf._rows.precision import MOST
-from onbmacf._rows.rounding import Rounding
-from onbmacf._rows.scales import exact_decimals, most_decimals, present, readable_of, scales_of, weights_of
+from onbmacf._table.form import TableForm
+from onbmacf._table.scales import (
+    MOST,
+    Rounding,
+    exact_decimals,
+    most_decimals,
+    present,
+    readable_of,
+    scales_of,
+    weights_of,
+)
 from onbmacf.schema import Feature, Schema
 
 SAME = 1e-12  # of a feature's range: two encoded values closer than this are one

@@ -16,8 +16,8 @@ import numpy as np
 from onbmacf._base.arrays import Mask, Matrix, Rows
 from onbmacf._base.checks import listed
 from onbmacf._base.missing import as_nan, differs, has_missing, is_missing
-from onbmacf._rows.form import TableForm
-from onbmacf._rows.scales import present
+from onbmacf._table.form import TableForm
+from onbmacf._table.scales import present
 from onbmacf.errors import ParameterError, TableError
 
 

@@ -17,13 +17,12 @@ import pandas as pd
 from onbmacf._base.arrays import Mask, Matrix, Rows, arrays_of
 from onbmacf._base.checks import did_you_mean, listed
 from onbmacf._columns.converters import Converter, converter_of, holds
-from onbmacf._columns.frames import arrow_as_pandas, as_frame
+from onbmacf._columns.interop import PolarsTypes, arrow_as_pandas, as_frame, is_polars, with_room
 from onbmacf._columns.kinds import LARGEST_EXACT, observed_levels
 from onbmacf._columns.moments import allowed_in
-from onbmacf._columns.polars_frames import PolarsTypes, is_polars, with_room
-from onbmacf._rows.blocks import CAST, BlockForm
-from onbmacf._rows.cells import exact_numbers, given_dtype, level_codes, shown
-from onbmacf._rows.containers import rows_frame
+from onbmacf._table.blocks import CAST, BlockForm
+from onbmacf._table.cells import exact_numbers, given_dtype, level_codes, shown
+from onbmacf._table.containers import rows_frame
 from onbmacf._text.wording import is_absent
 from onbmacf.errors import RowsError, TableError
 from onbmacf.schema import Feature, Schema

@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 
 from onbmacf._base.checks import listed
 from onbmacf._base.containers import is_foreign_table, kind_of, plain_array
-from onbmacf._columns.frames import arrow_as_pandas, frame_of_cells
-from onbmacf._columns.polars_frames import pandas_frame
-from onbmacf._rows.blocks import frame_of_row
+from onbmacf._columns.interop import arrow_as_pandas, frame_of_cells, pandas_frame
+from onbmacf._table.blocks import frame_of_row
 from onbmacf.errors import RowsError
 
 

@@ -19,9 +19,9 @@ from onbmacf._base.checks import listed
 from onbmacf._base.missing import differs
 from onbmacf._columns.converters import unit_words
 from onbmacf._columns.moments import Amount, is_date_text
-from onbmacf._rows.cells import cast_within, widened
-from onbmacf._rows.gate import as_given
-from onbmacf._rows.space import FeatureSpace
+from onbmacf._table.cells import cast_within, widened
+from onbmacf._table.gate import as_given
+from onbmacf._table.space import FeatureSpace
 from onbmacf.errors import ParameterError
 from onbmacf.rules import EPSILON, Rule, Rules
 from onbmacf.schema import Feature

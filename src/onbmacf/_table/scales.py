@@ -1,21 +1,87 @@
-"""What the encoding of a table is made of: the range of each feature, its weight and its decimals.
+"""What the encoding of a table is made of: the range, weight and decimals of each feature, and how it is rounded."""
 
-N (fitted rows as numbers)  ->  scales_of, exact_decimals, readable_of  ->  FeatureSpace
-"""
-
-from typing import Any
+from collections.abc import Sequence
+from math import prod
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from onbmacf._base.arrays import Matrix
+from onbmacf._base.arrays import Matrix, Rows
 from onbmacf._base.missing import WEIGHTS
-from onbmacf._rows.form import TableForm
-from onbmacf._rows.precision import readable_decimals
+from onbmacf._table.form import TableForm
 from onbmacf.errors import ParameterError, TableError
 from onbmacf.schema import Schema
 
+FEW = 2  # decimals that a table may have whatever its range
+DIGITS = 3  # the range has 10**3 to 10**4 steps
+MOST = 290  # float64 has no more
 MOST_DECIMALS = 15
 HEADROOM = 2.0**49  # value * 10**decimals stays below this, so that decimal rounding removes the error of scaling
+
+
+# --- rounding ---------------------------------------------------------------------------------------------------------
+
+
+class Rounding(NamedTuple):
+    """Powers of ten per feature; the one that does nothing is 1."""
+
+    up: Matrix  # values are multiplied by this before they are made whole: decimals
+    down: Matrix | None  # or divided by this: tens, hundreds, ...; None if none is
+
+    @classmethod
+    def to(cls, decimals: Sequence[int]) -> "Rounding":
+        """Return how to round to these decimals, one number per feature."""
+        up, down = ([_power_of_ten(sign * count) for count in decimals] for sign in (1, -1))
+        return cls(np.array(up), np.array(down) if max(down, default=1.0) > 1 else None)
+
+    def of(self, values: Matrix, features: Rows) -> Matrix:
+        """Return the values rounded.
+
+        >>> Rounding.to([1, -2]).of(np.array([0.25, 0.35, 250.0]), np.array([0, 0, 1])).tolist()
+        [0.2, 0.4, 200.0]
+        """
+        up = self.up[features]
+        if self.down is None:
+            return np.rint(values * up) / up
+        down = self.down[features]
+        return np.rint(values * up / down) / up * down
+
+
+def _power_of_ten(exponent: int) -> float:
+    """Return 10 to a power, at least 1, as `numpy.round` has it: tens multiplied, which is not exact beyond 10**22."""
+    return prod([10.0] * exponent, start=1.0)
+
+
+# --- decimals ---------------------------------------------------------------------------------------------------------
+
+
+def readable_decimals(values: Matrix, dtype: object) -> int:
+    """Return the decimals of the values that a continuous feature may change to."""
+    needed = of_range(float(values.max() - values.min()))
+    own = own_decimals(values, dtype, max(FEW, needed))
+    return needed if own is None else own
+
+
+def of_range(span: float) -> int:
+    """Return the decimals with which a range has 1,000 to 10,000 steps; whole numbers at least.
+
+    >>> of_range(31.2), of_range(0.05), of_range(250_000)
+    (2, 5, 0)
+    """
+    return 0 if span <= 0 else int(np.clip(DIGITS - np.floor(np.log10(span)), 0, MOST))
+
+
+def own_decimals(values: Matrix, dtype: object, most: int) -> int | None:
+    """Return the fewest decimals that write all values exactly, in their own precision; None if `most` do not."""
+    narrow = dtype if isinstance(dtype, np.dtype) and dtype.kind == "f" else np.dtype(np.float64)
+    exact = values.astype(narrow)
+    for decimals in range(most + 1):
+        if np.array_equal(np.round(values, decimals).astype(narrow), exact):
+            return decimals
+    return None
+
+
+# --- scales -----------------------------------------------------------------------------------------------------------
 
 
 def weight_of(schema: Schema, name: Any) -> float:

@@ -19,21 +19,22 @@ from numpy.typing import NDArray
 from onbmacf._base.arrays import Matrix, objects
 from onbmacf._base.arrays import Rows as Codes
 from onbmacf._base.checks import check_choice, error_words, message_of
-from onbmacf._rows.counts import Counts
-from onbmacf._rows.form import TableForm
-from onbmacf._rows.isolate import ENDLESS, SOME, in_calls
-from onbmacf._rows.readings import PLAIN, Reading, adapted
-from onbmacf._rows.replies import (
+from onbmacf._table.calls import ENDLESS, SOME, Counts, in_calls
+from onbmacf._table.form import TableForm
+from onbmacf._table.readings import PLAIN, Reading, adapted
+from onbmacf._table.replies import (
     NaNAnswerError,
     NaNProbabilityError,
+    Scorer,
+    as_columns,
     check_classes,
     check_probabilities,
     check_written,
     labels_of,
     method_of,
     probabilities_of,
+    scorer_of,
 )
-from onbmacf._rows.scores import Scorer, as_columns, scorer_of
 from onbmacf.errors import ModelError
 
 FAILED = -1  # the code of a row on which the model raised an error

@@ -1,18 +1,80 @@
-"""What a model did on the way beside saying a known label: raised an error, or said a label that no fitted row has.
+"""Calls of a model: in sizes that suit it, counted, rows on which it raises found, and what it did on the way noted."""
 
-labels and codes of points, the factual of each  ->  Notes.take  ->  Notes.words, per factual
-"""
-
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from onbmacf._base.arrays import Rows, objects
+from onbmacf._base.arrays import Matrix, Rows, objects
 from onbmacf._base.checks import error_words, listed
-from onbmacf._rows.replies import NaNAnswerError
+from onbmacf._table.replies import NaNAnswerError
+from onbmacf.errors import ModelError
 
+Ask = Callable[[Matrix], NDArray[Any]]  # rows as numbers -> a label or a line of probabilities for each
+SOME = 64  # retries per failing call of a search
+ENDLESS = 1 << 62  # retries for the rows of a caller
 MOST_LABELS = 3  # unseen labels that are named in a reason
+
+
+# --- counts -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Counts:
+    """How often the model was asked so far; every call of `predict` and of `predict_proba` counts, retries too."""
+
+    n_calls: int = 0  # calls of the model
+    n_questions: int = 0  # points that it was asked about
+    n_model_rows: int = 0  # rows that it was given, padding included
+    n_member_questions: int = 0  # points that members of a committee were asked about, each member's counted
+    n_copy_questions: int = 0  # points that a copy of the model was asked about in its place
+
+    def add(self, other: "Counts") -> None:
+        """Add the counts of another part of the work."""
+        self.n_calls += other.n_calls
+        self.n_questions += other.n_questions
+        self.n_model_rows += other.n_model_rows
+        self.n_member_questions += other.n_member_questions
+        self.n_copy_questions += other.n_copy_questions
+
+    def count(self, n_questions: int, n_rows: int) -> None:
+        """Count one call."""
+        self.n_calls += 1
+        self.n_questions += n_questions
+        self.n_model_rows += n_rows
+
+
+# --- sizes, and rows that raise ---------------------------------------------------------------------------------------
+
+
+def in_calls(ask: Ask, N: Matrix, largest: int, retries: int = SOME) -> list[tuple[Rows, Any]]:
+    """Return what the model says, in pieces: the rows of each, and their lines or the error that they raised."""
+    pieces: list[tuple[Rows, Any]] = []
+    for start in range(0, len(N), largest):
+        own = np.arange(start, min(start + largest, len(N)))
+        pieces += _kept(ask, N, own, [retries])
+    return pieces
+
+
+def _kept(ask: Ask, N: Matrix, lines: Rows, left: list[int]) -> Iterator[tuple[Rows, Any]]:
+    """Yield the lines of a call; where it raises, those of its halves while retries are left."""
+    try:
+        answer: Any = ask(N[lines])
+    except ModelError:
+        raise
+    except Exception as error:
+        answer = error
+    if not isinstance(answer, Exception) or len(lines) == 1 or left[0] < 2:
+        yield lines, answer
+        return
+    left[0] -= 2
+    for half in np.array_split(lines, 2):
+        yield from _kept(ask, N, half, left)
+
+
+# --- what it did on the way -------------------------------------------------------------------------------------------
 
 
 class Notes:

@@ -1,0 +1,205 @@
+"""The values that a feature may change to: whole numbers, readable decimals, levels, within the user's rules.
+
+Values.placed   raw numbers -> the nearest that may be        Reach.rows  a row -> all that it may become, where few
+Grid            the values as whole positions: where a range around a value may begin and end
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import floor, isfinite, log10, prod
+from typing import Any
+
+import numpy as np
+
+from onbmacf._base.arrays import Mask, Matrix
+from onbmacf._base.missing import differs
+from onbmacf._table.cells import cast, cast_within
+from onbmacf._table.constraints import Constraints
+from onbmacf._table.gate import as_given
+from onbmacf._table.scales import HEADROOM
+from onbmacf._table.space import SAME, FeatureSpace
+from onbmacf.rules import Rule, Rules, anchor
+from onbmacf.schema import Feature
+
+WHOLE = 1e-4  # of a step: a position closer than this to a whole one is whole
+LARGEST = 1 << 16  # values of one feature beyond which nothing is combined
+
+
+# --- as positions -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """The grid of a feature."""
+
+    origin: float
+    step: float
+    decimals: int  # of a readable value
+    is_whole: bool  # whether nothing lies between whole positions
+    n_levels: int  # 0 for a number
+    seen: Matrix  # the feature's fitted values, sorted, each once
+
+    @classmethod
+    def of(cls, space: FeatureSpace, at: int, seen: Matrix, rule: Rule | None) -> "Grid":
+        """Return the grid of the feature at a place: its readable values, or those in the steps of its rule."""
+        feature, dtype = space.schema.features[at], space.form.dtypes[at]
+        if not feature.is_numeric:
+            return cls(0.0, 1.0, 0, True, len(feature.levels or ()), seen)
+        is_whole = feature.kind == "integer" or getattr(dtype, "kind", "f") in "iu"
+        most = floor(log10(HEADROOM / max(float(np.abs(seen).max()), 1e-280)))
+        if rule is not None and rule.step is not None:
+            exact = space.decimals[at]
+            return cls(anchor(rule), rule.step, most if exact is None else exact, True, 0, seen)
+        decimals = min(0 if is_whole else space.readable[at] or 0, most)
+        return cls(0.0, 10.0**-decimals, decimals, is_whole, 0, seen)
+
+    def positions(self, values: Matrix) -> Matrix:
+        """Return the positions of values, whole ones exactly."""
+        at = (values - self.origin) / self.step
+        whole = np.round(at)
+        return np.where(np.abs(at - whole) <= WHOLE, whole, at)
+
+    def values(self, positions: Matrix) -> Matrix:
+        """Return the values at positions; readable where they are whole."""
+        value = self.origin + positions * self.step
+        return np.where(positions == np.round(positions), np.round(value, self.decimals), value)
+
+    @cached_property
+    def marks(self) -> Matrix:
+        """The positions of the fitted values and of the middles between them: where a tree may split."""
+        return self.positions(np.union1d(self.seen, (self.seen[:-1] + self.seen[1:]) / 2))
+
+
+# --- placed -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Values:
+    """The values of a table's features under some rules."""
+
+    space: FeatureSpace
+    constraints: Constraints
+
+    def free(self) -> "Values":
+        """Return the values without any rule."""
+        return Values(self.space, Constraints(self.space, Rules()))
+
+    def placed(self, N: Matrix, own: Matrix) -> Matrix:
+        """Return numbers at values that may be returned; one that is hardly another than the factual's is its own."""
+        up, down = self._powers
+        rounded = N * up
+        rounded /= down
+        np.rint(rounded, out=rounded)
+        rounded /= up
+        rounded *= down
+        apart, is_own = np.subtract(rounded, own), own == N
+        np.copyto(rounded, own, where=is_own | (np.abs(apart, out=apart) <= self._nothing))
+        placed = as_given(self.space.form, rounded)
+        if self.constraints:
+            placed = self.constraints.moved(placed, own)
+            np.copyto(placed, own, where=is_own)
+        return placed
+
+    def allowed(self, N: Matrix, own: Matrix) -> Mask:
+        """Say which lines keep every rule, the number of changes left aside."""
+        if not self.constraints:
+            return np.ones(len(N), dtype=bool)
+        return self.constraints.allowed(N, own)
+
+    @cached_property
+    def steps(self) -> Matrix:
+        """Per feature: the least by which a number moves."""
+        rules, names = self.constraints.rules.features, self.space.schema.names
+        given = [rules[name].step if name in rules else None for name in names]
+        own = self._powers[1] / self._powers[0]
+        return np.array([float(step or usual) for step, usual in zip(given, own.tolist(), strict=True)])
+
+    @cached_property
+    def _powers(self) -> tuple[Matrix, Matrix]:
+        decimals = [0 if own is None else own for own in self.space.readable]
+        return tuple(np.array([10.0 ** max(0, sign * own) for own in decimals]) for sign in (1, -1))  # type: ignore
+
+    @cached_property
+    def _nothing(self) -> Matrix:
+        """Per feature: a difference that is none."""
+        return SAME * self.space.span
+
+
+# --- all that a row may become ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Reach:
+    """The allowed combinations under some rules."""
+
+    space: FeatureSpace
+    constraints: Constraints
+    ranges: Matrix  # per feature: its smallest and largest fitted value
+    is_held: Mask  # per feature: whether it must keep its value
+
+    def rows(self, own: Matrix, most: int) -> Matrix | None:
+        """Return all rows that a row may become, itself left out; None if there could be more than `most`."""
+        if self._values is None or prod(map(len, self._values)) > most * LARGEST or self._least > most:
+            return None
+        values = [self._allowed(at, own) for at in range(len(own))]
+        if prod(map(len, values)) > most:
+            return None
+        combined = np.stack(np.meshgrid(*values, indexing="ij"), axis=-1).reshape(-1, len(own))
+        changed = differs(combined, own)
+        few = changed.any(axis=1) & (changed.sum(axis=1) <= (self.constraints.rules.max_changes or len(own)))
+        combined = combined[few]
+        return combined[self.constraints.allowed(combined, np.broadcast_to(own, combined.shape))]
+
+    @cached_property
+    def _values(self) -> list[Matrix] | None:
+        """The values of each feature, whatever the row; none for one that is held; None if one has too many."""
+        values = []
+        for at in range(len(self.is_held)):
+            found = np.empty(0) if self.is_held[at] else self._of_feature(at)
+            if found is None:
+                return None
+            values.append(found)
+        return values
+
+    @cached_property
+    def _least(self) -> int:
+        """How many combinations every row has at least: those of the features without a rule, held ones left out.
+
+        A feature that a row may lack is held there.
+        """
+        ruled, features = self.constraints.rules.features, self.space.schema.features
+        is_free = [feature.name not in ruled and not feature.missing for feature in features]
+        return prod(len(own) or 1 for own, free in zip(self._values or (), is_free, strict=True) if free)
+
+    def _of_feature(self, at: int) -> Matrix | None:
+        feature = self.space.schema.features[at]
+        if not feature.is_numeric:
+            return np.arange(len(feature.levels or ()), dtype=np.float64)
+        rule, dtype = self.constraints.rules.features.get(feature.name, Rule()), self.space.form.given_dtypes[at]
+        low, high = self.ranges[at]
+        low, high = (rule.low if isfinite(rule.low) else low), (rule.high if isfinite(rule.high) else high)
+        step = rule.step or 10.0 ** -(self.space.readable[at] or 0)
+        if (high - low) / step > LARGEST:
+            return None
+        start = rule.low if rule.step and isfinite(rule.low) else np.ceil(low / step - 1e-9) * step
+        values = start + step * np.arange(int((high - start) / step + 1e-9) + 1)
+        values = values if rule.step else np.round(values, self.space.readable[at] or 0)
+        values = values[
+            (values >= low) & (values <= high) & ((feature.kind != "integer") | (values == np.round(values)))
+        ]
+        return np.union1d(cast(values, dtype), self._ends(rule, feature, dtype))
+
+    def _ends(self, rule: Rule, feature: Feature, dtype: Any) -> Matrix:
+        """Return the ends of a rule's range as the model gets them: values that a point may be moved to."""
+        ends = [end for end in (rule.low, rule.high) if isfinite(end) and feature.kind != "integer" and not rule.step]
+        return cast_within(np.array(ends), dtype, rule.low, rule.high)
+
+    def _allowed(self, at: int, own: Matrix) -> Matrix:
+        """Return the values of a feature that this row may change to, and its own."""
+        assert self._values is not None
+        if np.isnan(own[at]) and not self.space.is_fillable[at]:
+            return own[[at]]
+        values = self._values[at]
+        rows = np.repeat(own[np.newaxis], len(values), axis=0)
+        rows[:, at] = values
+        return np.union1d(values[self.constraints.keeps(at, rows, own)], own[at])
