@@ -105,7 +105,7 @@ def test_of_two_actions_that_help_a_subgroup_alike_the_tree_names_the_cheaper(ch
 def test_two_answers_about_one_side_of_a_feature_are_said_as_one():
     from sklearn.tree import DecisionTreeClassifier
 
-    from onbmacf.audit.action_tree import _paths, _splits
+    from onbmacf.audit.actions import _paths, _splits
 
     rows = pd.DataFrame({"age": [20, 30, 40, 50]})
     tree = DecisionTreeClassifier(max_depth=3, random_state=0).fit(rows, [0, 1, 2, 3])
@@ -127,7 +127,7 @@ AS_WRITTEN = {
 def test_a_subgroup_is_described_by_values_of_its_rows_and_says_what_is_unknown(kind):
     from sklearn.tree import DecisionTreeClassifier
 
-    from onbmacf.audit.action_tree import _paths, _splits
+    from onbmacf.audit.actions import _paths, _splits
 
     column = AS_WRITTEN[kind]
     splits = _splits(pd.DataFrame({"c": column}))
@@ -220,7 +220,7 @@ def test_two_models_side_by_side(answers, explainer, heart):
 
 def test_improving_an_action_makes_it_worth_more(answers, explainer):
     from onbmacf.audit.actions import candidates
-    from onbmacf.audit.improve import Valued, improved, worths
+    from onbmacf.audit.moves import Valued, improved, worths
 
     rows = Asked.of(explainer.fitted_, answers.rows[answers.statuses != "already"], ["fine"])
     pool = candidates(answers, explainer.fitted_, 6)
@@ -235,7 +235,7 @@ def test_improving_an_action_makes_it_worth_more(answers, explainer):
 
 def test_rows_that_cannot_gain_are_not_asked_and_the_best_is_the_same(answers, explainer):
     from onbmacf.audit.actions import candidates
-    from onbmacf.audit.improve import worths
+    from onbmacf.audit.moves import worths
 
     rows = Asked.of(explainer.fitted_, answers.rows[answers.statuses != "already"], ["fine"])
     pool = candidates(answers, explainer.fitted_, 6)
@@ -261,7 +261,7 @@ def test_many_actions_in_one_call_are_answered_as_each_alone(answers, explainer)
 
 def test_worths_are_kept_whole_while_several_actions_are_improved_in_turn(answers, explainer):
     from onbmacf.audit.actions import candidates
-    from onbmacf.audit.improve import Valued, held_by, improved, worths
+    from onbmacf.audit.moves import Valued, held_by, improved, worths
 
     rows = Asked.of(explainer.fitted_, answers.rows[answers.statuses != "already"], ["fine"])
     pool = candidates(answers, explainer.fitted_, 6)
@@ -318,7 +318,7 @@ def test_no_candidates_are_no_actions(answers, explainer):
 
 
 def test_the_action_that_is_least_missed_is_taken_out_and_of_equals_the_last():
-    from onbmacf.audit.improve import Valued, most_missed
+    from onbmacf.audit.moves import Valued, most_missed
 
     middle, left, right = [0.0, 0.9, 0.9, 0.9, 0.0], [0.8, 0.8, 0.8, 0.0, 0.0], [0.0, 0.0, 0.8, 0.8, 0.8]
     own = [Valued((Move(place, BY, 1.0),), np.array(worth)) for place, worth in enumerate((middle, left, right))]
@@ -333,7 +333,7 @@ def test_the_action_that_is_least_missed_is_taken_out_and_of_equals_the_last():
 @pytest.mark.parametrize("k", [2, 3])
 def test_actions_taken_beyond_k_and_taken_out_again_leave_better_ones(answers, explainer, k):
     from onbmacf.audit.actions import candidates, choose, one_by_one
-    from onbmacf.audit.improve import held_by, improved, worths
+    from onbmacf.audit.moves import held_by, improved, worths
 
     lines, price = np.flatnonzero(answers.statuses != "already"), 6.0  # dear: which rows an action helps matters
     rows = Asked.of(explainer.fitted_, answers.rows.iloc[lines], ["fine"])
@@ -348,7 +348,7 @@ def test_actions_taken_beyond_k_and_taken_out_again_leave_better_ones(answers, e
 
 
 def test_few_rows_that_are_left_are_all_asked_about_and_all_rows_are_stood_for():
-    from onbmacf.audit.improve import _first_asked
+    from onbmacf.audit.moves import _first_asked
 
     held = np.where(np.arange(600) % 30, 0.5, 0.0)  # 20 are left
     lines, stand_for = _first_asked(held)

@@ -20,7 +20,7 @@ from onbmacf.bench.datasets import DESCRIPTIONS, load_task
 from onbmacf.datasets import heart_network, load_heart
 from onbmacf.errors import ParameterError
 from onbmacf.report import notice
-from onbmacf.report.catalogue import catalogue, languages
+from onbmacf.report.notice import catalogue, languages
 from payloads import PAYLOADS
 
 FIELDS = {"date", "wanted", "answer", "reasons", "no_help", "kept", "rules", "n_questions"}
@@ -251,7 +251,7 @@ def test_a_notice_of_a_wanted_decision_says_that_nothing_was_looked_for(asked, l
 
 
 def test_a_row_without_any_way_and_one_that_cannot_be_asked_get_a_sentence(asked):
-    from onbmacf.report.notice_text import _no_plan, _no_reasons
+    from onbmacf.report.notice import _no_plan, _no_reasons
 
     words = catalogue("en")
     nothing = {"status": "none_found", "would_need": [], "reason": ""}

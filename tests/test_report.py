@@ -14,7 +14,7 @@ pytest.importorskip("jinja2", reason="reports need the extra 'report'")
 from onbmacf import ONBMACF, Schema, audit
 from onbmacf.errors import ParameterError, StoreError
 from onbmacf.report import About, audit_report
-from onbmacf.report.fingerprint import file_digest, model_digest, table_digest
+from onbmacf.report.render import file_digest, model_digest, table_digest
 
 
 def model(rows):

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from onbmacf import ONBMACF, Feature, Rule, Rules, Schema, audit
-from onbmacf.audit.given import as_answers
+from onbmacf.audit.arguments import as_answers
 from onbmacf.errors import ParameterError
 
 ATTACK = "<script>alert(1)</script>"

@@ -20,8 +20,7 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from onbmacf.audit.action_tree import action_tree
-from onbmacf.audit.actions import Actions, actions
+from onbmacf.audit.actions import Actions, action_tree, actions
 from onbmacf.audit.changes import (
     changes_by_feature,
     pair_matrix,
@@ -44,11 +43,10 @@ from onbmacf.audit.effectiveness import (
     trade_off,
     within_budget,
 )
-from onbmacf.audit.features import change_shares, never_help, responsiveness, thresholds
+from onbmacf.audit.features import change_shares, importance, local_importance, never_help, responsiveness, thresholds
 from onbmacf.audit.figures import compare, compare_changes, overview, released, status_counts
 from onbmacf.audit.grouping import as_groups, bands, crossed
 from onbmacf.audit.groups import burden, burden_gaps
-from onbmacf.audit.importance import importance, local_importance
 from onbmacf.audit.pairwise import corrected, pairwise_gaps
 from onbmacf.audit.recourse import (
     accuracy_weighted_burden,
@@ -57,8 +55,7 @@ from onbmacf.audit.recourse import (
     social_burden,
     without_recourse,
 )
-from onbmacf.audit.sentences import findings
-from onbmacf.audit.verdicts import Verdict, verdicts
+from onbmacf.audit.sentences import Verdict, findings, verdicts
 from onbmacf.audit.versions import burden_changes, side_changes, still_holds, version_gaps
 from onbmacf.explanations import Explanations
 from onbmacf.schema import Schema

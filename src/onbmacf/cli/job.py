@@ -25,7 +25,7 @@ from onbmacf.datasets import heart_network
 from onbmacf.errors import ParameterError
 from onbmacf.explainer import ONBMACF
 from onbmacf.io.tables import read_table
-from onbmacf.report.fingerprint import file_digest
+from onbmacf.report.render import file_digest
 from onbmacf.rules import Rules
 from onbmacf.schema import Schema
 

@@ -58,8 +58,7 @@ def _check(request: Request, out: Path | None, language: str) -> None:
     """Raise before any work where the notice could not be written."""
     from onbmacf._base.checks import listed
     from onbmacf.errors import ParameterError
-    from onbmacf.report.catalogue import catalogue
-    from onbmacf.report.notice import KINDS
+    from onbmacf.report.notice import KINDS, catalogue
 
     catalogue(language)
     if out is not None and out.suffix.lower() not in KINDS:

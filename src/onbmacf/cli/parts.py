@@ -24,7 +24,7 @@ from onbmacf.cli.terminal import Progress
 from onbmacf.errors import StoreError
 from onbmacf.explainer import ONBMACF
 from onbmacf.explanations import Explanations
-from onbmacf.report.fingerprint import model_digest, table_digest
+from onbmacf.report.render import model_digest, table_digest
 
 CHUNK = 100  # rows per part
 LEAST_SECONDS = 1e-6  # for rows that are not reached in time: they must say so

@@ -9,8 +9,7 @@ import pandas as pd
 from onbmacf import audit
 from onbmacf._base.checks import check_choice, listed
 from onbmacf._text.wording import whole_percent
-from onbmacf.audit.arguments import typed, with_columns
-from onbmacf.audit.given import as_answers
+from onbmacf.audit.arguments import as_answers, typed, with_columns
 from onbmacf.audit.grouping import OTHER
 from onbmacf.errors import ParameterError
 from onbmacf.explanations import Explanations

@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from onbmacf.audit.arguments import typed, with_columns
-from onbmacf.audit.given import as_answers
+from onbmacf.audit.arguments import as_answers, typed, with_columns
 from onbmacf.plots._axes import COLOURS, MARKERS, STYLES, add_legend, axes_on, bare, name, set_ticks, set_titles, write
 
 CROWDED = 12  # points of a front, beyond which only the best have their number of changes

@@ -19,14 +19,12 @@ from onbmacf.audit.arguments import typed
 from onbmacf.audit.changes import check_same
 from onbmacf.explainer import ONBMACF
 from onbmacf.explanations import Explanations
-from onbmacf.report.cases import cases
 from onbmacf.report.extras import Asked, more_sections
-from onbmacf.report.fingerprint import model_digest, table_digest, versions
-from onbmacf.report.front import front
+from onbmacf.report.first_page import front
 from onbmacf.report.groups import Compared
-from onbmacf.report.render import Report
+from onbmacf.report.render import Report, model_digest, table_digest, versions
 from onbmacf.report.sections import beside, sections
-from onbmacf.report.tables import table
+from onbmacf.report.tables import cases, table
 from onbmacf.rules import describe
 
 LIMITS = (

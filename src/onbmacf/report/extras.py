@@ -13,7 +13,7 @@ from onbmacf import audit, plots
 from onbmacf._base.enums import Status
 from onbmacf._text.wording import rounded
 from onbmacf.audit.figures import is_asked
-from onbmacf.audit.verdicts import claim_sentences
+from onbmacf.audit.sentences import claim_sentences
 from onbmacf.explainer import ONBMACF
 from onbmacf.explanations import Explanations
 from onbmacf.report.groups import Compared, GroupPart

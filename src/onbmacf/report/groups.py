@@ -13,7 +13,7 @@ import pandas as pd
 
 from onbmacf import audit
 from onbmacf.audit.features import _share
-from onbmacf.audit.verdicts import CLEAR, MEASURE_NAMES
+from onbmacf.audit.sentences import CLEAR, MEASURE_NAMES
 from onbmacf.explanations import Explanations
 from onbmacf.plots import AXIS_NAMES
 from onbmacf.report.tables import table

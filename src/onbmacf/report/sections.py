@@ -7,7 +7,7 @@ import pandas as pd
 
 from onbmacf import audit, plots
 from onbmacf.explanations import Explanations
-from onbmacf.report.front import bars
+from onbmacf.report.first_page import bars
 from onbmacf.report.groups import Compared, GroupPart, group_section
 from onbmacf.report.tables import new_figure, picture, table
 from onbmacf.schema import Schema

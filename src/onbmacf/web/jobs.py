@@ -29,7 +29,7 @@ from onbmacf._text.records import plain
 from onbmacf._views.plans import Ask, Source, explained, label_of
 from onbmacf.errors import OnbmacfError
 from onbmacf.explanations import Explanations
-from onbmacf.report.fingerprint import model_digest, table_digest
+from onbmacf.report.render import model_digest, table_digest
 from onbmacf.web.cases import new_id
 from onbmacf.web.engine import Engine
 from onbmacf.web.log import log_failure

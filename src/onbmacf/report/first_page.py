@@ -12,12 +12,11 @@ import pandas as pd
 from onbmacf import audit, plots
 from onbmacf._columns.converters import converter_of, days_in, size_unit
 from onbmacf._text.wording import rounded, sentence, shown, visible
-from onbmacf.audit.verdicts import CLEAR, NOT_CLEAR
+from onbmacf.audit.sentences import CLEAR, NOT_CLEAR
 from onbmacf.explainer import ONBMACF
 from onbmacf.explanations import Explanations
-from onbmacf.report.cases import representatives
 from onbmacf.report.groups import Compared
-from onbmacf.report.tables import new_figure, picture
+from onbmacf.report.tables import new_figure, picture, representatives
 
 MARKS = {CLEAR: "clear", NOT_CLEAR: "none"}
 NO_COLUMN = (
