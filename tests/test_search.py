@@ -10,7 +10,7 @@ import pytest
 from onbmacf import ONBMACF, Schema
 from onbmacf._explain import searches
 from onbmacf._search.options import Options
-from onbmacf._search.refined import CAPACITY
+from onbmacf._search.rounds import CAPACITY
 from onbmacf._search.strategies import STRATEGIES
 from onbmacf.errors import OnbmacfWarning
 

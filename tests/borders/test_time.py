@@ -8,7 +8,7 @@ import pytest
 
 from onbmacf import ONBMACF, Rule, Rules, Schema
 from onbmacf._explain.searches import MOST_TOGETHER
-from onbmacf._search import refined
+from onbmacf._search import joint, refined, rounds
 from onbmacf.errors import ParameterError
 
 TABLE = pd.DataFrame(np.random.default_rng(0).random((60, 3)).round(2) * 5, columns=["x", "r", "s"])
@@ -93,18 +93,23 @@ STUCK = {"rules": {"features": {"x": {"direction": "down"}, "r": {"direction": "
 
 
 @pytest.mark.parametrize(
-    "stage, asked, dial",
-    [("_proposed", {}, 0.5), ("_without_rules", STUCK, 0.5), ("_corners", STUCK, 0.5), ("_into_the_midst", {}, 1.0)],
+    "module, stage, asked, dial",
+    [
+        (rounds, "propose", {}, 0.5),
+        (refined, "without_rules", STUCK, 0.5),
+        (joint, "_corners", STUCK, 0.5),
+        (refined, "into_the_midst", {}, 1.0),
+    ],
 )
-def test_no_stage_prepares_questions_that_come_too_late(model, monkeypatch, stage, asked, dial):
+def test_no_stage_prepares_questions_that_come_too_late(model, monkeypatch, module, stage, asked, dial):
     """In a wide table this is what takes long, not the model."""
-    begun, own = [], getattr(refined, stage)
+    begun, own = [], getattr(module, stage)
 
     def counted(*arguments):
         begun.append(stage)
         return own(*arguments)
 
-    monkeypatch.setattr(refined, stage, counted)
+    monkeypatch.setattr(module, stage, counted)
     explainer = ONBMACF(plausibility=dial).fit(TABLE, model)
     low = TABLE[(TABLE["x"] * TABLE["r"] < 6)][:3]
     explainer.explain(low, **asked)

@@ -19,13 +19,13 @@ from onbmacf._explain.fitted import Fitted
 from onbmacf._explain.request import Call
 from onbmacf._explain.rows import UNREACHED, Asker, Factuals
 from onbmacf._search.budget import Questions
-from onbmacf._search.opposing import opposing_pairs
+from onbmacf._search.midst import plausible_rows
 from onbmacf._search.options import LIMITS, Options
 from onbmacf._search.oracle import DISTRUSTED, Oracle, Terms
-from onbmacf._search.paper import FIRST_ROUND
-from onbmacf._search.plausible import plausible_rows
+from onbmacf._search.paper import FIRST_ROUND, opposing_pairs
 from onbmacf._search.problem import Effort, Found, Problem
-from onbmacf._search.refined import CAPACITY, Search, find
+from onbmacf._search.refined import find
+from onbmacf._search.rounds import CAPACITY, Search
 from onbmacf._search.table import is_known
 from onbmacf._table.calls import Counts
 from onbmacf._table.gate import Admitted

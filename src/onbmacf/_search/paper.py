@@ -8,17 +8,61 @@ Symbols: docs/glossary.md. "Line n" is line n of Algorithm 3. Departures: docs/d
 
 import numpy as np
 
-from onbmacf._balls.distance import paired
-from onbmacf._balls.geometry import crossing
+from onbmacf._balls.associate import home_balls
+from onbmacf._balls.distance import distances, paired
+from onbmacf._balls.geometry import Balls, crossing
+from onbmacf._balls.recover import reach_of, recover
 from onbmacf._base.arrays import Mask, Matrix, Rows, stack, take
 from onbmacf._base.enums import Relaxation
 from onbmacf._base.missing import gaps
 from onbmacf._search.budget import turns
-from onbmacf._search.problem import Found, Pairs, Problem, Strategy
+from onbmacf._search.options import Options
+from onbmacf._search.problem import Found, Map, Pairs, Problem, Strategy
 from onbmacf._search.walk import Candidates, between, confirm, walk
 
 FIRST_ROUND = 128  # balls per factual in the first round of a best-first search; each round has twice as many
 RELAXATIONS = (Relaxation.NONE, Relaxation.PROJECTION, Relaxation.IMMUTABILITY)  # lines 11-14: given up in this order
+
+
+# --- which balls, in what order ---------------------------------------------------------------------------------------
+
+
+def opposing_pairs(fitted: Map, options: Options, z: Matrix, codes: Rows, wanted: Mask) -> tuple[Rows, Balls, Pairs]:
+    """Return each factual's home ball, all balls with those of re-covered homes behind, and the opposing balls.
+
+    `codes` are the labels of the factuals, `wanted` says per factual and label whether it is one to reach.
+    """
+    balls, metric = fitted.balls, options.metric
+    away = distances(z, balls.points, metric)
+    home = home_balls(away, balls.radii, options.association, options.boundary)  # Algorithm 2
+    gap = paired(z, balls.points[home], metric) - balls.radii[home]
+    is_opposing = wanted[:, balls.labels]
+    outside = np.flatnonzero(balls.labels[home] != codes)  # line 15
+    is_opposing[outside, home[outside]] = False  # line 17
+    recovered = [_recovered(fitted, options, z[line], int(home[line])) for line in outside]
+    if len(outside):
+        reach = reach_of(z[outside], codes[outside], fitted.Z, fitted.labels, metric)
+        home[outside] = len(balls.radii) + np.arange(len(outside))  # line 19: a = i
+        gap[outside] = -reach
+        balls = stack([balls, Balls(z[outside], reach, codes[outside]), *recovered])  # line 18
+    factual, ball = np.nonzero(is_opposing)
+    away -= fitted.balls.radii
+    pairs = Pairs(factual, ball, (away[is_opposing] - gap[factual]) / 2)
+    factual = np.repeat(outside, np.array([len(own.radii) for own in recovered], dtype=np.intp))
+    ball = np.arange(len(balls.radii) - len(factual), len(balls.radii))
+    bound = (paired(z[factual], balls.points[ball], metric) - balls.radii[ball] - gap[factual]) / 2
+    pairs = stack([pairs, take(Pairs(factual, ball, bound), wanted[factual, balls.labels[ball]])])
+    return home, balls, take(pairs, np.lexsort((pairs.bound, pairs.factual)))  # ties stay in the order of balls
+
+
+def _recovered(fitted: Map, options: Options, z: Matrix, home: int) -> Balls:
+    """Line 16: the balls that replace the home ball of one factual."""
+    rows = fitted.cover.members(home)
+    chosen, radii = recover(z, fitted.Z[rows], fitted.cover.reach[rows], options.metric, options.competitors)
+    return Balls(fitted.Z[rows[chosen]], radii, np.full(len(chosen), fitted.cover.labels[home]))
+
+
+# --- the strategy -----------------------------------------------------------------------------------------------------
 
 
 def find(problem: Problem) -> Found:

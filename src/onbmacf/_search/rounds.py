@@ -1,0 +1,395 @@
+"""The rounds of the refined search: all factuals in lock-step, one call of the model per round.
+
+    Search  ->  first_round (singles and donors)  ->  search_rounds (combined, refined, finer)  ->  Record, scores
+
+`kernels/kernels.py` proposes points, `record.py` keeps them, `choose.py` weighs them, `oracle.py` asks.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onbmacf._base.arrays import Mask, Matrix, Rows, stack
+from onbmacf._base.missing import differs
+from onbmacf._search import choose
+from onbmacf._search.budget import UNASKED, turns
+from onbmacf._search.kernels import rounds as kernels
+from onbmacf._search.options import Options, effort_of
+from onbmacf._search.oracle import Oracle, Reply
+from onbmacf._search.record import Record
+from onbmacf._search.table import SearchTable
+from onbmacf._table.model import FAILED
+from onbmacf._table.values import Values
+
+SHARES = np.array([1.0, 0.15, 0.6, 0.06, 0.3, 0.02])  # of all ranks: how far away a single is, the most telling first
+BELIEFS = np.array([1.0, 0.75, 1.5])  # times what is missing: the sum of gains is a guess
+USUAL = 0.5  # the dial at which points are looked for
+CAPS = (240, 160, 145, 135)  # points per factual and round
+EXTRA_ROUNDS = 1  # for factuals that still get better
+MOST_ROUNDS = 6  # and those in which the best points are asked about with changes undone
+REFINED_AGAIN = 2  # times, what dial 1 or the last resort has found
+ROWS, CENTERS = 16, 8  # donors
+COMBINED = np.array([10, 12, 8, 6, 10])  # features of triples; pairs, triples, greedy sets per belief; donors followed
+# Sets of changes, places of a change alone and among others, repairs, refused points probed, gaps explored.
+FIRST_REFINED = np.array([3, 8, 0, 0, 1, 24])
+REFINED_SIZES = np.array([8, 12, 7, 24, 2, 24])
+REPAIR_BELIEF = 1.15
+PULLED = 13  # points per factual and round that are looked at for the sake of their neighbours
+FEW_JOINT = 512  # combinations of values that are asked about at once, instead of a search
+CAPACITY = sum(CAPS) + EXTRA_ROUNDS * CAPS[-1] + FEW_JOINT  # points that are remembered of a factual
+IN_COMMON = 16  # answers with which the best one is compared for changes that both make
+NEARER = 0.65  # of a round, for points that may be nearer; the rest for those that may be better for their neighbours
+SHARES_OF_ROUNDS = (0.4, 0.25, 0.2, 0.15)  # of a limited number of rows
+
+
+class Proposed(NamedTuple):
+    """Points to ask about, before they are placed, one line each."""
+
+    raw: Matrix
+    owner: Rows  # the factual
+    part: NDArray[np.int8]  # 0 where it may be nearer, 1 where it may be better
+
+    @classmethod
+    def of(cls, raw: Matrix, owner: Rows) -> "Proposed":
+        """Return points that are all of one part."""
+        return cls(raw, owner, np.zeros(len(raw), dtype=np.int8))
+
+
+@dataclass(frozen=True, eq=False)
+class Search:
+    """Everything that is needed to explain some factuals together."""
+
+    table: SearchTable
+    values: Values
+    oracle: Oracle
+    own: Matrix  # the factuals, as numbers
+    free: Mask  # factuals x features: what may change
+    targets: Rows | None  # labels to reach; None: any but the factual's own
+    options: Options
+    n: int  # counterfactuals per factual
+    max_changes: int | None
+    encode: Callable[[Matrix], Matrix]  # numbers -> encoded points
+    neighbours: Callable[[Matrix, Rows], Matrix]  # numbers, labels -> share of neighbours that have the label
+    reach: Callable[
+        [Matrix, int], Matrix | None
+    ]  # a factual -> all that it may become; None if it is more than so many
+    plausible: Callable[[Matrix, Mask], Rows]  # encoded factual, wanted labels -> fitted rows in the midst of theirs
+    distance: Callable[[Matrix, Matrix], Matrix] | None  # of numbers, where the kernels do not know the metric
+
+    @property
+    def effort(self) -> float:
+        """How many points are asked about, in parts of the usual number."""
+        return effort_of(self.options.effort)
+
+    @property
+    def is_ruled(self) -> bool:
+        """Whether rules or a number of changes bind the answers."""
+        return self.max_changes is not None or bool(self.values.constraints)
+
+    @property
+    def reserve(self) -> int:
+        """How many points of a factual the last call asks about at least: the answers, and the factual itself."""
+        return self.n + self.oracle.sees_scores
+
+    @property
+    def n_classes(self) -> int:
+        """How many labels the fitted rows have."""
+        return len(self.oracle.box.classes)
+
+
+# --- asking --------------------------------------------------------------------------------------------------------
+
+
+def wanted_labels(codes: Rows, targets: Rows | None, n_classes: int) -> Mask:
+    """Return per factual which labels are to be reached; none where it has a target already or no label at all."""
+    allowed = np.full(n_classes, targets is None)
+    allowed[targets if targets is not None else []] = True
+    known = np.clip(codes, -1, n_classes)  # a label that no fitted row has is beyond all others
+    is_there = np.append(allowed, [False, False])[known] & (targets is not None)
+    return allowed & (np.arange(n_classes) != codes[:, np.newaxis]) & ~(is_there | (codes == FAILED))[:, np.newaxis]
+
+
+def ask(search: Search, record: Record, wanted: Mask, proposed: Proposed, room: Rows, nearer: float = 1.0) -> None:
+    """Place points, ask about those that are new, and write down what comes back.
+
+    Those that may be nearer get their share of the room before those that may be better.
+    """
+    own = search.own[proposed.owner]
+    points = search.values.placed(proposed.raw, own)
+    allowed = search.values.allowed(points, own)
+    note_limits(search, proposed.owner[allowed], room)
+    row, slot, _ = record.add(points, proposed.owner, allowed, room, proposed.part, nearer)
+    hear(search, record, wanted, row, slot)
+
+
+def note_limits(search: Search, owner: Rows, room: Rows) -> None:
+    """Note which factuals have more to ask about than their budget allows."""
+    if search.oracle.is_limited:
+        search.oracle.ran_out |= np.bincount(owner, minlength=len(room)) > room
+
+
+def hear(search: Search, record: Record, wanted: Mask, row: Rows, slot: Rows) -> None:
+    """Ask about points that were added, and write down what comes back."""
+    if len(row):
+        points = record.points[row, slot]
+        write_down(search, record, wanted, row, slot, search.oracle.ask(points, row))
+
+
+def write_down(search: Search, record: Record, wanted: Mask, row: Rows, slot: Rows, reply: Reply) -> None:
+    points = record.points[row, slot]
+    if search.distance is not None:
+        apart = search.distance(search.own[row], points)
+        record.base[row, slot] = apart + choose.SPARSITY * record.n_changed[row, slot]
+    record.code[row, slot] = reply.codes
+    if reply.probability is not None:
+        known = np.clip(reply.codes, 0, reply.probability.shape[1] - 1)
+        record.probability[row, slot] = reply.probability[np.arange(len(row)), known]
+    record.margin[row, slot] = search.oracle.margins(reply, points, row, wanted)
+
+
+def room_of(search: Search, turn: int) -> Rows:
+    """Return how many points each factual may ask about in a round: fewer within a budget, which lasts to the end."""
+    room = search.oracle.room(search.reserve)
+    if search.oracle.is_limited:
+        n_rounds = min(len(CAPS), search.oracle.calls_left - 1 + turn)  # the last call confirms
+        shares = SHARES_OF_ROUNDS[turn:n_rounds]
+        room = (room * (shares[0] / sum(shares))).astype(np.intp) if shares else np.zeros_like(room)
+    return np.minimum(room, _usual_room(search, turn))
+
+
+def _usual_room(search: Search, turn: int) -> int:
+    return int(CAPS[min(turn, len(CAPS) - 1)] * search.effort)
+
+
+# --- round 1 -------------------------------------------------------------------------------------------------------
+
+
+def first_round(search: Search, wanted: Mask | None = None, active: Mask | None = None) -> tuple[Record, Mask, Matrix]:
+    """Ask about the factuals, their donors and every free feature alone; return also what each is to reach.
+
+    Labels come with this very call. Donors are chosen before: of the targets or, where any other label will do, of
+    labels other than that of the nearest fitted row.
+    """
+    own, n = search.own, len(search.own)
+    features = search.table.features(search.values.steps, search.options.metric, search.max_changes)
+    capacity = FEW_JOINT + int((CAPACITY - FEW_JOINT) * max(1.0, search.effort))
+    record = Record.of(own, search.free, features, capacity, 2 * max(CAPS))
+    guess = np.full(n, UNASKED, dtype=np.intp)
+    if search.targets is None and wanted is None:
+        every = np.ones((n, search.n_classes), dtype=bool)
+        nearest = search.table.nearest_rows(own, np.ones_like(search.free), every, 1)[:, 0]
+        guess = search.table.labels[nearest]
+    likely = wanted_labels(guess, search.targets, search.n_classes) if wanted is None else wanted
+    donors, owner, to_center = _donors(search, record, likely)
+    room = np.maximum(room_of(search, 0), np.minimum(1, search.oracle.room(0)))
+    room = room if active is None else np.where(active, room, 0)
+    if search.oracle.is_limited:
+        most = np.maximum(2, room // 3)
+        kept = turns(owner) < most[owner]
+        donors, owner = donors[kept], owner[kept]
+    n_free = max(1, int(search.free.sum(axis=1).max(initial=0)))
+    per_row = int(room.max(initial=0))
+    n_turns = int(np.clip(per_row // (2 * n_free), 1, len(SHARES)))
+    singles, singles_owner = np.empty((n * per_row + 1, own.shape[1])), np.empty(n * per_row + 1, dtype=np.intp)
+    order = search.table.telling
+    n_singles = kernels.singles(record.trace, features, order, SHARES[:n_turns], per_row, singles, singles_owner)
+    raw = np.concatenate([own, donors, singles[:n_singles]])
+    owner = np.concatenate([np.arange(n), owner, singles_owner[:n_singles]])
+    return *_opened(search, record, raw, owner, room, wanted), to_center
+
+
+def _opened(
+    search: Search, record: Record, raw: Matrix, owner: Rows, room: Rows, wanted: Mask | None
+) -> tuple[Record, Mask]:
+    """Ask the first question, and settle by what comes back which labels each factual is to reach."""
+    own = search.own[owner]
+    points = search.values.placed(raw, own)
+    points[: len(search.own)] = search.own
+    allowed = search.values.allowed(points, own)
+    allowed[: len(search.own)] = True
+    note_limits(search, owner[allowed], room)
+    row, slot, _ = record.add(points, owner, allowed, room)
+    points = record.points[row, slot]
+    reply = search.oracle.ask(points, row)
+    if (reply.codes == FAILED).any() and not search.oracle.is_limited:
+        _ask_what_raised(search, reply, points, row, slot)
+    codes = np.full(len(search.own), FAILED, dtype=np.intp)
+    codes[row[slot == 0]] = reply.codes[slot == 0]
+    wanted = wanted_labels(codes, search.targets, search.n_classes) if wanted is None else wanted
+    write_down(search, record, wanted, row, slot, reply)
+    record.margin[~wanted.any(axis=1)] = np.nan
+    return record, wanted
+
+
+def _ask_what_raised(search: Search, reply: Reply, points: Matrix, row: Rows, slot: Rows) -> None:
+    """Ask again about every factual that raised, then about the points of those that do not: none is lost."""
+    own = np.flatnonzero((slot == 0) & (reply.codes == FAILED))
+    search.oracle.ask_again(reply, points, row, own, is_own=True)
+    raises = np.isin(row, row[own[reply.codes[own] == FAILED]])
+    search.oracle.ask_again(reply, points, row, np.flatnonzero((reply.codes == FAILED) & ~raises))
+
+
+def _donors(search: Search, record: Record, wanted: Mask) -> tuple[Matrix, Rows, Matrix]:
+    """Return fitted rows with immutable values put in, the factual of each, and how far the nearest centre is."""
+    table, how = search.table, (search.own, search.free, wanted)
+    balls = table.nearest_balls(*how, CENTERS)
+    found = np.concatenate([table.nearest_rows(*how, ROWS), np.where(balls >= 0, table.centers[balls], -1)], axis=1)
+    owner, place = np.nonzero(found >= 0)
+    points = projected(search, found[owner, place], owner)
+    apart, _ = record.measured(points, owner)
+    to_center, is_center = np.full(len(search.own), np.inf), place >= found.shape[1] - CENTERS
+    np.minimum.at(to_center, owner[is_center], apart[is_center])
+    return points, owner, np.where(np.isfinite(to_center), to_center, 0.0)
+
+
+def projected(search: Search, rows: Rows, owner: Rows) -> Matrix:
+    """Return fitted rows with what a factual cannot change, and what they lack, as it is there."""
+    given = search.table.N[rows]
+    return np.where(search.free[owner] & ~np.isnan(given), given, search.own[owner])
+
+
+# --- the rounds after it -------------------------------------------------------------------------------------------
+
+
+def search_rounds(search: Search, record: Record, wanted: Mask, active: Mask, price: Matrix) -> Matrix:
+    """Combine, refine, and refine again; return the score of each point asked about."""
+    score = choose.worth(record, price, 1, search.neighbours)  # the same points whatever n is
+    n_rounds = np.ones(len(active), dtype=np.intp)
+    for turn in range(1, len(CAPS) + EXTRA_ROUNDS):
+        room = np.where(active, room_of(search, turn), 0)
+        if search.oracle.is_limited:
+            search.oracle.ran_out |= active & (room < _usual_room(search, turn))
+        if not room.any():
+            break
+        parts = [_pulled(search, record, active, score, price), propose(record, active, score, turn)]
+        ask(search, record, wanted, stack(parts), room, NEARER)
+        n_rounds += active
+        before = record.lowest.copy()
+        score = choose.worth(record, price, 1, search.neighbours)
+        least, still = search.oracle.patience
+        if turn >= least:  # those go on that have no answer, or got better
+            best = record.lowest
+            active = active & ~(np.isfinite(best) & (best >= before * (1.0 - still))).all(axis=0)
+    return needed_only(search, record, wanted, price, score, MOST_ROUNDS - n_rounds)
+
+
+def needed_only(search: Search, record: Record, wanted: Mask, price: Matrix, score: Matrix, most: Rows) -> Matrix:
+    """Undo changes of the best point and of the nearest until none can be undone, in so many calls per factual."""
+    for turn in range(0 if search.oracle.is_limited else int(most.max(initial=0))):
+        nearest = choose.nearness(record, np.zeros(len(most), dtype=bool))
+        row, slot = np.concatenate([choose.chosen(record, own, 1, price) for own in (score, nearest)], axis=1)
+        left = most[row] > turn
+        if not _undone(search, record, wanted, row[left], slot[left], guess=True):
+            break
+        score = choose.worth(record, price, 1, search.neighbours)
+    return score
+
+
+def without_rules(search: Search, record: Record, wanted: Mask, active: Mask, price: Matrix) -> Mask:
+    """Ask the same question without its rules; say which factuals get an answer that keeps them all the same.
+
+    So a rule never makes an answer farther than it must be. What was accepted and keeps the rules competes in any case.
+    """
+    free = replace(search, values=search.values.free(), max_changes=None, n=1)
+    other, _, _ = first_round(free, wanted, active)
+    score = search_rounds(free, other, wanted, active, price)
+    row, slot = np.nonzero(other.accepted())
+    points, own = other.points[row, slot], search.own[row]
+    few = other.n_changed[row, slot] <= (search.max_changes or own.shape[1])
+    allowed = few & search.values.allowed(points, own)
+    endless = np.full(len(search.own), len(points), dtype=np.intp)
+    order = np.argsort(other.base[row, slot], kind="stable")
+    row, slot, points, allowed = row[order], slot[order], points[order], allowed[order]
+    to_row, to_slot, line = record.add(points, row, allowed, endless)
+    from_slot = slot[line]
+    for name in ("margin", "base", "code", "probability", "share"):
+        getattr(record, name)[to_row, to_slot] = getattr(other, name)[to_row, from_slot]
+    best = score.argmin(axis=1)
+    is_kept = np.zeros(score.shape, dtype=bool)
+    is_kept[row[allowed], slot[allowed]] = True
+    every = np.arange(len(score))
+    return np.isfinite(score[every, best]) & is_kept[every, best]
+
+
+def propose(record: Record, active: Mask, score: Matrix, turn: int) -> Proposed:
+    """Return what the kernels propose for a round."""
+    owner, part = np.empty(len(record.raw), dtype=np.intp), np.empty(len(record.raw), dtype=np.int8)
+    sizes = (COMBINED, FIRST_REFINED, REFINED_SIZES) if turn == 1 else (COMBINED[:0], REFINED_SIZES, REFINED_SIZES)
+    given = record.trace, record.features, score, BELIEFS, *sizes, REPAIR_BELIEF, active.astype(np.int8)
+    n = kernels.propose(*given, record.raw, owner, part)
+    return Proposed(record.raw[:n], owner[:n], part[:n])
+
+
+def _pulled(search: Search, record: Record, active: Mask, score: Matrix, price: Matrix) -> Proposed:
+    """Return points that would be better than the best known if the model accepts them, for their neighbours' sake.
+
+    Neighbours are known without the model.
+    """
+    raw, (owner, label) = (
+        np.empty((PULLED * len(active), search.own.shape[1])),
+        np.empty((2, PULLED * len(active)), int),
+    )
+    n = kernels.pull(record.trace, record.features, score, active.astype(np.int8), raw, owner, label)
+    raw, owner, label = raw[:n], owner[:n], label[:n]
+    points, limit = search.values.placed(raw, search.own[owner]), record.lowest[0, owner]
+    hope, n_changed = record.measured(points, owner)
+    hope += choose.SPARSITY * n_changed
+    kept = np.flatnonzero((n_changed > 0) & (hope < limit))
+    hope[kept] += price[owner[kept]] * (1.0 - search.neighbours(points[kept], label[kept])) ** choose.POWER
+    kept = kept[hope[kept] < limit[kept]]
+    kept = kept[np.lexsort((hope[kept], owner[kept]))]
+    return Proposed(points[kept], owner[kept], np.ones(len(kept), dtype=np.int8))
+
+
+def chosen(search: Search, record: Record, score: Matrix) -> tuple[Rows, Rows]:
+    is_nearest = search.options.plausibility == 0.0
+    return choose.chosen(record, score, search.n, search.table.scale, is_nearest)
+
+
+def irreducible(search: Search, record: Record, wanted: Mask, is_proven: Mask) -> Matrix:
+    """Undo changes of the nearest points until none can be undone: at dial 0 every change is needed."""
+    score = choose.nearness(record, is_proven)
+    for _ in range(0 if search.oracle.is_limited else search.own.shape[1]):
+        if not _undone(search, record, wanted, *chosen(search, record, score)):
+            break
+        score = choose.nearness(record, is_proven)
+    return score
+
+
+def _undone(search: Search, record: Record, wanted: Mask, row: Rows, slot: Rows, guess: bool = False) -> bool:
+    """Ask about points with each of their changes undone, and with several; say whether there was anything to ask.
+
+    Where a guess will do, not where a point that changes the same features, and farther, was refused before.
+    """
+    points, own, before = record.points[row, slot], search.own[row], record.size.sum()
+    line, at = np.nonzero(differs(points, own) & (record.n_changed[row, slot] > 1)[:, np.newaxis])
+    undone = points[line]
+    undone[np.arange(len(line)), at] = own[line, at]
+    if guess:
+        open_ = ~record.refused(undone, row[line])
+        undone, line = undone[open_], line[open_]
+    common, owner = _in_common(search, record, row, slot)
+    raw, owner = np.concatenate([undone, common]), np.concatenate([row[line], owner])
+    ask(search, record, wanted, Proposed.of(raw, owner), search.oracle.room(0))
+    return bool(record.size.sum() > before)
+
+
+def _in_common(search: Search, record: Record, row: Rows, slot: Rows) -> tuple[Matrix, Rows]:
+    """Return points with only those changes that the next cheapest answers make, too, and the factual of each.
+
+    First what it has in common with the cheapest of these, then with the two cheapest, and so on.
+    """
+    points, owner = [np.empty((0, search.own.shape[1]))], [np.empty(0, dtype=np.intp)]
+    for r, s in zip(row.tolist(), slot.tolist(), strict=True):
+        if record.n_changed[r, s] < 3:
+            continue
+        base = np.where(record.margin[r] > 0, record.base[r], np.inf)
+        others = np.argsort(base, kind="stable")[:IN_COMMON]
+        others = others[np.isfinite(base[others])]
+        kept = np.logical_and.accumulate(differs(record.points[r, np.append(s, others)], search.own[r]), axis=0)[1:]
+        points.append(np.where(kept, record.points[r, s], search.own[r]))
+        owner.append(np.full(len(kept), r, dtype=np.intp))
+    return np.concatenate(points), np.concatenate(owner)
