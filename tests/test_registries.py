@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.tree import DecisionTreeClassifier
 
 from onbmacf import ONBMACF, Rule, Rules, Schema, rules
 from onbmacf._balls.metrics import METRICS, Measure
@@ -33,6 +34,12 @@ def test_a_metric_is_one_entry(heart, monkeypatch):
     moved = [abs(first.values[name] - first.factual[name]) / span[name] for name in first.changed if name in span]
     if len(moved) == first.n_changes:
         assert first.distance == pytest.approx(np.sqrt(moved).sum())
+    tree = DecisionTreeClassifier(max_depth=3, random_state=0).fit(heart[["tobacco", "ldl"]], model(heart))
+    few = ONBMACF(metric="square_root").fit(heart[["tobacco", "ldl"]], tree)
+    proven = few.explain(heart[["tobacco", "ldl"]].head(6), target="fine", prove=True)
+    told = [answer.certificate for answer in proven if answer.status == "found"]
+    assert {one.kind for one in told} == {"unproven"}  # nothing is known of how its differences add up
+    assert all("nothing is proven with the metric 'square_root'" in one.reason for one in told)
     plots = pytest.importorskip("onbmacf.plots")
     pytest.importorskip("matplotlib")
     explainer = ONBMACF(metric="square_root").fit(heart, model)

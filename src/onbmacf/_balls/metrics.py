@@ -1,7 +1,7 @@
 """The metrics, each in one place: how differences add up, what a category costs, what a ball looks like.
 
 A new metric is one entry in METRICS. Without a number of the compiled kernels (`kernel`) it is computed by the plain
-functions, as a function of two points is.
+functions, as a function of two points is; without a `power` nothing is proven with it, and a proof says so.
 """
 
 from collections.abc import Callable
@@ -27,6 +27,7 @@ class Measure:
     height: float  # value of a category's active column at which another category costs 1
     outline: Matrix  # corners of a ball of radius 1 in two dimensions
     kernel: int | None = None
+    power: int | None = None  # differences to this power add up to distances to it; 0: the largest one counts
 
 
 def _add_absolute(total: Matrix, difference: Matrix) -> None:
@@ -51,9 +52,9 @@ _SQUARE = np.array([[1.0, 1.0], [-1.0, 1.0], [-1.0, -1.0], [1.0, -1.0]])
 _CIRCLE = np.column_stack([np.cos(_TURN), np.sin(_TURN)])
 
 METRICS: dict[str, Measure] = {
-    "manhattan": Measure(_add_absolute, _as_it_is, 0.5, _DIAMOND, MANHATTAN),
-    "euclidean": Measure(_add_square, np.sqrt, float(np.sqrt(0.5)), _CIRCLE, EUCLIDEAN),
-    "chebyshev": Measure(_keep_largest, _as_it_is, 1.0, _SQUARE, CHEBYSHEV),
+    "manhattan": Measure(_add_absolute, _as_it_is, 0.5, _DIAMOND, MANHATTAN, 1),
+    "euclidean": Measure(_add_square, np.sqrt, float(np.sqrt(0.5)), _CIRCLE, EUCLIDEAN, 2),
+    "chebyshev": Measure(_keep_largest, _as_it_is, 1.0, _SQUARE, CHEBYSHEV, 0),
 }
 
 
@@ -70,3 +71,8 @@ def one_hot_height(metric: Metric) -> float:
 def has_kernel(metric: Metric) -> TypeGuard[str]:
     """Say whether the compiled kernels know a metric."""
     return isinstance(metric, str) and METRICS[metric].kernel is not None
+
+
+def power_of(metric: Metric) -> int | None:
+    """Return how differences add up, for a search and for proofs that know it; None for any other way."""
+    return METRICS[metric].power if isinstance(metric, str) else None

@@ -2,19 +2,18 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from math import isfinite
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from onbmacf._balls.distance import paired
-from onbmacf._balls.metrics import METRICS, Metric
+from onbmacf._balls.metrics import Metric, power_of
 from onbmacf._base.arrays import Mask, Matrix, Rows
 from onbmacf._prove.columns import NotKnownError, ToColumns
 from onbmacf._table.constraints import Constraints
 from onbmacf._table.form import TableForm
 from onbmacf._table.space import FeatureSpace
-from onbmacf.rules import Rule
+from onbmacf._table.values import ends_of, values_of
 
 EDGE = 1e-12  # rounding error forgiven at the ends of a range
 MOST_VALUES = 1 << 18  # of one feature
@@ -63,18 +62,19 @@ class Domain:
     N: Matrix  # the rows that are asked about
 
     def __post_init__(self) -> None:
-        if not isinstance(self.metric, str) or self.metric not in METRICS:
-            raise NotKnownError("the metric is a function")
+        if power_of(self.metric) is None:
+            what = f"the metric {self.metric!r}" if isinstance(self.metric, str) else "a metric that is a function"
+            raise NotKnownError(f"nothing is proven with {what}")
 
     @property
     def is_sum(self) -> bool:
         """Whether costs add up."""
-        return self.metric != "chebyshev"
+        return power_of(self.metric) != 0
 
     @property
     def power(self) -> int:
         """The power of the distance that costs stand for."""
-        return 2 if self.metric == "euclidean" else 1
+        return power_of(self.metric) or 1
 
     @cached_property
     def pairs(self) -> Rows:
@@ -96,7 +96,7 @@ class Domain:
     def choices(self, row: int, at: int) -> Choices:
         """Return what one feature of a row may become, its own value included."""
         own, values = self.N[row, at], self.values[at]
-        low, high = self._range(at)
+        low, high = self._ends[0][at], self._ends[1][at]
         near = np.flatnonzero((values >= min(low, own)) & (values <= max(high, own)) & (values != own))
         rows = np.zeros((len(near), len(self.is_held)))
         rows[:, at] = values[near]
@@ -127,42 +127,17 @@ class Domain:
     def _is_category(self, at: int) -> bool:
         return self.space.schema.features[at].kind == "categorical"
 
-    def _rule(self, at: int) -> Rule:
-        return self.constraints.rules.features.get(self.space.schema.names[at], Rule())
-
-    def _step(self, at: int) -> float:
-        return float(self._rule(at).step or 10.0 ** -(self.space.readable[at] or 0))
-
-    def _range(self, at: int) -> tuple[float, float]:
-        """Return the range of a feature: the rule's ends where it has some, else the fitted ones rounded outwards."""
-        feature, rule = self.space.schema.features[at], self._rule(at)
-        if not feature.is_numeric:
-            return 0.0, float(len(feature.levels or ()) - 1)
-        low, high = (float(end) for end in self.ranges[at])
-        decimals, edge = self.space.readable[at] or 0, EDGE * max(1.0, abs(low), abs(high))
-        if not rule.step:
-            unit = 10.0**-decimals
-            low, high, edge = np.floor(low / unit + 1e-9) * unit, np.ceil(high / unit - 1e-9) * unit, unit / 2
-        low = rule.low if isfinite(rule.low) else low - edge
-        high = rule.high if isfinite(rule.high) else high + edge
-        return low, high
+    @cached_property
+    def _ends(self) -> tuple[Matrix, Matrix]:
+        return ends_of(self.space, self.constraints.rules, self.ranges)
 
     def _of_feature(self, at: int) -> Matrix:
-        feature, rule = self.space.schema.features[at], self._rule(at)
-        if not feature.is_numeric:
-            return np.arange(len(feature.levels or ()), dtype=np.float64)
-        low, high = self._range(at)
-        low, high = min(low, self.N[:, at].min()), max(high, self.N[:, at].max())
-        step, anchor = self._step(at), rule.low if rule.step and isfinite(rule.low) else 0.0
-        first, last = np.floor((low - anchor) / step), np.ceil((high - anchor) / step)
-        if last - first > MOST_VALUES:
-            raise NotKnownError(f"{feature.name!r} has more than {MOST_VALUES:,} values")
-        values = anchor + np.arange(first, last + 1) * step
-        if not rule.step:
-            values = np.round(values, self.space.readable[at] or 0)
-            ends = [end for end in (rule.low, rule.high) if isfinite(end)]
-            values = np.union1d(values, ends) if feature.kind != "integer" else values
-        return values[(values == np.round(values)) | (feature.kind != "integer")]
+        ends = float(self._ends[0][at]), float(self._ends[1][at])
+        beyond = float(self.N[:, at].min()), float(self.N[:, at].max())
+        values = values_of(self.space, self.constraints.rules, at, ends, beyond, MOST_VALUES)
+        if values is None:
+            raise NotKnownError(f"{self.space.schema.names[at]!r} has more than {MOST_VALUES:,} values")
+        return values
 
 
 # --- columns by value -------------------------------------------------------------------------------------------------

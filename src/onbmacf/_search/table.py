@@ -9,13 +9,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from onbmacf._balls.metrics import METRICS, Metric
+from onbmacf._balls.metrics import Metric, power_of
 from onbmacf._base.arrays import Mask, Matrix, Rows
 from onbmacf._search.kernels import donors, rounds
 
 N_RANKS = 101  # fitted values that are kept of each number, at even ranks; and levels of a category
 MOST_DONORS = 20_000  # rows of a label among which the nearest are looked for; of more, evenly spaced ones
-POWERS = {"manhattan": 1, "euclidean": 2, "chebyshev": 0}
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,10 +80,13 @@ class SearchTable:
 
     def features(self, step: Matrix, metric: Metric, most_changes: int | None) -> rounds.Features:
         """Return the features for the kernels; a metric that they do not know is taken for Manhattan's."""
-        power = POWERS.get(metric, 1) if isinstance(metric, str) else 1
+        power = power_of(metric)
+        power = 1 if power is None else power
         most = len(self.scale) if most_changes is None else min(most_changes, len(self.scale))
         kinds = self.is_level.astype(np.int8)
-        return rounds.Features(kinds, self.scale, self.absent, step, self.ranks, self._salt, power, most)
+        return rounds.Features(
+            kinds, self.scale, self.absent, step, self.ranks, self._salt, 1 if power is None else power, most
+        )
 
     def nearest_rows(self, own: Matrix, free: Mask, wanted: Mask, most: int) -> Rows:
         """Return the fitted rows of wanted labels nearest to each factual, -1 where there are fewer."""
@@ -108,4 +110,4 @@ class SearchTable:
 
 def is_known(metric: Metric) -> bool:
     """Say whether the kernels know a metric."""
-    return isinstance(metric, str) and metric in POWERS and metric in METRICS
+    return power_of(metric) is not None

@@ -1,25 +1,27 @@
-"""The values that a feature may change to: whole numbers, readable decimals, levels, within the user's rules.
+"""The values that a feature may change to: one definition for searches, for "every combination" and for proofs.
 
-Values.placed   raw numbers -> the nearest that may be        Reach.rows  a row -> all that it may become, where few
-Grid            the values as whole positions: where a range around a value may begin and end
+    ends_of, values_of  all of them        Values.placed  raw numbers -> the nearest that may be
+    Grid                as positions       Reach.rows     a row -> all that it may become, where few
+
+A level; a step of the feature's rule; or a number with readable decimals between the least and the largest value, and
+these two themselves: those of the feature's rule or, where it names none, the fitted ones. A row whose own value lies
+beyond them may also come back by less.
 """
 
 from dataclasses import dataclass
 from functools import cached_property
 from math import floor, isfinite, log10, prod
-from typing import Any
 
 import numpy as np
 
 from onbmacf._base.arrays import Mask, Matrix
 from onbmacf._base.missing import differs
-from onbmacf._table.cells import cast, cast_within
+from onbmacf._table.cells import cast_within
 from onbmacf._table.constraints import Constraints
 from onbmacf._table.gate import as_given
 from onbmacf._table.scales import HEADROOM
 from onbmacf._table.space import SAME, FeatureSpace
 from onbmacf.rules import Rule, Rules, anchor
-from onbmacf.schema import Feature
 
 WHOLE = 1e-4  # of a step: a position closer than this to a whole one is whole
 LARGEST = 1 << 16  # values of one feature beyond which nothing is combined
@@ -73,16 +75,50 @@ class Grid:
 # --- placed -----------------------------------------------------------------------------------------------------------
 
 
+def ends_of(space: FeatureSpace, rules: Rules, ranges: Matrix) -> tuple[Matrix, Matrix]:
+    """Return per feature the least and the largest value: those of its rule, else the fitted ones."""
+    low, high = np.array(ranges, dtype=np.float64).T
+    for at, feature in enumerate(space.schema.features):
+        if not feature.is_numeric:
+            low[at], high[at] = 0.0, len(feature.levels or ()) - 1
+        elif (rule := rules.features.get(feature.name)) is not None:
+            low[at] = rule.low if isfinite(rule.low) else low[at]
+            high[at] = rule.high if isfinite(rule.high) else high[at]
+    return low, high
+
+
+def values_of(
+    space: FeatureSpace, rules: Rules, at: int, ends: tuple[float, float], beyond: tuple[float, float], most: int
+) -> Matrix | None:
+    """Return all values of a feature, sorted: between its ends, or beyond them up to these; None if too many."""
+    feature, dtype = space.schema.features[at], space.form.given_dtypes[at]
+    if not feature.is_numeric:
+        return np.arange(len(feature.levels or ()), dtype=np.float64)
+    rule = rules.features.get(feature.name, Rule())
+    low, high = min(ends[0], beyond[0]), max(ends[1], beyond[1])
+    step = float(rule.step or 10.0 ** -(space.readable[at] or 0))
+    start = anchor(rule) if rule.step else 0.0
+    first, last = np.ceil((low - start) / step - 1e-9), np.floor((high - start) / step + 1e-9)
+    if last - first > most:
+        return None
+    values = start + step * np.arange(first, last + 1)
+    if not rule.step:
+        values = np.union1d(np.clip(np.round(values, space.readable[at] or 0), low, high), ends)
+    values = values[(feature.kind != "integer") | (values == np.round(values))]
+    return np.unique(cast_within(values, dtype, low, high))
+
+
 @dataclass(frozen=True, eq=False)
 class Values:
     """The values of a table's features under some rules."""
 
     space: FeatureSpace
     constraints: Constraints
+    ranges: Matrix  # per feature: its smallest and largest fitted value
 
     def free(self) -> "Values":
         """Return the values without any rule."""
-        return Values(self.space, Constraints(self.space, Rules()))
+        return Values(self.space, Constraints(self.space, Rules()), self.ranges)
 
     def placed(self, N: Matrix, own: Matrix) -> Matrix:
         """Return numbers at values that may be returned; one that is hardly another than the factual's is its own."""
@@ -92,6 +128,8 @@ class Values:
         np.rint(rounded, out=rounded)
         rounded /= up
         rounded *= down
+        low, high = self._ends
+        np.clip(rounded, np.fmin(low, own), np.fmax(high, own), out=rounded)
         apart, is_own = np.subtract(rounded, own), own == N
         np.copyto(rounded, own, where=is_own | (np.abs(apart, out=apart) <= self._nothing))
         placed = as_given(self.space.form, rounded)
@@ -105,6 +143,10 @@ class Values:
         if not self.constraints:
             return np.ones(len(N), dtype=bool)
         return self.constraints.allowed(N, own)
+
+    @cached_property
+    def _ends(self) -> tuple[Matrix, Matrix]:
+        return ends_of(self.space, self.constraints.rules, self.ranges)
 
     @cached_property
     def steps(self) -> Matrix:
@@ -151,8 +193,12 @@ class Reach:
         return combined[self.constraints.allowed(combined, np.broadcast_to(own, combined.shape))]
 
     @cached_property
+    def _ends(self) -> tuple[Matrix, Matrix]:
+        return ends_of(self.space, self.constraints.rules, self.ranges)
+
+    @cached_property
     def _values(self) -> list[Matrix] | None:
-        """The values of each feature, whatever the row; none for one that is held; None if one has too many."""
+        """The values of each feature between its ends; none for one that is held; None if one has too many."""
         values = []
         for at in range(len(self.is_held)):
             found = np.empty(0) if self.is_held[at] else self._of_feature(at)
@@ -171,28 +217,10 @@ class Reach:
         is_free = [feature.name not in ruled and not feature.missing for feature in features]
         return prod(len(own) or 1 for own, free in zip(self._values or (), is_free, strict=True) if free)
 
-    def _of_feature(self, at: int) -> Matrix | None:
-        feature = self.space.schema.features[at]
-        if not feature.is_numeric:
-            return np.arange(len(feature.levels or ()), dtype=np.float64)
-        rule, dtype = self.constraints.rules.features.get(feature.name, Rule()), self.space.form.given_dtypes[at]
-        low, high = self.ranges[at]
-        low, high = (rule.low if isfinite(rule.low) else low), (rule.high if isfinite(rule.high) else high)
-        step = rule.step or 10.0 ** -(self.space.readable[at] or 0)
-        if (high - low) / step > LARGEST:
-            return None
-        start = rule.low if rule.step and isfinite(rule.low) else np.ceil(low / step - 1e-9) * step
-        values = start + step * np.arange(int((high - start) / step + 1e-9) + 1)
-        values = values if rule.step else np.round(values, self.space.readable[at] or 0)
-        values = values[
-            (values >= low) & (values <= high) & ((feature.kind != "integer") | (values == np.round(values)))
-        ]
-        return np.union1d(cast(values, dtype), self._ends(rule, feature, dtype))
-
-    def _ends(self, rule: Rule, feature: Feature, dtype: Any) -> Matrix:
-        """Return the ends of a rule's range as the model gets them: values that a point may be moved to."""
-        ends = [end for end in (rule.low, rule.high) if isfinite(end) and feature.kind != "integer" and not rule.step]
-        return cast_within(np.array(ends), dtype, rule.low, rule.high)
+    def _of_feature(self, at: int, own: float = np.nan) -> Matrix | None:
+        ends = float(self._ends[0][at]), float(self._ends[1][at])
+        beyond = ends if np.isnan(own) else (own, own)
+        return values_of(self.space, self.constraints.rules, at, ends, beyond, LARGEST)
 
     def _allowed(self, at: int, own: Matrix) -> Matrix:
         """Return the values of a feature that this row may change to, and its own."""
@@ -200,6 +228,9 @@ class Reach:
         if np.isnan(own[at]) and not self.space.is_fillable[at]:
             return own[[at]]
         values = self._values[at]
+        if len(values) and not self._ends[0][at] <= own[at] <= self._ends[1][at] and not np.isnan(own[at]):
+            found = self._of_feature(at, float(own[at]))
+            values = np.empty(LARGEST) if found is None else found  # more than can be combined
         rows = np.repeat(own[np.newaxis], len(values), axis=0)
         rows[:, at] = values
         return np.union1d(values[self.constraints.keeps(at, rows, own)], own[at])

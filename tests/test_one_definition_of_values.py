@@ -1,0 +1,115 @@
+"""What a feature may become is defined once: `explain` and `explain(prove=True)` never contradict each other."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.tree import DecisionTreeClassifier
+
+from onbmacf import ONBMACF, Rule, Rules, Schema
+from onbmacf._balls.metrics import METRICS
+from onbmacf._table.values import values_of
+
+
+def contradictions(explainer, rows, target):
+    """Return the rows of which `explain` says something that a proof denies."""
+    plain = explainer.explain(rows, target=target)
+    proven = explainer.explain(rows, target=target, prove=True, prove_seconds=60)
+    found = []
+    for at, (one, other) in enumerate(zip(plain, proven, strict=True)):
+        kind = None if other.certificate is None else other.certificate.kind
+        if one.status == "infeasible" and other.status == "found":
+            found.append((at, "none exists, but one is proven"))
+        if one.status == "found" and kind == "infeasible":
+            found.append((at, "one was found, but none is proven to exist"))
+        is_nearest = one.status == "found" and kind == "nearest"
+        if is_nearest and one.counterfactuals[0].distance < other.certificate.bound * (1 - 1e-9):
+            found.append((at, "nearer than the nearest"))
+    return found
+
+
+def test_the_fitted_minimum_is_a_value_for_the_search_and_for_the_proof():
+    table = pd.DataFrame({"x": np.r_[0.12577, 0.1258, np.linspace(0.13, 0.9, 300).round(4)]})
+    tree = DecisionTreeClassifier().fit(table, table["x"] < 0.1258)  # true of the fitted minimum and below it alone
+    explainer = ONBMACF().fit(table, tree)
+    row = table.iloc[[200]]
+    plain = explainer.explain(row, target=True)[0]
+    proven = explainer.explain(row, target=True, prove=True, prove_seconds=60)[0]
+    assert (plain.status, proven.status) == ("found", "found")
+    assert plain.counterfactuals[0].values["x"] == proven.counterfactuals[0].values["x"] == 0.12577
+
+
+def random_problem(seed):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(30, 80))
+    table = pd.DataFrame(
+        {
+            "a": rng.normal(size=n).round(int(rng.integers(1, 6))),
+            "b": rng.integers(-4, 5, n),
+            "c": rng.choice(list("uvw"), n),
+            "d": (rng.random(n) * 10.0 ** rng.integers(-3, 4)).round(5),
+        }
+    ).iloc[:, : int(rng.integers(2, 5))]
+    score = table["a"] + table["b"] * rng.normal() + (table.get("c") == "u") * rng.normal()
+    coded = pd.get_dummies(table, dtype=float)
+    tree = DecisionTreeClassifier(max_depth=int(rng.integers(2, 6)), random_state=0).fit(coded, score > score.median())
+
+    def model(rows):
+        return tree.predict(pd.get_dummies(rows, dtype=float).reindex(columns=coded.columns, fill_value=0.0))
+
+    rules = {"a": Rule(direction="up")} if rng.random() < 0.3 else {}
+    if rng.random() < 0.3:
+        rules["b"] = Rule(low=-2, high=int(rng.integers(0, 8)))
+    immutable = ["b"] if rng.random() < 0.3 else []
+    held = {name: rule for name, rule in rules.items() if name not in immutable}
+    schema = Schema.infer(table, immutable=immutable, rules=Rules(held, max_changes=2 if rng.random() < 0.2 else None))
+    rows = table.head(3).copy()
+    if rng.random() < 0.3:
+        rows["a"] += 10.0  # beyond the fitted range
+    return ONBMACF(plausibility=0).fit(table, model, schema=schema), rows
+
+
+@pytest.mark.parametrize("part", [0, *(pytest.param(part, marks=pytest.mark.long) for part in range(1, 10))])
+def test_the_search_and_the_proof_never_contradict_each_other(part):
+    for seed in range(100 * part, 100 * part + 100):
+        explainer, rows = random_problem(seed)
+        for target in (True, False):
+            assert not contradictions(explainer, rows, target), seed
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_every_metric_is_proven_as_brute_force_says(metric):
+    rng = np.random.default_rng(4)
+    table = pd.DataFrame({"a": rng.integers(0, 12, 60), "b": rng.integers(0, 9, 60)})
+    model = DecisionTreeClassifier(max_depth=4, random_state=0).fit(table, (table["a"] * table["b"] > 30))
+    explainer = ONBMACF(metric=metric).fit(table, model)
+    rows = table[~model.predict(table)].head(8)
+    grid = pd.DataFrame(
+        [(a, b) for a in range(table["a"].max() + 1) for b in range(table["b"].max() + 1)], columns=["a", "b"]
+    )
+    grid = grid[(grid >= table.min()).all(axis=1) & model.predict(grid)]
+    span = (table.max() - table.min()).to_numpy()
+    for row, answer in zip(
+        rows.to_numpy(), explainer.explain(rows, target=True, prove=True, prove_seconds=60), strict=True
+    ):
+        apart = np.abs(grid.to_numpy() - row) / span
+        nearest = {
+            "manhattan": apart.sum(axis=1),
+            "euclidean": np.sqrt((apart**2).sum(axis=1)),
+            "chebyshev": apart.max(axis=1),
+        }
+        assert answer.certificate.kind == "nearest"
+        assert answer.certificate.bound == pytest.approx(nearest[metric].min(), rel=1e-9)
+
+
+def test_all_values_are_readable_ones_and_the_ends():
+    table = pd.DataFrame({"x": [0.12577, 0.3, 0.51, 0.8881]})
+    space = ONBMACF().fit(table, lambda rows: (rows["x"] > 0.4).astype(int)).fitted_.space
+    values = values_of(space, Rules(), 0, (0.12577, 0.8881), (0.12577, 0.8881), 1 << 20)
+    assert values[0] == 0.12577
+    assert values[-1] == 0.8881
+    decimals = space.readable[0]
+    inner = values[1:-1]
+    np.testing.assert_array_equal(inner, np.round(inner, decimals))
+    beyond = values_of(space, Rules(), 0, (0.12577, 0.8881), (-1.0, 0.5), 1 << 20)
+    assert beyond.min() == -1.0
+    assert set(values) <= set(beyond)
