@@ -7,7 +7,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from onbmacf import ONBMACF, Rule, Rules, Schema
 from onbmacf._balls.metrics import METRICS
-from onbmacf._table.values import values_of
+from onbmacf._table.values import ends_of, values_of
 
 
 def contradictions(explainer, rows, target):
@@ -27,15 +27,15 @@ def contradictions(explainer, rows, target):
     return found
 
 
-def test_the_fitted_minimum_is_a_value_for_the_search_and_for_the_proof():
+def test_what_lies_beside_the_fitted_minimum_is_a_value_for_the_search_and_for_the_proof():
     table = pd.DataFrame({"x": np.r_[0.12577, 0.1258, np.linspace(0.13, 0.9, 300).round(4)]})
-    tree = DecisionTreeClassifier().fit(table, table["x"] < 0.1258)  # true of the fitted minimum and below it alone
+    tree = DecisionTreeClassifier().fit(table, table["x"] < 0.1258)  # true of the smallest value alone
     explainer = ONBMACF().fit(table, tree)
     row = table.iloc[[200]]
     plain = explainer.explain(row, target=True)[0]
     proven = explainer.explain(row, target=True, prove=True, prove_seconds=60)[0]
     assert (plain.status, proven.status) == ("found", "found")
-    assert plain.counterfactuals[0].values["x"] == proven.counterfactuals[0].values["x"] == 0.12577
+    assert plain.counterfactuals[0].values["x"] == proven.counterfactuals[0].values["x"] == 0.1257
 
 
 def random_problem(seed):
@@ -101,15 +101,15 @@ def test_every_metric_is_proven_as_brute_force_says(metric):
         assert answer.certificate.bound == pytest.approx(nearest[metric].min(), rel=1e-9)
 
 
-def test_all_values_are_readable_ones_and_the_ends():
-    table = pd.DataFrame({"x": [0.12577, 0.3, 0.51, 0.8881]})
+def test_all_values_are_readable_and_the_ends_round_outwards():
+    table = pd.DataFrame({"x": np.r_[0.12577, 0.3, 0.51, 0.8881, np.linspace(0.2, 0.8, 50).round(4)]})
     space = ONBMACF().fit(table, lambda rows: (rows["x"] > 0.4).astype(int)).fitted_.space
-    values = values_of(space, Rules(), 0, (0.12577, 0.8881), (0.12577, 0.8881), 1 << 20)
-    assert values[0] == 0.12577
-    assert values[-1] == 0.8881
-    decimals = space.readable[0]
-    inner = values[1:-1]
-    np.testing.assert_array_equal(inner, np.round(inner, decimals))
-    beyond = values_of(space, Rules(), 0, (0.12577, 0.8881), (-1.0, 0.5), 1 << 20)
+    (low,), (high,) = ends_of(space, Rules(), np.array([[0.12577, 0.8881]]))
+    unit = 10.0 ** -space.readable[0]
+    assert 0.12577 - unit < low <= 0.12577
+    assert 0.8881 <= high < 0.8881 + unit
+    values = values_of(space, Rules(), 0, (low, high), (low, high), 1 << 20)
+    np.testing.assert_array_equal(values, np.round(np.arange(round(low / unit), round(high / unit) + 1) * unit, 9))
+    beyond = values_of(space, Rules(), 0, (low, high), (-1.0, 0.5), 1 << 20)
     assert beyond.min() == -1.0
     assert set(values) <= set(beyond)

@@ -15,7 +15,7 @@ class Certificate:
     """What was proven about one row's answer.
 
     It speaks of all rows that the row may become: the levels, whole numbers and readable values of the fitted ranges,
-    their ends included (of a rule's range where there is one, and up to the row's own value where that lies outside),
+    rounded outwards (of a rule's range where there is one, and up to the row's own value where that lies outside),
     with every rule kept and every immutable feature as it is.
 
     Attributes

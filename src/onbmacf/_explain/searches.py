@@ -191,7 +191,7 @@ def _refined_part(call: Call, box: BlackBox, how: tuple[Options, int], piece: tu
     outcome = find(
         Search(
             table=fitted.map.table,
-            values=Values(space, call.constraints, fitted.ranges),
+            values=Values(space, call.constraints),
             oracle=oracle,
             own=np.ascontiguousarray(N),
             free=~call.is_held & ~(np.isnan(N) & ~space.is_fillable),

@@ -3,9 +3,9 @@
     ends_of, values_of  all of them        Values.placed  raw numbers -> the nearest that may be
     Grid                as positions       Reach.rows     a row -> all that it may become, where few
 
-A level; a step of the feature's rule; or a number with readable decimals between the least and the largest value, and
-these two themselves: those of the feature's rule or, where it names none, the fitted ones. A row whose own value lies
-beyond them may also come back by less.
+A level; a step of the feature's rule; or a number with readable decimals between two ends, and these themselves: those
+of the feature's rule or, where it names none, the fitted ones rounded outwards, so that the smallest and the largest
+fitted value lie within. A row whose own value lies beyond an end may also come back by less.
 """
 
 from dataclasses import dataclass
@@ -76,14 +76,19 @@ class Grid:
 
 
 def ends_of(space: FeatureSpace, rules: Rules, ranges: Matrix) -> tuple[Matrix, Matrix]:
-    """Return per feature the least and the largest value: those of its rule, else the fitted ones."""
+    """Return per feature the least and the largest value: those of its rule, else the fitted ones rounded outwards."""
     low, high = np.array(ranges, dtype=np.float64).T
     for at, feature in enumerate(space.schema.features):
+        rule, decimals = rules.features.get(feature.name, Rule()), space.readable[at] or 0
         if not feature.is_numeric:
             low[at], high[at] = 0.0, len(feature.levels or ()) - 1
-        elif (rule := rules.features.get(feature.name)) is not None:
-            low[at] = rule.low if isfinite(rule.low) else low[at]
-            high[at] = rule.high if isfinite(rule.high) else high[at]
+            continue
+        if not rule.step:
+            unit = 10.0**-decimals
+            low[at] = np.round(np.floor(low[at] / unit + 1e-9) * unit, decimals)
+            high[at] = np.round(np.ceil(high[at] / unit - 1e-9) * unit, decimals)
+        low[at] = rule.low if isfinite(rule.low) else low[at]
+        high[at] = rule.high if isfinite(rule.high) else high[at]
     return low, high
 
 
@@ -114,11 +119,10 @@ class Values:
 
     space: FeatureSpace
     constraints: Constraints
-    ranges: Matrix  # per feature: its smallest and largest fitted value
 
     def free(self) -> "Values":
         """Return the values without any rule."""
-        return Values(self.space, Constraints(self.space, Rules()), self.ranges)
+        return Values(self.space, Constraints(self.space, Rules()))
 
     def placed(self, N: Matrix, own: Matrix) -> Matrix:
         """Return numbers at values that may be returned; one that is hardly another than the factual's is its own."""
@@ -128,8 +132,6 @@ class Values:
         np.rint(rounded, out=rounded)
         rounded /= up
         rounded *= down
-        low, high = self._ends
-        np.clip(rounded, np.fmin(low, own), np.fmax(high, own), out=rounded)
         apart, is_own = np.subtract(rounded, own), own == N
         np.copyto(rounded, own, where=is_own | (np.abs(apart, out=apart) <= self._nothing))
         placed = as_given(self.space.form, rounded)
@@ -143,10 +145,6 @@ class Values:
         if not self.constraints:
             return np.ones(len(N), dtype=bool)
         return self.constraints.allowed(N, own)
-
-    @cached_property
-    def _ends(self) -> tuple[Matrix, Matrix]:
-        return ends_of(self.space, self.constraints.rules, self.ranges)
 
     @cached_property
     def steps(self) -> Matrix:
