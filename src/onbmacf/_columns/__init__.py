@@ -1,1 +1,1 @@
-"""Columns that are numbers in other clothes: dates, times, durations, periods, decimals."""
+"""Columns that are measured as numbers but hold something else: dates, times, durations, periods, decimals."""

@@ -210,7 +210,7 @@ class Fitted:
         return self.neighbours.share(self.space.encode_numbers(N), labels) if found is None else found
 
     def committee(self, options: Options) -> Committee | None:
-        """Return the committee of the options; its members are asked to introduce themselves once per map."""
+        """Return the committee of the options; the class labels of its members are looked up once per map."""
         models = options.committee
         if models is None:
             return None

@@ -68,7 +68,7 @@ class Question:
         return replace(options, **{name: value for name, value in asked.items() if value is not None})
 
     def wanting(self, reading: Reading) -> "Question":
-        """Return the question with the label that a range of numbers stands for, or that is wanted without a word."""
+        """Return the question with the label that a range of numbers stands for, or the default label for none."""
         if isinstance(self.target, Between) and self.target != reading.between:
             was = "none" if reading.between is None else repr(reading.between)
             raise ParameterError(

@@ -47,7 +47,7 @@ def admit(space: FeatureSpace, frame: pd.DataFrame) -> Admitted:
         _note(faults, is_misfit[:, position], space.schema.features[position], frame, what)
     for position, converter in space.form.converters:
         feature = space.schema.features[position]
-        if feature.kind == "integer":  # a time of day in a column of days would be rounded without a word
+        if feature.kind == "integer":  # a time of day in a column of days would be rounded silently
             what = f"is not a whole number of {UNIT_WORDS.get(converter.unit, 'units')}, as the fitted values are"
             number = np.where(np.isfinite(N[:, position]), N[:, position], 0.0)
             _note(faults, number % 1 != 0, feature, frame, what)

@@ -1,4 +1,4 @@
-"""Fitted rows that nobody can be found by: groups of at least k rows, each row moved to the middle of its group.
+"""k-anonymity of the fitted rows: groups of at least k rows, each row moved to the middle of its group.
 
     N (rows as numbers), points (the same, scaled)  ->  groups_of_k  ->  moved  ->  the rows that are fitted instead
 

@@ -1,4 +1,4 @@
-"""A model for a table that comes with a target column but without one: a small network, or trees where values lack.
+"""A model trained for a caller who has a table and a target column: a small network, or trees where values are missing.
 
 table, y  ->  train_network, train_trees  ->  TrainedModel: the model, and how it compares with a constant guess
 """
