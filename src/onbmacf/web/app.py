@@ -21,12 +21,10 @@ from onbmacf.web.browse import Browser
 from onbmacf.web.cases import Sessions
 from onbmacf.web.engine import Engine
 from onbmacf.web.jobs import Jobs, kept_folder
-from onbmacf.web.limits import BodyLimit
-from onbmacf.web.log import log_failure
-from onbmacf.web.metrics import Counted, Metrics
+from onbmacf.web.metrics import Counted, Metrics, log_failure
 from onbmacf.web.problems import Problem, as_problem, not_found
 from onbmacf.web.rendering import page, static_file
-from onbmacf.web.security import Guard, Keys, refusal
+from onbmacf.web.security import BodyLimit, Guard, Keys, refusal
 from onbmacf.web.service import Service, service_of
 from onbmacf.web.settings import Settings
 

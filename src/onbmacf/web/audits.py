@@ -15,8 +15,7 @@ from onbmacf._views.plans import label_of
 from onbmacf.errors import OnbmacfError, ParameterError
 from onbmacf.web import bodies
 from onbmacf.web.jobs import DONE, Job, Plan, chosen_places
-from onbmacf.web.person import download
-from onbmacf.web.pictures import HEADERS
+from onbmacf.web.person import HEADERS, download
 from onbmacf.web.problems import Problem, not_found
 from onbmacf.web.service import Service, service_of
 from onbmacf.web.shell import form_of, see, show

@@ -32,7 +32,7 @@ from onbmacf.explanations import Explanations
 from onbmacf.report.render import model_digest, table_digest
 from onbmacf.web.cases import new_id
 from onbmacf.web.engine import Engine
-from onbmacf.web.log import log_failure
+from onbmacf.web.metrics import log_failure
 from onbmacf.web.problems import Problem, not_found
 
 PART = 8  # rows: a person's request waits for one part at most

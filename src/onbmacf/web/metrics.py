@@ -1,18 +1,34 @@
-"""Figures of the service as Prometheus reads them: requests, latencies, model rows, the queue.
+"""What the service tells of itself: figures as Prometheus reads them, and a log without a row or a value."""
 
-request  ->  Counted (around the app)  ->  Metrics  ->  text
-"""
-
+import logging
 import time
+import traceback
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from onbmacf.web.log import log_request
-
+LOG = logging.getLogger("onbmacf.web")
 BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)  # seconds
 TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+
+# --- the log ----------------------------------------------------------------------------------------------------------
+
+
+def log_request(method: str, route: str, status: int, seconds: float) -> None:
+    """Write the kind of a request, its status and its time."""
+    LOG.info("%s %s %d %.0f ms", method, route, status, 1000 * seconds)
+
+
+def log_failure(error: BaseException) -> None:
+    """Write the kind of an unexpected error and where it was raised; its words may hold a person's values."""
+    place = traceback.extract_tb(error.__traceback__)[-1:]
+    where = f"{place[0].filename}:{place[0].lineno}" if place else "an unknown place"
+    LOG.error("unexpected %s at %s", type(error).__name__, where)
+
+
+# --- figures ----------------------------------------------------------------------------------------------------------
 
 
 class Metrics:

@@ -1,10 +1,4 @@
-"""Who may ask, from where, and what browsers may do with what they get (docs/decisions/0073-serve.md).
-
-    request  ->  Guard: host, origin, token or cookie  ->  the app  ->  headers  ->  browser
-
-A browser gets a cookie for the token of the link; a program sends `Authorization: Bearer TOKEN`. Forms carry a word
-that another site cannot know.
-"""
+"""Who may ask, from where, how much, and what browsers may do with what they get (docs/decisions/0073-serve.md)."""
 
 import hmac
 import secrets
@@ -37,6 +31,9 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
+
+
+# --- security ---------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -166,3 +163,36 @@ def _how_to_sign_in(path: str) -> str:
     if path.startswith(SERVICE) or path == "/metrics":
         return "Send the header 'Authorization: Bearer TOKEN' with the token that the service was started with."
     return "Open the whole link that 'onbmacf serve' printed when it was started; its token lets this browser in."
+
+
+# --- limits -----------------------------------------------------------------------------------------------------------
+
+
+class BodyLimit:
+    """Around the app: a body that is too large gets 413, before or while it is read."""
+
+    def __init__(self, app: Any, max_body: int) -> None:
+        self.app, self.max_body = app, max_body
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Pass a request on, and count what arrives of its body."""
+        if scope["type"] != "http":
+            return await self.app(scope, receive, send)
+        announced = Headers(scope=scope).get("content-length", "0")
+        if not announced.isdecimal() or int(announced) > self.max_body:
+            return await refusal(self._too_large(), scope["path"])(scope, receive, send)
+        n_bytes = 0
+
+        async def receive_counted() -> Any:
+            nonlocal n_bytes
+            message = await receive()
+            n_bytes += len(message.get("body", b""))
+            if n_bytes > self.max_body:
+                raise self._too_large()
+            return message
+
+        return await self.app(scope, receive_counted, send)
+
+    def _too_large(self) -> Problem:
+        close = {"Connection": "close"}
+        return Problem(413, "Body too large", f"A request may have {self.max_body:,} bytes. Send fewer rows.", close)
