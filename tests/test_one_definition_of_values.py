@@ -3,6 +3,9 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.compose import make_column_transformer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier
 
 from onbmacf import ONBMACF, Rule, Rules, Schema
@@ -50,12 +53,10 @@ def random_problem(seed):
         }
     ).iloc[:, : int(rng.integers(2, 5))]
     score = table["a"] + table["b"] * rng.normal() + (table.get("c") == "u") * rng.normal()
-    coded = pd.get_dummies(table, dtype=float)
-    tree = DecisionTreeClassifier(max_depth=int(rng.integers(2, 6)), random_state=0).fit(coded, score > score.median())
-
-    def model(rows):
-        return tree.predict(pd.get_dummies(rows, dtype=float).reindex(columns=coded.columns, fill_value=0.0))
-
+    text = [name for name in table.columns if name == "c"]
+    steps = make_column_transformer((OneHotEncoder(), text), remainder="passthrough")
+    tree = DecisionTreeClassifier(max_depth=int(rng.integers(2, 6)), random_state=0)
+    model = make_pipeline(steps, tree).fit(table, score > score.median())
     rules = {"a": Rule(direction="up")} if rng.random() < 0.3 else {}
     if rng.random() < 0.3:
         rules["b"] = Rule(low=-2, high=int(rng.integers(0, 8)))
