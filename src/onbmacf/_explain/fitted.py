@@ -185,7 +185,8 @@ class Fitted:
     def guess(self, N: Matrix) -> Matrix:
         """Guess how much points, in the caller's units, are of each label; all alike where there is one only."""
         if "surrogate" not in self._seen:
-            self._seen["surrogate"] = Surrogate.of(self.map.table.N, self.labels, len(self.black_box.classes))
+            table, n_labels = self.map.table, len(self.black_box.classes)
+            self._seen["surrogate"] = Surrogate.of(table.N[table.sample], table.labels[table.sample], n_labels)
         surrogate = self._seen["surrogate"]
         return np.zeros((len(N), len(self.black_box.classes) + 1)) if surrogate is None else surrogate(N)
 

@@ -37,7 +37,6 @@ MOST_ROWS = 256  # fitted rows on which a copy is compared, and points between t
 EXACT, ROUNDED, MOST = 1e-9, 1e-5, 1e-3  # log odds by which a copy may differ: of double and single precision, at all
 DIFFERS = "the copy does not say what the model says"
 N_TREES, N_LEAVES = 50, 15  # more say with more certainty what is less true: answers were farther
-MOST_LEARNT = 20_000
 
 
 # --- exact copies -----------------------------------------------------------------------------------------------------
@@ -305,9 +304,7 @@ class Surrogate(NamedTuple):
 
     @classmethod
     def of(cls, N: Matrix, labels: Rows, n_labels: int) -> "Surrogate | None":
-        """Learn from rows, evenly spaced ones of many; None where all have one label."""
-        step = max(1, len(N) // MOST_LEARNT)
-        N, labels = N[::step], labels[::step]
+        """Learn from rows; None where all have one label."""
         if len(np.unique(labels)) < 2:
             return None
         how = {"max_iter": N_TREES, "max_leaf_nodes": N_LEAVES, "early_stopping": False, "random_state": 0}

@@ -65,7 +65,7 @@ def confirm(search: Search, record: Record, is_proven: Mask, score: Matrix, find
         right = score[row[~wrong], slot[~wrong]]
         for r in np.unique(row[wrong]).tolist():
             weak = np.isin(np.arange(score.shape[1]), slot[wrong & (row == r)])
-            if oracle.scores(r):
+            if oracle.has_scores(r):
                 weak |= record.margin[r] <= _believed_from(search, record, r, slot[wrong & (row == r)])
             score[r, weak] = others[r, weak] = np.inf
         score[row[~wrong], slot[~wrong]] = right

@@ -367,7 +367,7 @@ class Oracle:
         in_calls = self._calls_left * self.box.largest if self._counts_calls else UNLIMITED
         return np.clip(self._rows_left, 0, in_calls).astype(np.intp)
 
-    def scores(self, factual: int) -> bool:
+    def has_scores(self, factual: int) -> bool:
         """Say whether points of a factual are accepted by scores, not by labels."""
         return self.sees_scores and not self._has_no_score[factual]
 

@@ -61,8 +61,8 @@ class SearchTable:
         return np.random.default_rng(0).integers(1, 1 << 61, len(self.scale), dtype=np.uint64)
 
     @cached_property
-    def _donors(self) -> Rows:
-        """The rows that donate values: all, or evenly spaced ones of each label."""
+    def sample(self) -> Rows:
+        """The rows that donate values, and teach a surrogate: all, or evenly spaced ones of each label."""
         parts = []
         for label in np.unique(self.labels):
             rows = np.flatnonzero(self.labels == label)
@@ -72,7 +72,7 @@ class SearchTable:
 
     @cached_property
     def _rows(self) -> tuple[Matrix, Rows, Matrix]:
-        return np.ascontiguousarray(self.N[self._donors]), self.labels[self._donors], np.zeros(len(self._donors))
+        return np.ascontiguousarray(self.N[self.sample]), self.labels[self.sample], np.zeros(len(self.sample))
 
     @cached_property
     def _balls(self) -> tuple[Matrix, Rows, Matrix]:
@@ -91,7 +91,7 @@ class SearchTable:
     def nearest_rows(self, own: Matrix, free: Mask, wanted: Mask, most: int) -> Rows:
         """Return the fitted rows of wanted labels nearest to each factual, -1 where there are fewer."""
         places = self._nearest(own, free, wanted, most, *self._rows)
-        return np.where(places >= 0, self._donors[places], -1)
+        return np.where(places >= 0, self.sample[places], -1)
 
     def nearest_balls(self, own: Matrix, free: Mask, wanted: Mask, most: int) -> Rows:
         """Return the balls of wanted labels whose surfaces are nearest, -1 where there are fewer."""
