@@ -41,6 +41,18 @@ def test_what_lies_beside_the_fitted_minimum_is_a_value_for_the_search_and_for_t
     assert plain.counterfactuals[0].values["x"] == proven.counterfactuals[0].values["x"] == 0.1257
 
 
+@pytest.mark.parametrize("n_levels", [3, 600])  # asked at once, and when nothing else was found
+@pytest.mark.parametrize("read_model", [True, False])
+def test_a_tie_that_predict_decides_is_an_answer(n_levels, read_model):
+    table = pd.DataFrame({"x": np.tile([0, 1], 2 * n_levels), "y": np.repeat(np.arange(n_levels), 4)})
+    odd = np.flatnonzero(table["y"] == n_levels - 1)
+    label = np.ones(len(table), dtype=bool)
+    label[odd[:2]] = False  # two rows of four: the tree's scores are a tie there, and it says the first label, False
+    tree = DecisionTreeClassifier().fit(table, label)
+    explainer = ONBMACF(plausibility=0, read_model=read_model).fit(table, tree)
+    assert explainer.explain(table.head(1))[0].status == "found"
+
+
 def random_problem(seed):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(30, 80))

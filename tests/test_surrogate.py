@@ -7,6 +7,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 
 from onbmacf import ONBMACF
 from onbmacf._prove.copies import N_LEAVES, N_TREES, Surrogate
+from onbmacf._search import table as search_table
 
 
 def rows_of(seed, n_labels):
@@ -62,3 +63,13 @@ def test_a_model_of_labels_gets_answers_about_as_near_as_one_of_scores():
         for given in (model, model.predict)
     )
     assert labelled < 1.05 * scored
+
+
+def test_a_rare_label_is_learnt_from_a_large_table(monkeypatch):
+    monkeypatch.setattr(search_table, "MOST_DONORS", 50)
+    table = pd.DataFrame({"x": np.arange(999.0)})
+    explainer = ONBMACF().fit(table, lambda rows: np.where(rows["x"] == 501, "rare", "usual"))
+    fitted = explainer.fitted_
+    assert len(fitted.map.table.sample) < 200
+    rare, usual = fitted.guess(np.array([[3.0]]))[0, :2]
+    assert -np.inf < rare < usual

@@ -8,6 +8,7 @@ import numpy as np
 from onbmacf._base.arrays import Mask, Matrix, Rows, take
 from onbmacf._search import choose
 from onbmacf._search.budget import turns
+from onbmacf._search.oracle import Reply
 from onbmacf._search.record import Record
 from onbmacf._search.rounds import (
     CAPS,
@@ -17,7 +18,6 @@ from onbmacf._search.rounds import (
     Proposed,
     Search,
     ask,
-    hear,
     needed_only,
     note_limits,
     projected,
@@ -50,22 +50,33 @@ def ask_all(search: Search, record: Record, wanted: Mask, is_open: Mask, most: i
             points, owner = [], []
     if points:
         _ask_each(search, record, wanted, np.concatenate(points), np.concatenate(owner))
+    ties = (record.margin == 0) & is_proven[:, np.newaxis]  # known from before
+    if search.oracle.has_limits:
+        is_proven &= ~ties.any(axis=1)
+    else:
+        tied, slot = np.nonzero(ties)
+        write_down(search, record, wanted, tied, slot, _ask_and_settle(search, record.points[tied, slot], tied))
     return is_proven & ~search.oracle.ran_out
+
+
+def _ask_and_settle(search: Search, points: Matrix, owner: Rows) -> Reply:
+    reply = search.oracle.ask(points, owner)
+    search.oracle.settle(reply, points, owner)
+    return reply
 
 
 def _ask_each(search: Search, record: Record, wanted: Mask, points: Matrix, owner: Rows) -> None:
     """Ask about points as they are; all are written down where there is room, else those that are answers."""
     endless = np.full(len(search.own), len(points), dtype=np.intp)
     if np.bincount(owner, minlength=1).max() <= FEW_JOINT:
-        row, slot, _ = record.add(points, owner, np.ones(len(points), dtype=bool), endless)
-        hear(search, record, wanted, row, slot)
-        return
-    _keep_best(search, record, wanted, points, owner)
+        row, slot, line = record.add(points, owner, np.ones(len(points), dtype=bool), endless)
+        write_down(search, record, wanted, row, slot, _ask_and_settle(search, points[line], row))
+    else:
+        _keep_best(search, record, wanted, points, owner, _ask_and_settle(search, points, owner))
 
 
-def _keep_best(search: Search, record: Record, wanted: Mask, points: Matrix, owner: Rows) -> None:
-    """Ask about more points than there is room for; write down the answers, nearest first, and what is nearly one."""
-    reply = search.oracle.ask(points, owner)
+def _keep_best(search: Search, record: Record, wanted: Mask, points: Matrix, owner: Rows, reply: Reply) -> None:
+    """Write down what came back about more points than there is room for: answers, nearest first, and some others."""
     margin = search.oracle.margins(reply, points, owner, wanted)
     cost, _ = record.measured(points, owner)
     order = np.lexsort((np.where(margin > 0, cost, -margin), margin <= 0, owner))
@@ -116,7 +127,8 @@ def _ask_more_donors(search: Search, record: Record, wanted: Mask) -> None:
     room = search.oracle.room(search.reserve)
     note_limits(search, owner[kept], room)
     kept = kept[turns(owner[kept]) < room[owner[kept]]]
-    _keep_best(search, record, wanted, points[kept], owner[kept])
+    points, owner = points[kept], owner[kept]
+    _keep_best(search, record, wanted, points, owner, search.oracle.ask(points, owner))
 
 
 def _climb(search: Search, record: Record, rows: Mask, climbed: Mask) -> Proposed:

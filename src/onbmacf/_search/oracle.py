@@ -289,6 +289,19 @@ class Oracle:
         self._spend(factual[:0], self.box.counts.n_calls - before)
         return found
 
+    def settle(self, reply: Reply, N: Matrix, factual: Rows) -> None:
+        """Ask `predict` for the labels of points whose best scores are a tie, and write them into the reply.
+
+        Within a budget nothing more is asked.
+        """
+        best = np.partition(reply.scores, -2, axis=1)[:, -2:] if reply.scores.shape[1] > 1 else np.empty((0, 2))
+        lines = np.flatnonzero(best[:, 0] == best[:, 1])
+        if len(lines) and not self.has_limits:
+            codes, _ = self.confirm(N[lines], factual[lines])
+            scores = reply.scores[lines]
+            donors.believe(scores, codes, SLIGHTLY)
+            reply.codes[lines], reply.scores[lines] = codes, scores
+
     def margins(self, reply: Reply, N: Matrix, factual: Rows, wanted: Mask) -> Matrix:
         """Return by how much points are answers; minus infinity where the model raised."""
         if not len(N):

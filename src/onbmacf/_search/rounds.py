@@ -122,7 +122,8 @@ def ask(search: Search, record: Record, wanted: Mask, proposed: Proposed, room: 
     allowed = search.values.allowed(points, own)
     note_limits(search, proposed.owner[allowed], room)
     row, slot, _ = record.add(points, proposed.owner, allowed, room, proposed.part, nearer)
-    hear(search, record, wanted, row, slot)
+    if len(row):
+        write_down(search, record, wanted, row, slot, search.oracle.ask(record.points[row, slot], row))
 
 
 def note_limits(search: Search, owner: Rows, room: Rows) -> None:
@@ -131,14 +132,8 @@ def note_limits(search: Search, owner: Rows, room: Rows) -> None:
         search.oracle.ran_out |= np.bincount(owner, minlength=len(room)) > room
 
 
-def hear(search: Search, record: Record, wanted: Mask, row: Rows, slot: Rows) -> None:
-    """Ask about points that were added, and write down what comes back."""
-    if len(row):
-        points = record.points[row, slot]
-        write_down(search, record, wanted, row, slot, search.oracle.ask(points, row))
-
-
 def write_down(search: Search, record: Record, wanted: Mask, row: Rows, slot: Rows, reply: Reply) -> None:
+    """Write down what came back about points that were added."""
     points = record.points[row, slot]
     if search.distance is not None:
         apart = search.distance(search.own[row], points)
