@@ -222,7 +222,7 @@ def test_many_rows_are_asked_about_in_large_calls_with_the_same_answers(fitted, 
     pd.testing.assert_frame_equal(large.to_frame(), small.to_frame())
 
 
-@pytest.mark.parametrize("limits", [{"max_model_rows": 200}, {"max_model_calls": 8}, {"recover": "persist"}])
+@pytest.mark.parametrize("limits", [{"max_model_rows": 200}, {"max_model_calls": 8}])
 def test_no_large_calls_within_limits(fitted, model, many, limits):
     explainer, rows = fitted.with_options(**limits), many.head(128)
     model.sizes.clear()

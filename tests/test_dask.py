@@ -217,10 +217,3 @@ def test_a_model_that_cannot_be_pickled_is_asked_here_with_a_warning(client, tab
     with pytest.warns(OnbmacfWarning, match="cannot be sent to other processes"):
         answers = explainer.explain(table.head(5), client=client)
     assert list(answers.statuses) == ["found"] * 5
-
-
-def test_answers_that_depend_on_the_order_are_not_shared_out(client, table):
-    explainer = ONBMACF(recover="persist").fit(table, folded)
-    for rows in (table.head(3), dd.from_pandas(table.head(3), npartitions=1, sort=False)):
-        with pytest.raises(ParameterError, match=r"persist.*row after row"):
-            explainer.explain(rows, client=client)

@@ -93,7 +93,6 @@ BAD_PARAMETERS = {
     "competitors": ({"competitors": "some"}, "competitors"),
     "association": ({"association": "home"}, "association"),
     "boundary": ({"boundary": "fence"}, "boundary"),
-    "recover": ({"recover": "maybe"}, "recover"),
     "predict_chunk": ({"predict_chunk": 0}, "predict_chunk"),
     "negative metric": ({"metric": lambda a, b: -1.0}, "at least 0, got -1.0"),
 }

@@ -205,6 +205,31 @@ def test_a_copy_that_says_something_else_is_dropped_and_the_answers_are_the_mode
     assert not asked  # it is not asked again
 
 
+def test_a_copy_that_is_dropped_under_other_rules_is_dropped_for_good(monkeypatch):
+    own, asked = Answering.answers, []
+
+    def answers(self, N):
+        asked.append(len(N))
+        return own(self, N)[:, ::-1]
+
+    monkeypatch.setattr(Answering, "answers", answers)
+    explainer = fitted("probabilities")[0]
+    explainer.explain(NEW, immutable=COLUMNS[:1])
+    assert asked
+    asked.clear()
+    explainer.explain(NEW)
+    assert not asked
+
+
+def test_explain_leaves_the_explainer_as_it_was():
+    explainer = fitted("probabilities")[0]
+    before = dict(vars(explainer))
+    for how in ({}, {"immutable": COLUMNS[:1]}, {"n": 3, "front": True}, {"prove": True}):
+        explainer.explain(NEW.head(3), **how)
+    assert vars(explainer).keys() == before.keys()
+    assert all(value is before[name] for name, value in vars(explainer).items())
+
+
 class Noisy:
     """Votes with many ties, in which last bits that change with the size of a call favour one side or the other."""
 

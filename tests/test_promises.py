@@ -226,8 +226,6 @@ def test_a_front_needs_a_strategy_with_a_dial(heart):
     explainer = ONBMACF(strategy="paper").fit(heart, age_rule)
     with pytest.raises(ParameterError, match="front=True does nothing with strategy='paper'"):
         explainer.explain(heart.head(1), front=True)
-    persistent = ONBMACF(recover="persist").fit(heart, age_rule)
-    assert len(persistent.explain(heart.head(3), front=True).batch.factual) >= 3
 
 
 # A minimum of probability holds for what is returned.
@@ -252,9 +250,8 @@ class Unsure:
         return np.column_stack([np.where(label == 0, sure, 1 - sure), np.where(label == 1, sure, 1 - sure)])
 
 
-@pytest.mark.parametrize("recover", ["overlay", "persist"])
-def test_no_answer_is_below_the_minimum_of_probability(heart, recover):
-    explainer = ONBMACF(2, recover=recover).fit(heart, Unsure(heart["ldl"]))
+def test_no_answer_is_below_the_minimum_of_probability(heart):
+    explainer = ONBMACF(2).fit(heart, Unsure(heart["ldl"]))
     answers = explainer.explain(heart.head(30), min_probability=0.7)
     assert (answers.statuses == "found").sum() > 20
     assert (answers.batch.probability >= 0.7).all()

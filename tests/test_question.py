@@ -177,15 +177,6 @@ def test_an_odd_question_is_an_error_that_names_it(forest, explainer, case):
         explainer.explain(forest[1].iloc[:3], **asked)
 
 
-def test_rows_let_into_the_map_are_asked_the_same(forest):
-    model, table = forest
-    explainer = ONBMACF(recover="persist").fit(table, model)
-    with pytest.raises(ParameterError, match="give one value for all rows"):
-        explainer.explain(table.iloc[:2], n=[1, 2])
-    explainer.explain(table.iloc[:20], vary=["ldl", "tobacco"])
-    assert explainer.schema_.immutable == ()
-
-
 def test_answers_that_differ_from_row_to_row_are_the_same_with_processes(forest, explainer):
     rows, asked = forest[1].iloc[:12], {"n": [1, 2] * 6, "vary": [["ldl"], ["ldl", "sbp", "tobacco"]] * 6}
     same(explainer.explain(rows, **asked), explainer.with_options(n_jobs=2).explain(rows, **asked))

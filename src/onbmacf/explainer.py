@@ -40,8 +40,6 @@ class ONBMACF(SettableOptions):
         The ball of a row that none covers: the nearest surface or the nearest centre (decision 0006).
     boundary : {"surface", "ratio"}, default "surface"
         Balls meet at equal surface distance d - r or at equal ratio d / r (decision 0005).
-    recover : {"overlay", "persist"}, default "overlay"
-        What happens to a home ball of another label: it is replaced for this row only, or for good (decision 0011).
     strategy : {"refined", "paper"}, default "refined"
         ``"paper"`` walks from the boundary as Algorithm 3 does; ``"refined"`` asks in five rounds: single changes and
         fitted rows, combinations, and twice what may be nearer or better; the last confirms (decision 0121).
@@ -246,8 +244,7 @@ class ONBMACF(SettableOptions):
         more = {"front": front, "ranges": ranges, "prove": prove, "prove_seconds": prove_seconds}
         more["max_seconds"] = max_seconds
         asked = (target, immutable, vary, rules, n, plausibility, min_probability, more)
-        self.fitted_, answers = explain_rows(self._map(), self._options(), rows, asked, client)
-        return answers
+        return explain_rows(self._map(), self._options(), rows, asked, client)
 
     def predictions(self, rows: Any) -> pd.DataFrame:
         """Ask the model about rows, without looking for counterfactuals.

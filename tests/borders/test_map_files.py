@@ -142,57 +142,22 @@ def points(n, seed, scale=1.0, decimals=2):
     return pd.DataFrame(rows.round(decimals), columns=list("ab"))
 
 
-@pytest.fixture
-def grown():
-    """A map that rows were let into."""
-    explainer = ONBMACF(recover="persist").fit(points(60, 1), waves)
-    explainer.explain(points(60, 2, 1.3, 3))
-    assert len(explainer.Z_) > 60
-    return explainer
-
-
-def test_a_map_that_rows_were_let_into_answers_as_before_it_was_saved(grown, tmp_path):
-    grown.save(tmp_path / "m.onb")
-    loaded = ONBMACF.load(tmp_path / "m.onb", waves)
-    for name in ("centers", "radii", "labels", "owner", "reach"):
-        np.testing.assert_array_equal(getattr(loaded.cover_, name), getattr(grown.cover_, name))
-    rows = points(40, 3, 1.2)
-    share = loaded.fitted_.neighbours.share, grown.fitted_.neighbours.share
-    every = np.random.default_rng(4).random((500, 2)) * 1.2
-    labels = np.zeros(500, dtype=np.intp)
-    np.testing.assert_array_equal(share[0](every, labels), share[1](every, labels))
-    pd.testing.assert_frame_equal(loaded.explain(rows).to_frame(), grown.explain(rows).to_frame())
-    pd.testing.assert_frame_equal(loaded.explain(rows).to_frame(), grown.explain(rows).to_frame())  # both have grown
-
-
-def test_a_map_that_rows_were_let_into_is_checked_like_any_other(grown, tmp_path):
-    grown.set_params(recover="overlay").save(tmp_path / "m.onb")
-    ONBMACF.load(tmp_path / "m.onb", waves)
+def test_a_map_that_an_older_version_let_rows_into_is_refused_with_a_reason(tmp_path):
+    ONBMACF().fit(points(60, 1), waves).save(tmp_path / "m.onb")
     arrays, manifest = store.read(tmp_path / "m.onb")
-    n = manifest["n_fitted"]
-    assert n == 60
-    other = {"fewer": n - 1, "all": None, "more": len(arrays["Z"]), "one": 1}
-    for forged in other.values():
-        store.write(tmp_path / "forged.onb", arrays, {**manifest, "n_fitted": forged})
-        with pytest.raises(InvalidFileError):
-            ONBMACF.load(tmp_path / "forged.onb", waves)
-
-
-def test_a_row_of_a_label_that_no_fitted_row_has_is_not_let_in(tmp_path):
-    rule = lambda rows: np.where(rows["a"] > 1.5, 7, waves(rows))  # noqa: E731
-    explainer = ONBMACF(recover="persist").fit(points(60, 1), rule)
-    answers = explainer.explain(points(5, 2, 0.1).assign(a=1.75))
-    assert set(answers.labels) == {7}
-    explainer.save(tmp_path / "m.onb")
-    assert len(ONBMACF.load(tmp_path / "m.onb", rule).Z_) == 60
+    recover = {**manifest["parameters"], "recover": "persist"}  # an option that is gone, and changes no answer
+    store.write(tmp_path / "old.onb", arrays, {**manifest, "parameters": recover})
+    assert len(ONBMACF.load(tmp_path / "old.onb", waves).Z_) == 60
+    store.write(tmp_path / "grown.onb", arrays, {**manifest, "n_fitted": 40})
+    with pytest.raises(StoreError, match="let into the map after fit"):
+        ONBMACF.load(tmp_path / "grown.onb", waves)
 
 
 NARROW = ["float16", "float32", "Float32", "float64", "int8", "uint8", "Int16"]
 
 
-@pytest.mark.parametrize("recover", ["overlay", "persist"])
 @pytest.mark.parametrize("dtype", NARROW)
-def test_a_map_of_narrow_numbers_is_loaded_and_answers_alike(dtype, recover, tmp_path):
+def test_a_map_of_narrow_numbers_is_loaded_and_answers_alike(dtype, tmp_path):
     """Their decimals are those of the narrow dtype: decoded, they are the fitted numbers in it, not in float64."""
     rng = np.random.default_rng(3)
     wide = rng.normal(size=80) * (1 if "loat" in dtype else 20)
@@ -200,7 +165,7 @@ def test_a_map_of_narrow_numbers_is_loaded_and_answers_alike(dtype, recover, tmp
         {"a": rng.random(80).round(2), "b": pd.Series(np.abs(wide)).round(7 if "loat" in dtype else 0)}
     )
     table = table.astype({"b": dtype})
-    explainer = ONBMACF(recover=recover).fit(table, lambda rows: rows["a"] + rows["b"].astype(float) > 1.2)
+    explainer = ONBMACF().fit(table, lambda rows: rows["a"] + rows["b"].astype(float) > 1.2)
     explainer.explain(table.head(30).assign(a=0.9))
     explainer.save(tmp_path / "m.onb")
     loaded = ONBMACF.load(tmp_path / "m.onb", explainer.fitted_.black_box.model)

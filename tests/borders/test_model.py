@@ -170,12 +170,11 @@ def test_nan_never_passes_a_minimum():
     assert all("predict_proba returned NaN" in reason for reason in answers.reasons[1:])
 
 
-@pytest.mark.parametrize("recover", ["overlay", "persist"])
 @pytest.mark.parametrize("strategy", ["refined", "paper"])
-def test_the_least_probability_holds_whatever_becomes_of_home_balls(strategy, recover):
+def test_the_least_probability_holds_whatever_becomes_of_home_balls(strategy):
     rng = np.random.default_rng(1)
     rows = pd.DataFrame({"x": rng.normal(2, 1.5, 40).round(2), "r": rng.normal(2, 4, 40).round(2)})
-    answers = ONBMACF(strategy=strategy, recover=recover).fit(TABLE, Model()).explain(rows, min_probability=0.9)
+    answers = ONBMACF(strategy=strategy).fit(TABLE, Model()).explain(rows, min_probability=0.9)
     found = answers.to_frame()
     asked = sure(found)[np.arange(len(found)), found["to"].astype(int)]
     assert len(found) > 10

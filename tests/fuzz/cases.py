@@ -186,7 +186,6 @@ OPTIONS = st.fixed_dictionaries(
         "metric": st.sampled_from(["manhattan", "euclidean", "chebyshev"]),
         "strategy": st.sampled_from(["refined", "refined", "paper"]),
         "plausibility": st.sampled_from([0, 0.5, 1]),
-        "recover": st.sampled_from(["overlay", "persist"]),
         "release": st.sampled_from(["nothing", "immutable", "rules"]),
         "search": st.sampled_from(["best_first", "exhaustive"]),
         "max_model_rows": st.integers(1, 200),

@@ -33,7 +33,7 @@ def run_case(case):
         if case.model in HONEST | FRAGILE:
             check_answers(case, model, answers, schema.kinds)
             check_told(case, model, answers)
-    if case.model in HONEST and case.options.get("recover") != "persist":
+    if case.model in HONEST:
         _check_company(explainer, case, answers)
     return "answered"
 

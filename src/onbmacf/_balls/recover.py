@@ -9,8 +9,7 @@ answer changes (decision 0011).
 
 import numpy as np
 
-from onbmacf._balls.associate import home_balls
-from onbmacf._balls.cover import BallCover, is_worth_kernels, lines_6_to_18
+from onbmacf._balls.cover import is_worth_kernels, lines_6_to_18
 from onbmacf._balls.distance import blocks, distances
 from onbmacf._balls.kernels import reach_of_fast
 from onbmacf._balls.kernels.compiled import are_compiled
@@ -34,56 +33,3 @@ def reach_of(z: Matrix, codes: Rows, Z: Matrix, labels: Rows, metric: Metric) ->
         apart = distances(z[part], Z, metric)
         reach[part] = np.where(labels == codes[part, np.newaxis], np.inf, apart).min(axis=1)
     return reach
-
-
-def let_in(
-    cover: BallCover,
-    Z: Matrix,
-    labels: Rows,
-    z: Matrix,
-    code: int,
-    metric: Metric,
-    competitors: str,
-    association: str,
-    boundary: str,
-) -> tuple[BallCover, Matrix, Rows] | None:
-    """Return the map with a point in it whose home ball has another label; None where it has the point's own."""
-    apart = distances(z[np.newaxis], Z[cover.centers], metric)
-    home = int(home_balls(apart, cover.radii, association, boundary)[0])
-    if cover.labels[home] == code:
-        return None
-    return absorb(cover, Z, labels, z, code, home, metric, competitors)
-
-
-def absorb(
-    cover: BallCover,
-    Z: Matrix,
-    labels: Rows,
-    z: Matrix,
-    code: int,
-    home: int,
-    metric: Metric,
-    competitors: str,
-) -> tuple[BallCover, Matrix, Rows]:
-    """Lines 16-18 taken at their word: the instance joins the table and its home ball is replaced for good.
-
-    The option recover="persist". Answers then depend on the order of the questions.
-    """
-    rows = cover.members(home)
-    chosen, radii = recover(z, Z[rows], cover.reach[rows], metric, competitors)
-    own = reach_of(z[np.newaxis], np.array([code]), Z, labels, metric)
-    kept = np.arange(len(cover)) != home
-    reach = np.append(cover.reach, own)
-    reach[rows] = np.minimum(reach[rows], distances(z[np.newaxis], Z[rows], metric)[0])
-    centers = np.concatenate([cover.centers[kept], rows[chosen], [len(Z)]])
-    owner = np.append(cover.owner - (cover.owner > home), len(centers) - 1)
-    owner[rows] = kept.sum() + _owners(Z[rows], chosen, radii, metric)
-    new_labels = np.append(labels, code)
-    grown = BallCover(centers, np.concatenate([cover.radii[kept], radii, own]), new_labels[centers], owner, reach)
-    return grown, np.vstack([Z, z]), new_labels
-
-
-def _owners(Z: Matrix, centers: Rows, radii: Matrix, metric: Metric) -> Rows:
-    """Return the first of the balls that covers each row."""
-    apart = distances(Z, Z[centers], metric)
-    return ((apart < radii) | (apart == 0)).argmax(axis=1)

@@ -1,10 +1,11 @@
 """Arrays: their types, tables of columns held as named tuples, and fields that are made when they are looked at.
 
 named tuple of columns  ->  take (some lines), stack (several tables)
-deferred field          ->  made on first use, of a frozen dataclass
+shared, deferring       ->  fields of a frozen dataclass that are made on first use
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property, wraps
 from typing import Any, TypeVar
 
 import numpy as np
@@ -18,6 +19,7 @@ Columns = TypeVar("Columns", bound=tuple[Any, ...])  # a named tuple of columns 
 
 MOST_NUMBERS = 1 << 23  # in one step over a matrix: a signal such as Ctrl-C is heard between steps
 Class = TypeVar("Class", bound=type)
+Value = TypeVar("Value")
 
 
 # --- types and tables -------------------------------------------------------------------------------------------------
@@ -79,6 +81,16 @@ def _stacked(columns: Sequence[Any]) -> Any:
 
 
 # --- fields made on first use -----------------------------------------------------------------------------------------
+
+
+def shared(compute: Callable[[Any], Value]) -> "cached_property[Value]":
+    """Make a cached property that all views of one object have in common: `origin` is the object, None in itself."""
+
+    @wraps(compute)
+    def found(self: Any) -> Value:
+        return compute(self) if self.origin is None else getattr(self.origin, compute.__name__)
+
+    return cached_property(found)
 
 
 class Deferred:

@@ -17,7 +17,6 @@ import numpy as np
 from onbmacf._balls.cover import BallCover, build_cover
 from onbmacf._balls.distance import distances, paired
 from onbmacf._balls.metrics import one_hot_height
-from onbmacf._balls.recover import let_in
 from onbmacf._base.arrays import Matrix, Rows
 from onbmacf._base.checks import Check, checked, count, flag, level, listed, number, optional, sequence, table, word
 from onbmacf._columns.converters import KINDS as CONVERTERS
@@ -67,14 +66,13 @@ MANIFEST_KEYS: dict[str, Check] = {
     "reading": optional(lambda name, entry: checked(name, entry, READING_KEYS, READING_KEYS)),
     "converters": sequence(lambda name, entry: _converter(name, entry)),
     "polars": optional(sequence(lambda name, entry: _polars_type(name, entry))),
-    "n_fitted": optional(count(2)),
 }
 READING_KEYS: dict[str, Check] = {
     "threshold": optional(number(finite=True)),
     "classes": optional(sequence(level)),
     "between": optional(sequence(optional(number()), length=2)),
 }
-LATER = ("reading", "lacking", "converters", "polars", "n_fitted")  # keys that older maps lack
+LATER = ("reading", "lacking", "converters", "polars")  # keys that older maps lack
 DTYPE_KEYS: dict[str, Check] = {"categories": sequence(level), "of": word(), "ordered": flag}
 RULES_KEYS: dict[str, Check] = {
     "features": sequence(lambda name, entry: _named_rule(name, entry)),
@@ -147,23 +145,16 @@ def check_arrays(arrays: Mapping[str, Any], manifest: Mapping[str, Any], width: 
     _is(bool((arrays["radii"] >= 0).all() and (arrays["reach"] >= 0).all()), "a radius is below 0")
     places = [entry[0] for entry in manifest.get("converters", ())]
     _is(all(at < n_features for at in places), f"a converter is for a column beyond the {n_features} features")
-    n_fitted = manifest.get("n_fitted")
-    _is(n_fitted is None or n_fitted < n_rows, f"n_fitted is {n_fitted} of {n_rows} rows")
     for name in ("features", "dtypes", "decimals", *(n for n in ("readable", "lacking", "polars") if manifest.get(n))):
         _is(len(manifest[name]) == n_features, f"{name} has {len(manifest[name])} entries for {n_features} features")
 
 
-def check_space(
-    space: FeatureSpace, Z: Matrix, probes: Matrix, options: Options, has_readable: bool, n_fitted: int | None
-) -> None:
-    """Raise an error if the rows, decoded, are no table for `fit`, or do not give this form, encoding and points.
-
-    Rows let into the map later are beyond what form and encoding were learned from.
-    """
+def check_space(space: FeatureSpace, Z: Matrix, probes: Matrix, options: Options, has_readable: bool) -> None:
+    """Raise an error if the rows, decoded, are no table for `fit`, or do not give this form, encoding and points."""
     N = space.decode_numbers(Z)
     _is(np.array_equal(N[probe_rows(len(N))], probes, equal_nan=True), "the probe rows are not rows of the map")
     _is(options.private is None or check_groups(N, options.private), "a row is there fewer times than private says")
-    Z, N = Z[:n_fitted], as_given(space.form, N[:n_fitted])  # a narrow float is decoded to as many decimals as it has
+    N = as_given(space.form, N)  # a narrow float is decoded to as many decimals as it has
     rows = space.form.rows_for_model(N)
     form = TableForm.fit(rows, space.schema)
     numbers = form.numbers(form.arrange(rows)[0])
@@ -172,15 +163,13 @@ def check_space(
         _is(getattr(form, name) == getattr(space.form, name), f"the rows have another {name}")
     again = FeatureSpace.of_numbers(form, N, one_hot_height(options.metric))
     Constraints(again, again.schema.rules)
-    names = [field.name for field in fields(FeatureSpace) if field.name not in ("form", "readable")]
+    names = [field.name for field in fields(FeatureSpace) if field.name not in ("form", "readable", "origin")]
     for name in [*names, "readable"] if has_readable else names:
         _is(_same(getattr(again, name), getattr(space, name)), f"the rows give another {name}")
     _is(np.array_equal(again.encode_numbers(N), Z), "the rows are encoded otherwise")
 
 
-def check_cover(
-    cover: BallCover, Z: Matrix, labels: Rows, space: FeatureSpace, options: Options, n_fitted: int | None
-) -> None:
+def check_cover(cover: BallCover, Z: Matrix, labels: Rows, space: FeatureSpace, options: Options) -> None:
     """Raise an error if the balls are no cover of the rows; of a small map also if `fit` makes another."""
     metric = options.metric
     _is(np.array_equal(labels[cover.centers], cover.labels), "a ball has another label than its centre")
@@ -188,28 +177,16 @@ def check_cover(
     _is(len(np.unique(cover.centers)) == len(cover), "two balls have one centre")
     apart, radii = paired(Z, Z[cover.centers[cover.owner]], metric), cover.radii[cover.owner]
     _is(bool(((apart < radii) | (apart == 0)).all()), "a row lies outside the ball that owns it")
-    _is(len(np.unique(labels[:n_fitted])) == int(labels.max()) + 1, "a label has no row")
-    is_reach = n_fitted is not None or np.array_equal(cover.reach[cover.centers], cover.radii)
+    _is(len(np.unique(labels)) == int(labels.max()) + 1, "a label has no row")
+    is_reach = np.array_equal(cover.reach[cover.centers], cover.radii)
     _is(is_reach, "a ball's radius is not the reach of its centre")
     if len(Z) * len(Z) * Z.shape[1] <= WORK:
-        again = _made_again(Z, labels, space, options, n_fitted)
+        again = build_cover(Z, labels, metric, options.competitors, groups=groups_of(space))
         other = [name for name in fields(BallCover) if not _same(getattr(again, name.name), getattr(cover, name.name))]
         _is(not other, f"the cover of these rows has other {listed(field.name for field in other)}")
-    for row in np.linspace(0, len(Z) - 1, SAMPLE).astype(int) if n_fitted is None else ():
+    for row in np.linspace(0, len(Z) - 1, SAMPLE).astype(int):
         nearest = distances(Z[row : row + 1], Z[labels != labels[row]], metric).min()
         _is(bool(nearest == cover.reach[row]), f"row {row} has another nearest row of another label")
-
-
-def _made_again(Z: Matrix, labels: Rows, space: FeatureSpace, options: Options, n_fitted: int | None) -> BallCover:
-    """Return the cover of the fitted rows, with each later row let into it in turn (decision 0081)."""
-    own = slice(n_fitted)
-    cover = build_cover(Z[own], labels[own], options.metric, options.competitors, groups=groups_of(space))
-    how = (options.metric, options.competitors, options.association, options.boundary)
-    for row in range(len(Z) if n_fitted is None else n_fitted, len(Z)):
-        grown = let_in(cover, Z[:row], labels[:row], Z[row], int(labels[row]), *how)
-        _is(grown is not None, f"row {row} is let into the map, but its home ball has its label")
-        cover = cover if grown is None else grown[0]
-    return cover
 
 
 def _named_rule(name: str, entry: Any) -> tuple[Any, dict[str, Any]]:

@@ -41,6 +41,7 @@ PRIVATE_NOTICE = (
     "them, and no row itself (private)."
 )
 ARROW_DECIMAL = re.compile(r"decimal(32|64|128|256)\((\d+), (-?\d+)\)\[pyarrow\]")
+GONE = ("recover",)  # options of older maps that change no answer
 COVER = ("centers", "radii", "labels", "owner", "reach")
 
 
@@ -58,14 +59,13 @@ class SavedMap:
     labels: Rows
     cover: BallCover
     probes: Matrix
-    n_fitted: int | None  # None: no row was let into the map after fit
 
 
 def save_map(path: Any, fitted: Fitted, options: Options) -> None:
     """Write a map to one file."""
     fitted.check(checked(options))
     space, form = fitted.space, fitted.space.form
-    probes = space.decode_numbers(fitted.Z[probe_rows(len(fitted.Z))])  # also of rows let into the map since fit
+    probes = space.decode_numbers(fitted.Z[probe_rows(len(fitted.Z))])
     arrays = {"Z": fitted.Z, "probes": probes, "row_labels": fitted.labels}
     arrays |= {"low": space.low, "span": space.span}
     arrays |= {f"known_{position}": values for position, values in space.known.items()}
@@ -86,7 +86,6 @@ def save_map(path: Any, fitted: Fitted, options: Options) -> None:
         "height": space.height,
         "decimals": space.decimals,
         "readable": space.readable,
-        "n_fitted": fitted.n_fitted if fitted.n_fitted != len(fitted.Z) else None,
     }
     write(path, arrays, manifest, NOTICE if options.private is None else PRIVATE_NOTICE.format(options.private))
 
@@ -109,17 +108,18 @@ def _named(path: Any, error: Exception) -> str:
 
 def _checked_map(path: Any, arrays: dict[str, Any], content: dict[str, Any]) -> SavedMap:
     manifest = check_manifest(content)
-    check_names(path, manifest["parameters"])
+    if content.get("n_fitted") is not None:
+        raise StoreError(f"{path} holds rows that were let into the map after fit, as older versions could. Fit again.")
     given = _options(manifest)
+    check_names(path, given)
     check_within("agreement", given.get("agreement", 0), 0, 1)
     options = checked(Options(**{**given, "agreement": 0}))  # the committee that it is about is not in the file
     check_sizes(options, len(manifest["features"]), Path(path).stat().st_size)
     space = _space(arrays, manifest)
     check_arrays(arrays, manifest, space.width)
     Z, labels, cover = arrays["Z"], arrays["row_labels"], BallCover(*(arrays[name] for name in COVER))
-    n_fitted = manifest.get("n_fitted")
-    check_space(space, Z, arrays["probes"], options, "readable" in manifest, n_fitted)
-    check_cover(cover, Z, labels, space, options, n_fitted)
+    check_space(space, Z, arrays["probes"], options, "readable" in manifest)
+    check_cover(cover, Z, labels, space, options)
     return SavedMap(
         options=given,
         output=manifest["output"],
@@ -131,7 +131,6 @@ def _checked_map(path: Any, arrays: dict[str, Any], content: dict[str, Any]) -> 
         labels=labels,
         cover=cover,
         probes=arrays["probes"],
-        n_fitted=n_fitted,
     )
 
 
@@ -149,7 +148,7 @@ def load_map(path: Any, model: Any) -> tuple[Fitted, dict[str, Any]]:
     probes = probe_rows(len(saved.Z))
     box = learned(box, saved.probes, probes, saved.labels[probes])
     parts = (saved.Z, saved.labels, saved.cover, saved.probes, options_of_fit(options), tuple(saved.warnings))
-    return Fitted(saved.space, box, *parts, n_fitted=saved.n_fitted), saved.options
+    return Fitted(saved.space, box, *parts), saved.options
 
 
 def _space(arrays: dict[str, Any], manifest: dict[str, Any]) -> FeatureSpace:
@@ -166,8 +165,8 @@ def _space(arrays: dict[str, Any], manifest: dict[str, Any]) -> FeatureSpace:
 
 
 def _options(manifest: dict[str, Any]) -> dict[str, Any]:
-    """Return the options; releasing immutables was the default once, and nobody's wish."""
-    options: dict[str, Any] = manifest["parameters"]
+    """Return the options, without those that are gone; releasing immutables was the default once, nobody's wish."""
+    options: dict[str, Any] = {name: value for name, value in manifest["parameters"].items() if name not in GONE}
     if "readable" not in manifest and options.get("release") == "immutable":
         options["release"] = None
     return options

@@ -1,7 +1,7 @@
 """A mapped table: what `fit` learns, as one frozen value, and what it notices but goes on with."""
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from shlex import quote
 from typing import Any
@@ -13,7 +13,7 @@ from onbmacf._balls.geometry import Balls
 from onbmacf._balls.groups import Groups
 from onbmacf._balls.metrics import one_hot_height
 from onbmacf._balls.neighbours import Neighbours
-from onbmacf._base.arrays import Matrix, Rows
+from onbmacf._base.arrays import Matrix, Rows, shared
 from onbmacf._base.checks import listed
 from onbmacf._columns.interop import as_frame
 from onbmacf._columns.moments import is_date_text
@@ -116,6 +116,14 @@ def probe_rows(n_rows: int) -> Rows:
 # --- the map ----------------------------------------------------------------------------------------------------------
 
 
+@dataclass(eq=False)
+class Heard:
+    """What calls have found out about models, for all later calls on one map: the one thing that they write to."""
+
+    is_copy_right: bool = True  # the copy of the model has always said what the model says
+    committee: tuple[tuple[Any, ...], tuple[BlackBox, ...]] = ((), ())  # the last one's members, and how to ask them
+
+
 @dataclass(frozen=True, eq=False)
 class Fitted:
     """The table as numbers and points, the model, its labels, and the cover."""
@@ -129,13 +137,13 @@ class Fitted:
     options: dict[str, Any]  # the options that cannot change any more
     warnings: tuple[str, ...] = ()
     guard: Guard | None = None  # with private=k, and in memory only: the rows themselves
-    n_fitted: int | None = None  # rows seen in fit, where others were let into the map after them; None: all were
+    heard: Heard = field(default_factory=Heard)
+    origin: "Fitted | None" = None  # of which this is a view with other immutable features and rules
 
-    @cached_property
+    @shared
     def neighbours(self) -> Neighbours:
         """The index of the fitted rows, made when it is first needed."""
-        own = slice(self.n_fitted)
-        return Neighbours(self.Z[own], self.labels[own], self.space.to_unit, N_NEIGHBOURS, groups_of(self.space))
+        return Neighbours(self.Z, self.labels, self.space.to_unit, N_NEIGHBOURS, groups_of(self.space))
 
     @cached_property
     def constraints(self) -> Constraints:
@@ -147,23 +155,25 @@ class Fitted:
         """The rows that a row may become under these rules."""
         return Reach(self.space, self.constraints, self.ranges, self.space.is_immutable)
 
-    @cached_property
+    @shared
     def ranges(self) -> Matrix:
         """The smallest and largest fitted value of each numeric feature."""
         return self.space.ranges(self.Z)
 
-    @property
+    @shared
     def seen_values(self) -> tuple[Matrix, ...]:
         """Per feature: its fitted values as numbers, sorted, each once."""
-        if "values" not in self._seen:
-            self._seen["values"] = tuple(np.unique(present(column)) for column in self.space.decode_numbers(self.Z).T)
-        return self._seen["values"]
+        return tuple(np.unique(present(column)) for column in self.space.decode_numbers(self.Z).T)
 
-    @cached_property
+    @shared
     def map(self) -> Map:
         """The arrays that a search needs."""
         balls = Balls(self.Z[self.cover.centers], self.cover.radii, self.cover.labels)
         return Map(self.Z, self.labels, self.cover, self.neighbours.share, balls, self._table())
+
+    def prepare(self) -> None:
+        """Make these arrays now, so that every process to which the map is sent gets them."""
+        _ = self.map
 
     def _table(self) -> SearchTable:
         """Return the fitted rows in the caller's units, as the refined search sees them."""
@@ -174,9 +184,9 @@ class Fitted:
         centers, radii = self.cover.centers, self.cover.radii
         return SearchTable(N, self.labels, centers, radii, is_level, scale, weights.astype(np.float64))
 
-    @cached_property
+    @shared
     def model_copy(self) -> Answering | None:
-        """The exact copy of the model; None where it cannot be read, or was seen to say something else."""
+        """The exact copy of the model; None where it cannot be read."""
         box = self.black_box
         if box.scorer is None or box.asked is not box.model:
             return None
@@ -184,11 +194,14 @@ class Fitted:
 
     def guess(self, N: Matrix) -> Matrix:
         """Guess how much points, in the caller's units, are of each label; all alike where there is one only."""
-        if "surrogate" not in self._seen:
-            table, n_labels = self.map.table, len(self.black_box.classes)
-            self._seen["surrogate"] = Surrogate.of(table.N[table.sample], table.labels[table.sample], n_labels)
-        surrogate = self._seen["surrogate"]
-        return np.zeros((len(N), len(self.black_box.classes) + 1)) if surrogate is None else surrogate(N)
+        n_labels = len(self.black_box.classes)
+        return np.zeros((len(N), n_labels + 1)) if self.surrogate is None else self.surrogate(N)
+
+    @shared
+    def surrogate(self) -> Surrogate | None:
+        """Trees learnt from the labels of fitted rows, for models that give labels alone."""
+        table, n_labels = self.map.table, len(self.black_box.classes)
+        return Surrogate.of(table.N[table.sample], table.labels[table.sample], n_labels)
 
     def reading(self) -> "Fitted":
         """Return the map with what can be read of the model: a copy of it or, where only its steps can be, of these."""
@@ -196,14 +209,7 @@ class Fitted:
         if self.model_copy is not None or box.scorer is None or box.asked is not box.model:
             return self
         steps = steps_of(box.model, box.form, self.map.table.N)
-        other = replace(self, black_box=box.with_steps(steps)) if steps is not None else self
-        other.__dict__.update({name: value for name, value in self.__dict__.items() if name not in other.__dict__})
-        return other
-
-    def without_copy(self) -> "Fitted":
-        """Return the map for good without a copy of the model."""
-        self.__dict__["model_copy"] = None
-        return self
+        return replace(self, black_box=box.with_steps(steps)) if steps is not None else self
 
     def share(self, N: Matrix, labels: Rows) -> Matrix:
         """Return the share of neighbours that have a label, of points in the caller's units."""
@@ -215,30 +221,17 @@ class Fitted:
         models = options.committee
         if models is None:
             return None
-        known, boxes = self._seen.get("committee", ((), ()))
-        if len(known) != len(models) or any(one is not other for one, other in zip(known, models, strict=True)):
+        members, boxes = self.heard.committee
+        if len(members) != len(models) or any(one is not other for one, other in zip(members, models, strict=True)):
             boxes = seated(models, self.black_box, self.probes)
-            self._seen["committee"] = (tuple(models), boxes)
+            self.heard.committee = (tuple(models), boxes)
         return Committee(boxes, options.agreement)
-
-    @cached_property
-    def _seen(self) -> dict[Any, Any]:
-        return {}
-
-    def grown(self, **changes: Any) -> "Fitted":
-        """Return the map with rows let into it; neighbours stay those among the rows seen in fit."""
-        other = replace(self, n_fitted=len(self.Z) if self.n_fitted is None else self.n_fitted, **changes)
-        other.__dict__["neighbours"] = self.neighbours
-        return other
 
     def under(self, schema: Schema) -> "Fitted":
         """Return the same map with other immutable features and rules; all that does not depend on them is shared."""
         if schema == self.space.schema:
             return self
-        other = replace(self, space=self.space.under(schema))
-        for name in ("neighbours", "ranges", "map", "_seen", "model_copy"):
-            other.__dict__[name] = getattr(self, name)
-        return other
+        return replace(self, space=self.space.under(schema), origin=self.origin or self)
 
     def check(self, options: Options) -> None:
         """Raise an error if an option of the fit has been changed since."""

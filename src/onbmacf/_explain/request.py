@@ -335,7 +335,8 @@ class Call:
     @property
     def model_copy(self) -> Any:
         """The exact copy of the model that the search may ask in its place; None where there is none."""
-        return self.fitted.model_copy if self.options.read_model else None
+        is_asked = self.options.read_model and self.fitted.heard.is_copy_right
+        return self.fitted.model_copy if is_asked else None
 
     @property
     def strategy(self) -> Strategy:

@@ -36,13 +36,8 @@ MANY_ROWS = 100  # that are searched at once: what larger calls save is more tha
 N_SAMPLE = 2  # rows explained to know what the answers to a Dask DataFrame look like
 
 
-def explain_rows(
-    fitted: Fitted, options: Options, rows: Any, asked: Sequence[Any], client: Any = None
-) -> tuple[Fitted, Explanations]:
-    """Explain rows in any form; `asked` are the fields of a `Question`, in order.
-
-    The map comes back as it is, or grown where `recover="persist"` lets rows into it.
-    """
+def explain_rows(fitted: Fitted, options: Options, rows: Any, asked: Sequence[Any], client: Any = None) -> Explanations:
+    """Explain rows in any form; `asked` are the fields of a `Question`, in order."""
     fitted.check(checked(options))
     question = Question(*asked).timed()
     form, labels = fitted.space.form, fitted.black_box.classes.tolist()
@@ -50,15 +45,15 @@ def explain_rows(
     known = {"target": labels, "immutable": features, "vary": features, "min_probability": PROBABILITIES}
     if is_dask_frame(rows):
         call = _elsewhere(_call(fitted, options, question.for_partitions()))
-        return fitted, explain_partitions(call, rows, form.frame(fitted.probes[:N_SAMPLE]), client)
+        return explain_partitions(call, rows, form.frame(fitted.probes[:N_SAMPLE]), client)
     rows = pandas_frame(rows)
     question, columns = question.of_rows(rows, known)
     frame, ignored = form.arrange(without_columns(rows, columns))
     parts = [(lines, _call(fitted, options, own)) for lines, own in question.for_index(frame.index).parts(len(frame))]
     for message in ignored:
         warnings.warn(message, OnbmacfWarning, stacklevel=3)
-    grown, answers = _explain_parts(parts, frame, client)
-    return grown.under(fitted.space.schema), replace(answers, warnings=(*fitted.warnings, *ignored, *answers.warnings))
+    answers = _explain_parts(parts, frame, client)
+    return replace(answers, warnings=(*fitted.warnings, *ignored, *answers.warnings))
 
 
 def _call(fitted: Fitted, options: Options, question: Question) -> Call:
@@ -71,34 +66,29 @@ def _call(fitted: Fitted, options: Options, question: Question) -> Call:
     return Call.of(fitted.under(question.schema(fitted.space.schema)), options, query)
 
 
-def _explain_parts(
-    parts: list[tuple[Rows, Call]], frame: pd.DataFrame, client: Any = None
-) -> tuple[Fitted, Explanations]:
+def _explain_parts(parts: list[tuple[Rows, Call]], frame: pd.DataFrame, client: Any = None) -> Explanations:
     """Explain groups of rows that are asked differently; the answers come back in the order of the rows."""
     if len(parts) == 1:
         return _explain_part(parts[0][1], frame, client)
-    if any(call.options.recover == "persist" for _, call in parts):
-        raise ParameterError('recover="persist" answers row after row: give one value for all rows.')
-    found = [_explain_part(call, frame.iloc[lines], client)[1] for lines, call in watched(parts, "explaining")]
-    return parts[0][1].fitted, Explanations.concat(found).in_order(np.concatenate([lines for lines, _ in parts]))
+    found = [_explain_part(call, frame.iloc[lines], client) for lines, call in watched(parts, "explaining")]
+    return Explanations.concat(found).in_order(np.concatenate([lines for lines, _ in parts]))
 
 
-def _explain_part(call: Call, frame: pd.DataFrame, client: Any) -> tuple[Fitted, Explanations]:
+def _explain_part(call: Call, frame: pd.DataFrame, client: Any) -> Explanations:
     if client is not None and len(frame):
-        return call.fitted, explain_on(client, _elsewhere(call), frame)
+        return explain_on(client, _elsewhere(call), frame)
     return explain_frame(call, frame)
 
 
-def explain_frame(call: Call, frame: pd.DataFrame) -> tuple[Fitted, Explanations]:
+def explain_frame(call: Call, frame: pd.DataFrame) -> Explanations:
     """Explain rows in the fitted order of columns."""
     box = _box(call, frame)
-    factuals, found, effort, fitted = searched(call, admit(call.fitted.space, frame), box)
-    call = replace(call, fitted=fitted)
+    factuals, found, effort = searched(call, admit(call.fitted.space, frame), box)
     answers = _answered(Asker(call, box, factuals), found, effort, frame)
 
     def again(other: Call, lines: Rows) -> Explanations:
         some = take(factuals, lines)
-        found, effort, _ = search_all(other, some, box)
+        found, effort = search_all(other, some, box)
         return answered(Asker(other, box, some), found, effort, frame.iloc[lines])
 
     answers = with_reasons(call, factuals, answers, effort.ran_out, again)
@@ -106,7 +96,7 @@ def explain_frame(call: Call, frame: pd.DataFrame) -> tuple[Fitted, Explanations
         answers = with_ranges(call, factuals, answers, effort.left, box)
     names = ("n_calls", "n_questions", "n_model_rows", "n_member_questions", "n_copy_questions")
     noticed = tuple(dict.fromkeys(box.notices))
-    return fitted, replace(answers, warnings=noticed, **{name: getattr(box.counts, name) for name in names})
+    return replace(answers, warnings=noticed, **{name: getattr(box.counts, name) for name in names})
 
 
 def _box(call: Call, frame: pd.DataFrame) -> BlackBox:
@@ -118,7 +108,7 @@ def _box(call: Call, frame: pd.DataFrame) -> BlackBox:
     box, options = call.fitted.black_box.counting(), call.options
     if call.query.deadline != NEVER or options.limits:
         return box
-    is_free = options.has_default("predict_chunk") and options.recover != "persist"
+    is_free = options.has_default("predict_chunk")
     is_many = len(frame) >= MANY_ROWS and int(is_first(frame).sum()) >= MANY_ROWS  # equal rows are searched once
     return box.in_large_calls(call.fitted.probes) if is_many and is_free else box
 
@@ -135,12 +125,10 @@ def _answered(asker: Asker, found: Found, effort: Effort, frame: pd.DataFrame) -
 
 def _elsewhere(call: Call) -> Any:
     """Return the function from rows to answers that other machines get, with all it needs."""
-    if call.options.recover == "persist":
-        raise ParameterError('recover="persist" answers row after row: it cannot be shared out among workers.')
-    call.fitted.map  # noqa: B018 - made once, here, and sent along
+    call.fitted.prepare()
     return partial(_explain_alone, replace(call, options=replace(call.options, n_jobs=1)))
 
 
 def _explain_alone(call: Call, rows: pd.DataFrame) -> Explanations:
     """Explain on a worker, in this thread alone."""
-    return explain_frame(call, call.fitted.space.form.arrange(rows)[0])[1]
+    return explain_frame(call, call.fitted.space.form.arrange(rows)[0])

@@ -12,10 +12,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from onbmacf._balls.distance import paired
-from onbmacf._balls.recover import let_in
 from onbmacf._base.arrays import Mask, Matrix, Rows, objects, stack, take
 from onbmacf._base.executor import run_all
-from onbmacf._explain.fitted import Fitted
 from onbmacf._explain.request import Call
 from onbmacf._explain.rows import UNREACHED, Asker, Factuals
 from onbmacf._search.budget import Questions
@@ -88,9 +86,9 @@ class Part(NamedTuple):
     notices: tuple[str, ...] = ()
 
 
-def searched(call: Call, rows: Admitted, box: BlackBox) -> tuple[Factuals, Found, Effort, Fitted]:
-    """Ask for the labels of the rows, and search; the map comes back, too, grown where rows are let into it."""
-    if not call.strategy.finds_labels or call.options.recover == "persist":
+def searched(call: Call, rows: Admitted, box: BlackBox) -> tuple[Factuals, Found, Effort]:
+    """Ask for the labels of the rows, and search."""
+    if not call.strategy.finds_labels:
         factuals = Factuals.asked_about(rows, call, box)
         return factuals, *search_all(call, factuals, box)
     good = np.delete(np.arange(len(rows.N)), list(rows.faults))
@@ -99,7 +97,7 @@ def searched(call: Call, rows: Admitted, box: BlackBox) -> tuple[Factuals, Found
     labels, codes = np.full(len(rows.N), None, dtype=object), np.full(len(rows.N), FAILED, dtype=np.intp)
     codes[good] = UNREACHED
     if any(DISTRUSTED in part.notices for part in parts):
-        call.fitted.without_copy()
+        call.fitted.heard.is_copy_right = False
     for part in parts:
         box.counts.add(part.counts)
         box.notices.extend(part.notices)
@@ -109,28 +107,24 @@ def searched(call: Call, rows: Admitted, box: BlackBox) -> tuple[Factuals, Found
     labels[good], codes[good] = labels[first], codes[first]
     found, effort = _found(parts, call.fitted.space), _effort(parts, len(rows.N))
     factuals = Factuals.labelled(rows, call, labels, codes)
-    return factuals, *for_all(found, effort, good, first), call.fitted
+    return factuals, *for_all(found, effort, good, first)
 
 
-def search_all(call: Call, factuals: Factuals, box: BlackBox) -> tuple[Found, Effort, Fitted]:
-    """Search for every open factual; the map comes back too, grown if `recover="persist"` lets rows into it."""
-    lines = first = factuals.open_lines()
-    call.fitted.map  # noqa: B018 - made once, here, for all processes
-    if call.options.recover == "persist":
-        parts, call = _one_by_one(call, factuals, box, lines)
-    else:
-        first = first_of(factuals.N, factuals.z, lines)
-        parts = _run(call, box, factuals.N, factuals.z, np.unique(first), factuals)
+def search_all(call: Call, factuals: Factuals, box: BlackBox) -> tuple[Found, Effort]:
+    """Search for every open factual."""
+    lines = factuals.open_lines()
+    first = first_of(factuals.N, factuals.z, lines)
+    parts = _run(call, box, factuals.N, factuals.z, np.unique(first), factuals)
     for part in parts:
         box.counts.add(part.counts)
         box.notices.extend(part.notices)
     found, effort = _found(parts, call.fitted.space), _effort(parts, len(factuals.z))
-    return *for_all(found, effort, lines, first), call.fitted
+    return for_all(found, effort, lines, first)
 
 
 def _run(call: Call, box: BlackBox, N: Matrix, z: Matrix, lines: Rows, factuals: Factuals | None = None) -> list[Part]:
     """Search for some rows, part by part."""
-    call.fitted.map  # noqa: B018 - made once, here, for all processes
+    call.fitted.prepare()
     parts: list[Part] = []
     for how in _searches(call):
         if call.strategy.finds_labels:
@@ -255,25 +249,6 @@ def _walked_part(call: Call, box: BlackBox, how: tuple[Options, int], piece: tup
         probability=np.full(len(found.factual), np.nan),
     )
     return Part(found, lines, effort, asker.box.counts)
-
-
-def _one_by_one(call: Call, factuals: Factuals, box: BlackBox, lines: Rows) -> tuple[list[Part], Call]:
-    """Search row after row, each after it was let into the map."""
-    parts = []
-    for line in lines:
-        call = replace(call, fitted=_absorbed(call, factuals, int(line)))
-        parts += _run(call, box, factuals.N, factuals.z, lines[lines == line], factuals)
-    return parts, replace(call, fitted=call.fitted.grown(black_box=box))
-
-
-def _absorbed(call: Call, factuals: Factuals, line: int) -> Fitted:
-    """Let a row of another label than its home ball into the map for good, unless no fitted row has that label."""
-    fitted, options, z, code = call.fitted, call.options, factuals.z[line], int(factuals.codes[line])
-    if code >= len(fitted.black_box.classes):
-        return fitted
-    how = (options.metric, options.competitors, options.association, options.boundary)
-    grown = let_in(fitted.cover, fitted.Z, fitted.labels, z, code, *how)
-    return fitted if grown is None else fitted.grown(**dict(zip(("cover", "Z", "labels"), grown, strict=True)))
 
 
 def _found(parts: list[Part], space: Any) -> Found:

@@ -21,7 +21,6 @@ from onbmacf._base.checks import (
 from onbmacf.errors import ParameterError
 
 EFFORTS = {"full": 1.0, "half": 0.5, "quarter": 0.25}  # points asked about per row, in parts of the usual number
-RECOVERIES = ("overlay", "persist")
 RELEASES = ("immutable", "nothing", "rules")
 SEARCHES = ("best_first", "exhaustive")
 LIMITS = ("max_model_rows", "max_model_calls")  # of what is spent on one row
@@ -39,7 +38,6 @@ class Options:
     competitors: str = "uncovered"
     association: str = "surface"
     boundary: str = "surface"
-    recover: str = "overlay"
     strategy: str = "refined"
     plausibility: float = 0.5
     release: str | None = None
@@ -73,7 +71,6 @@ CHOICES = {
     "competitors": COMPETITORS,
     "association": ASSOCIATIONS,
     "boundary": BOUNDARIES,
-    "recover": RECOVERIES,
     "search": SEARCHES,
 }
 
@@ -98,8 +95,6 @@ def check_options(options: Options) -> Options:
             check_count(name, getattr(options, name))
     if options.private is not None:
         check_count("private", options.private, least=2)
-        if options.recover == "persist":
-            raise ParameterError('private and recover="persist" exclude each other: the latter puts rows into the map.')
     effort_of(options.effort)
     if not isinstance(options.read_model, bool):
         raise ParameterError(f"read_model must be True or False, got {shortened(options.read_model)}.")

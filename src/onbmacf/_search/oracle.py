@@ -397,7 +397,6 @@ class Oracle:
         """Return an oracle that asks for labels alone: no call is left in which scores could be confirmed."""
         other = copy(self)
         other.box = replace(self.box, scorer=None)
-        other.box.__dict__["asked"] = self.box.asked
         other._copy = None
         return other
 

@@ -8,13 +8,13 @@ only module that knows about dtypes, column names and indexes.
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from onbmacf._base.arrays import Mask, Matrix, Rows, arrays_of
+from onbmacf._base.arrays import Mask, Matrix, Rows, arrays_of, shared
 from onbmacf._base.checks import did_you_mean, listed
 from onbmacf._columns.converters import Converter, converter_of, holds
 from onbmacf._columns.interop import PolarsTypes, arrow_as_pandas, as_frame, is_polars, with_room
@@ -41,6 +41,7 @@ class TableForm:
     lacking: tuple[Any, ...] = ()  # per feature: what stands for a missing value where its dtype leaves that open
     converters: tuple[tuple[int, Converter], ...] = ()  # positions of dates, decimals and the like; float64 in `dtypes`
     polars: PolarsTypes | None = None  # the dtypes of polars, where the caller uses its frames
+    origin: "TableForm | None" = None  # of which this is a view with other immutable features and rules
 
     @classmethod
     def fit(cls, table: Any, schema: Schema | None) -> "TableForm":
@@ -76,9 +77,7 @@ class TableForm:
 
     def under(self, schema: Schema) -> "TableForm":
         """Return the same form with other immutable features and rules."""
-        other = replace(self, schema=schema)
-        other.__dict__.update({name: value for name, value in self.__dict__.items() if name not in other.__dict__})
-        return other
+        return replace(self, schema=schema, origin=self.origin or self)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: held for name, held in self.__dict__.items() if name != "_blocks"}  # pandas' own, not to be sent
@@ -97,7 +96,7 @@ class TableForm:
                     N[:, position] = exact_numbers(array)
         return N
 
-    @cached_property
+    @shared
     def _code_of(self) -> dict[int, dict[Any, int]]:
         """The code of each level, for the features that have levels."""
         return {
@@ -106,7 +105,7 @@ class TableForm:
             if not feature.is_numeric
         }
 
-    @cached_property
+    @shared
     def _converter_of(self) -> dict[int, Converter]:
         return dict(self.converters)
 
@@ -148,12 +147,12 @@ class TableForm:
     def _level(self, position: int, code: float) -> Any:
         return self._level_cells[position][-1 if np.isnan(code) else int(code)]
 
-    @cached_property
+    @shared
     def _level_cells(self) -> dict[int, list[Any]]:
         own = self._level_arrays.items()
         return {position: [levels[at] for at in range(len(levels))] for position, levels in own}
 
-    @cached_property
+    @shared
     def _row_dtype(self) -> Any:
         """The dtype of all columns, or of objects where they have different ones."""
         dtypes = {own.dtype if (own := self.converter(at)) else dtype for at, dtype in enumerate(self.dtypes)}
@@ -165,7 +164,7 @@ class TableForm:
         places = np.where(np.isnan(codes), len(feature.levels or ()), codes) if feature.missing else codes
         return places.astype(np.intp)
 
-    @cached_property
+    @shared
     def _blocks(self) -> BlockForm | None:
         """How frames are made of blocks; None where this pandas does not make the frame that it makes of columns."""
         has_missing = {at for at in self._level_arrays if self.schema.features[at].missing}
@@ -184,11 +183,11 @@ class TableForm:
         dtype = self.dtypes[position]
         return isinstance(dtype, np.dtype) and dtype.kind in CAST and position not in self._converter_of
 
-    @cached_property
+    @shared
     def _columns(self) -> Any:
         return pd.DataFrame({name: [] for name in self.schema.names}).columns
 
-    @cached_property
+    @shared
     def _level_arrays(self) -> dict[int, Any]:
         """The levels of each feature that has them, in the caller's dtype; behind them the missing value, if any."""
         lacking = self.lacking or (None,) * len(self.dtypes)
@@ -237,17 +236,17 @@ class TableForm:
             reasons.setdefault(row, _fault(feature, value, self.dtypes[position], self.converter(position)))
         return reasons
 
-    @cached_property
+    @shared
     def _has_levels(self) -> Mask:
         return np.array([not feature.is_numeric for feature in self.schema.features])
 
-    @cached_property
+    @shared
     def _may_lack(self) -> Mask:
         """Per feature: whether a row may lack it."""
         both = zip(self.schema.features, self.dtypes, strict=True)
         return np.array([bool(feature.missing) and can_lack(dtype) for feature, dtype in both])
 
-    @cached_property
+    @shared
     def given_dtypes(self) -> tuple[Any, ...]:
         """Per feature: the numpy dtype to which its numbers are cast on their way to the model; None with levels."""
         return tuple(
@@ -255,13 +254,13 @@ class TableForm:
             for feature, dtype in zip(self.schema.features, self.dtypes, strict=True)
         )
 
-    @cached_property
+    @shared
     def given_together(self) -> tuple[tuple[Any, Rows], ...]:
         """The features of each of these dtypes; not of float64, which holds every number as it is."""
         known = [dtype for dtype in dict.fromkeys(self.given_dtypes) if dtype is not None and dtype != np.float64]
         return tuple((dtype, np.flatnonzero([own == dtype for own in self.given_dtypes])) for dtype in known)
 
-    @cached_property
+    @shared
     def narrow_dtypes(self) -> tuple[tuple[int, Any], ...]:
         """Features, and their dtypes, that do not hold every number that a search makes for them as it is."""
         given = zip(self.schema.features, self.given_dtypes, strict=True)

@@ -25,18 +25,19 @@ class LazyRows:
 
     form: TableForm | None  # None: there are no numbers, only the frame
     N: Matrix | None
+    known: pd.DataFrame | None = None  # the frame, where there is one already
 
     @classmethod
     def of_frame(cls, frame: pd.DataFrame) -> "LazyRows":
         """Return rows of which only the frame is known."""
-        rows = cls(None, None)
-        rows.__dict__["frame"] = frame
-        return rows
+        return cls(None, None, frame)
 
     @cached_property
     def frame(self) -> pd.DataFrame:
         """The rows in the caller's columns and dtypes, numbered."""
-        assert self.form is not None, "rows without numbers have a frame"
+        if self.known is not None:
+            return self.known
+        assert self.form is not None, "rows without a frame have numbers"
         assert self.N is not None, "numbers and their form come together"
         return self.form.frame(self.N)
 

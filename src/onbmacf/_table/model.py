@@ -78,9 +78,7 @@ class BlackBox:
 
     def counting(self) -> "BlackBox":
         """Return the same black box with counts and notices of its own; the labels seen so far keep their codes."""
-        other = replace(self, counts=Counts(), unseen=list(self.unseen), notices=[])
-        other.__dict__["asked"] = self.asked
-        return other
+        return replace(self, counts=Counts(), unseen=list(self.unseen), notices=[])
 
     def learn_classes(self, N: Matrix) -> "tuple[BlackBox, Codes]":
         """Label the fitted rows; return the black box with their labels in sorted order, and the rows' codes."""
@@ -105,7 +103,7 @@ class BlackBox:
         """
         sizes = (*(size for size in TRIED if size < self.chunk), self.chunk)
         is_free = len(sizes) > 1 and _says_the_same(replace(self, counts=Counts()), sizes, N)
-        return self._with_sizes(sizes if is_free else ())
+        return replace(self, sizes=sizes if is_free else ())
 
     def in_large_calls(self, N: Matrix) -> "BlackBox":
         """Return the black box for many rows: with calls of up to eight times the chunk, where that changes no answer.
@@ -115,18 +113,11 @@ class BlackBox:
         large = LARGER * self.chunk
         if not self.sizes or not _says_the_same(self, (self.chunk, large), N):
             return self
-        return self._with_sizes((*self.sizes, large))
+        return replace(self, sizes=(*self.sizes, large))
 
     def with_steps(self, steps: Any) -> "BlackBox":
         """Return the black box that asks a pipeline's last estimator for scores, by a copy of the steps before it."""
-        other = replace(self, steps=steps)
-        other.__dict__["asked"] = self.asked
-        return other
-
-    def _with_sizes(self, sizes: tuple[int, ...]) -> "BlackBox":
-        other = replace(self, sizes=sizes)
-        other.__dict__["asked"] = self.asked
-        return other
+        return replace(self, steps=steps)
 
     def ask(self, N: Matrix) -> Codes:
         """Return label codes: from len(classes) on for labels that no fitted row has, FAILED where the model raised."""
@@ -220,15 +211,12 @@ class BlackBox:
     def learn_scores(self, N: Matrix, codes: Codes) -> "BlackBox":
         """Return the black box that knows how to ask for scores, from fitted rows and what the model said of them."""
         apart = replace(self, counts=Counts())
-        apart.__dict__["asked"] = self.asked
         names = ("predict_proba", "decision_function", "class_scores")
         known = [name for name in names if method_of(self.asked, name) is not None]
         if self.no_probability and "predict_proba" in known:
             known.remove("predict_proba")
         methods = {name: partial(apart._all_scores, name, N) for name in known}
-        other = replace(self, scorer=scorer_of(methods, self.all_names, self.classes, codes))
-        other.__dict__["asked"] = self.asked
-        return other
+        return replace(self, scorer=scorer_of(methods, self.all_names, self.classes, codes))
 
     def _all_scores(self, method: str, N: Matrix) -> Matrix:
         return np.concatenate(
@@ -334,7 +322,7 @@ def _is_same(one: NDArray[Any], other: NDArray[Any]) -> bool:
 def _at_once(box: BlackBox, N: Matrix, turn: int, size: int) -> tuple[NDArray[Any], ...]:
     """Return labels and, where there are any, probabilities of rows asked in calls of one size, back in their order."""
     whole = np.resize(N, (-(-len(N) // size) * size, N.shape[1]))  # filled up with the first rows again
-    alone = box._with_sizes((size,))
+    alone = replace(box, sizes=(size,))
     labels, predict = alone.ask_labels(whole)[: len(N)], getattr(box.asked, "predict_proba", None)
     if predict is None:
         return (np.roll(labels, turn),)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from onbmacf._base.arrays import Mask, Matrix, Rows, in_steps
+from onbmacf._base.arrays import Mask, Matrix, Rows, in_steps, shared
 from onbmacf._base.missing import is_missing, known_ends, may_lack, missing_code
 from onbmacf._table.form import TableForm
 from onbmacf._table.scales import (
@@ -46,6 +46,7 @@ class FeatureSpace:
     decimals: tuple[int | None, ...]  # per feature: decimals that represent its fitted values exactly, or None
     known: dict[int, Matrix]  # the fitted values of features without such a number of decimals
     readable: tuple[int | None, ...]  # per continuous feature: decimals of the values it may change to
+    origin: "FeatureSpace | None" = None  # of which this is a view with other immutable features and rules
 
     @classmethod
     def fit(cls, table: Any, schema: Schema | None = None, height: float = 0.5) -> "FeatureSpace":
@@ -75,28 +76,25 @@ class FeatureSpace:
 
     def under(self, schema: Schema) -> "FeatureSpace":
         """Return the same encoding with other immutable features and rules; costs must be the same."""
-        other = replace(self, form=self.form.under(schema))
-        other.__dict__.update({name: value for name, value in self.__dict__.items() if name not in other.__dict__})
-        other.__dict__.pop("is_immutable", None)
-        return other
+        return replace(self, form=self.form.under(schema), origin=self.origin or self)
 
-    @cached_property
+    @shared
     def blocks(self) -> tuple[slice, ...]:
         """Columns of Z that belong to each feature."""
         ends = np.cumsum([_width(feature) for feature in self.schema.features])
         return tuple(slice(int(end) - _width(f), int(end)) for f, end in zip(self.schema.features, ends, strict=True))
 
-    @cached_property
+    @shared
     def feature_of(self) -> Rows:
         """Feature that each column of Z belongs to."""
         return np.repeat(np.arange(len(self.blocks)), [block.stop - block.start for block in self.blocks])
 
-    @cached_property
+    @shared
     def width(self) -> int:
         """Number of columns of Z."""
         return int(self.blocks[-1].stop)
 
-    @cached_property
+    @shared
     def heights(self) -> Matrix:
         """Per feature: the height of an active level; 0 where it is no group of columns."""
         return np.where(self._is_group, self.height / self.span, 0.0)  # the span of a group is 1 over its weight
@@ -106,12 +104,12 @@ class FeatureSpace:
         """Per feature: whether it must keep its value."""
         return np.array([feature.immutable for feature in self.schema.features])
 
-    @cached_property
+    @shared
     def is_fillable(self) -> Mask:
         """Per feature: whether a value may be filled in where a row lacks it."""
         return np.array([feature.fillable for feature in self.schema.features])
 
-    @cached_property
+    @shared
     def to_unit(self) -> Matrix:
         """Per column of Z: the factor that scales an active level or a column's range to 1, whatever its weight."""
         weights = weights_of(self.schema)
@@ -255,57 +253,57 @@ class FeatureSpace:
                 missing[:, position] = Z[:, self.blocks[position].stop - 1] > 0
         return missing
 
-    @cached_property
+    @shared
     def may_lack(self) -> bool:
         """Whether values of any feature may be missing."""
         return any(feature.missing for feature in self.schema.features)
 
-    @cached_property
+    @shared
     def _first_columns(self) -> Rows:
         return np.array([block.start for block in self.blocks])
 
-    @cached_property
+    @shared
     def _fine(self) -> Rounding:
         """The decimals that remove the error of scaling; those of levels do not matter."""
         return Rounding.to(
             [most_decimals(self.known[p], MOST) if d is None else d for p, d in enumerate(self.decimals)]
         )
 
-    @cached_property
+    @shared
     def _grid(self) -> Rounding:
         """The readable decimals."""
         return Rounding.to([0 if decimals is None else decimals for decimals in self.readable])
 
-    @cached_property
+    @shared
     def _known_codes(self) -> dict[int, Matrix]:
         """The encoded fitted values."""
         return {at: (known - self.low[at]) / self.span[at] for at, known in self.known.items()}
 
-    @cached_property
+    @shared
     def _has_known(self) -> Mask:
         return np.isin(np.arange(len(self.blocks)), list(self.known))
 
-    @cached_property
+    @shared
     def _has_known_grid(self) -> Mask:
         """Per feature: whether one of its fitted values is a readable one."""
         codes = self._known_codes
         found = [at in codes and self._on_grid(codes[at], np.array([at])).any() for at in range(len(self.blocks))]
         return np.array(found, dtype=bool)
 
-    @cached_property
+    @shared
     def _is_group(self) -> Mask:
         """Per feature: whether it is a group of columns, one per level."""
         return np.array([feature.kind == "categorical" for feature in self.schema.features])
 
-    @cached_property
+    @shared
     def _singles(self) -> Rows:
         return np.flatnonzero(~self._is_group)
 
-    @cached_property
+    @shared
     def _is_continuous(self) -> Mask:
         return np.array([feature.kind == "continuous" for feature in self.schema.features])
 
-    @cached_property
+    @shared
     def _is_whole(self) -> Mask:
         """Per feature: whether it is a whole number or a rank."""
         return ~(self._is_continuous | self._is_group)
