@@ -37,7 +37,7 @@ def scored_points(draw):
 
 
 def sets_of(record, slots):
-    own = record.own[0]
+    own = record.factuals[0]
     differs = (record.points[0, slots] != own) & ~(np.isnan(record.points[0, slots]) & np.isnan(own))
     return [frozenset(np.flatnonzero(line).tolist()) for line in differs]
 
@@ -46,7 +46,7 @@ def sets_of(record, slots):
 @given(scored_points())
 def test_no_answer_holds_the_changes_of_one_before_unless_nothing_else_is_left(case):
     record, score = case
-    span = np.full(record.own.shape[1], 0.25)
+    span = np.full(record.factuals.shape[1], 0.25)
     _, slots = choose.chosen(record, score, 5, span)
     accepted = np.flatnonzero(np.isfinite(score[0]))
     assert len(slots) == len(set(slots.tolist())) == min(5, len(accepted))
@@ -66,7 +66,7 @@ def test_no_answer_holds_the_changes_of_one_before_unless_nothing_else_is_left(c
 @given(scored_points())
 def test_the_first_k_choices_do_not_depend_on_n(case):
     record, score = case
-    span = np.full(record.own.shape[1], 0.25)
+    span = np.full(record.factuals.shape[1], 0.25)
     chosen = [choose.chosen(record, score.copy(), n, span)[1].tolist() for n in range(1, 7)]
     for fewer, more in pairwise(chosen):
         assert more[: len(fewer)] == fewer

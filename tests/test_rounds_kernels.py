@@ -37,10 +37,10 @@ class Case:
         self.features = kernels.Features(
             self.is_level, self.scale, self.absent, step, ranks, SALT[:width].copy(), self.power, self.most_changes
         )
-        self.own = self.values(rng, (n, width), 0.1 * (not whole))
+        self.factuals = self.values(rng, (n, width), 0.1 * (not whole))
         self.free = rng.random((n, width)) < 0.9
         with mock.patch.object(record, "rounds", kernels):
-            self.record = Record.of(self.own, self.free, self.features, capacity, 150)
+            self.record = Record.of(self.factuals, self.free, self.features, capacity, 150)
         self.trace, self.rng = self.record.trace, rng
 
     @staticmethod
@@ -49,11 +49,11 @@ class Case:
 
     def points(self, n_points):
         """Return points near the factuals, with few changes and repeats, and whose they are."""
-        rng, (n, width) = self.rng, self.own.shape
+        rng, (n, width) = self.rng, self.factuals.shape
         owner = rng.integers(0, n, n_points)
         is_kept = rng.random((n_points, width)) < 0.6
         values = self.values(rng, (n_points, width))
-        points = np.where(is_kept | np.isnan(values), self.own[owner], values)  # a value is never removed
+        points = np.where(is_kept | np.isnan(values), self.factuals[owner], values)  # a value is never removed
         return points, owner, rng.random(n_points) < 0.9
 
     def add(self, points, owner, allowed, room, kernels, *parts):
@@ -62,9 +62,9 @@ class Case:
 
     def asked(self, kernels=rounds, n_points=150):
         """Write down factuals and points with margins, most of which refuse."""
-        n = len(self.own)
+        n = len(self.factuals)
         every = np.full(n, 60)
-        self.add(self.own, np.arange(n), np.ones(n, dtype=bool), every, kernels)
+        self.add(self.factuals, np.arange(n), np.ones(n, dtype=bool), every, kernels)
         self.add(*self.points(n_points), every, kernels)
         margin = self.rng.integers(-6, 4, self.record.margin.shape) / 2
         margin[self.rng.random(margin.shape) < 0.05] = -np.inf
@@ -112,7 +112,7 @@ def written(kernel, most, width):
 def test_the_compiled_kernel_adds_what_its_source_adds(seed):
     found = []
     for case, module in both(seed):
-        room, added = np.full(len(case.own), 25), []
+        room, added = np.full(len(case.factuals), 25), []
         for _ in range(3):
             points = case.points(60)
             parts = case.rng.integers(0, 2, 60).astype(np.int8), 0.5
@@ -138,7 +138,7 @@ def test_the_compiled_kernel_measures_as_its_source_does_and_as_a_plain_loop(see
 def test_the_compiled_kernel_proposes_the_singles_of_its_source(seed):
     found = []
     for case, module in both(seed):
-        shares, width = np.array([1.0, 0.15, 0.6]), case.own.shape[1]
+        shares, width = np.array([1.0, 0.15, 0.6]), case.factuals.shape[1]
         order = case.rng.permutation(width)
         for per_row in (3, 40):
             given = case.trace, case.features, order, shares, per_row
@@ -153,11 +153,11 @@ COMBINED = np.array([3, 6, 4, 3, 4])
 def proposals(case, module, combined, near, good, active, most=150):
     """Return what the kernel proposes, whose it is, and the part of each."""
     case.asked(module)
-    score, width = case.scores(), case.own.shape[1]
-    part = np.full(most * len(case.own), -7, dtype=np.int8)
+    score, width = case.scores(), case.factuals.shape[1]
+    part = np.full(most * len(case.factuals), -7, dtype=np.int8)
     sizes = (np.array(own, dtype=np.intp) for own in (combined, near, good))
     given = case.trace, case.features, score, np.array([1.0, 0.75, 1.5]), *sizes, 1.15, active.astype(np.int8)
-    points, owner = written(lambda *out: module.propose(*given, *out, part), most * len(case.own), width)
+    points, owner = written(lambda *out: module.propose(*given, *out, part), most * len(case.factuals), width)
     return points, owner, part[: len(points)]
 
 
@@ -167,7 +167,7 @@ def proposals(case, module, combined, near, good, active, most=150):
 def test_the_compiled_kernel_proposes_as_its_source_does(seed, sizes, combined):
     found = []
     for case, module in both(seed):
-        active = case.rng.random(len(case.own)) < 0.8
+        active = case.rng.random(len(case.factuals)) < 0.8
         found.append(proposals(case, module, combined, sizes, (8, 12, 7, 24, 2, 9), active))
         assert set(found[-1][1].tolist()) <= set(np.flatnonzero(active).tolist())
         assert set(found[-1][2].tolist()) <= {0, 1}
@@ -191,19 +191,19 @@ def test_the_compiled_kernel_pulls_as_its_source_does(seed):
     found = []
     for case, module in both(seed):
         case.asked(module)
-        score, active = case.scores(), (case.rng.random(len(case.own)) < 0.8).astype(np.int8)
-        label, most = np.full(13 * len(case.own), -7), 13 * len(case.own)
+        score, active = case.scores(), (case.rng.random(len(case.factuals)) < 0.8).astype(np.int8)
+        label, most = np.full(13 * len(case.factuals), -7), 13 * len(case.factuals)
         given = case.trace, case.features, score, active
 
         def kernel(out, owner, given=given, own=module, label=label):
             return own.pull(*given, out, owner, label)
 
-        points, owner = written(kernel, most, case.own.shape[1])
+        points, owner = written(kernel, most, case.factuals.shape[1])
         found.append([points, owner, label[: len(points)]])
         for point, r in zip(points, owner, strict=True):  # within the values of the table and of the factual
-            low = np.fmin(case.own[r], case.ranks[:, 0])
-            high = np.fmax(case.own[r], case.ranks[:, -1])
-            fine = (case.is_level == 1) | np.isnan(case.own[r]) | ((point >= low) & (point <= high))
+            low = np.fmin(case.factuals[r], case.ranks[:, 0])
+            high = np.fmax(case.factuals[r], case.ranks[:, -1])
+            fine = (case.is_level == 1) | np.isnan(case.factuals[r]) | ((point >= low) & (point <= high))
             assert fine.all()
     assert_same(*found)
 
@@ -238,8 +238,8 @@ def test_the_compiled_kernel_weighs_as_its_source_does(seed):
     for case, module in both(seed):
         case.asked(module)
         shape = case.record.margin.shape
-        price, total = case.rng.choice([0.0, 0.5, 2.0], len(case.own)), np.empty(shape)
-        row, slot = np.full((2, 5 * len(case.own)), -1, dtype=np.intp)
+        price, total = case.rng.choice([0.0, 0.5, 2.0], len(case.factuals)), np.empty(shape)
+        row, slot = np.full((2, 5 * len(case.factuals)), -1, dtype=np.intp)
         needless = np.zeros(shape, dtype=np.int8)
         module.find_needless(case.trace, case.features, needless)
         n = module.weigh(case.trace, price, needless, total, case.record.lowest, 5, row, slot)
@@ -250,12 +250,12 @@ def test_the_compiled_kernel_weighs_as_its_source_does(seed):
 
 def nearest_case(seed):
     case = Case(seed)
-    rng, width = case.rng, case.own.shape[1]
+    rng, width = case.rng, case.factuals.shape[1]
     rows, labels = case.values(rng, (30, width), 0.15), rng.integers(0, 3, 30)
-    wanted = (rng.random((len(case.own), 3)) < 0.6).astype(np.int8)
+    wanted = (rng.random((len(case.factuals), 3)) < 0.6).astype(np.int8)
     radii = rng.choice([0.0, 0.25, 0.5], 30) * bool(seed % 2)
     free = case.free.astype(np.int8)
-    return case.own, free, case.is_level, case.scale, case.absent, rows, labels, wanted, radii
+    return case.factuals, free, case.is_level, case.scale, case.absent, rows, labels, wanted, radii
 
 
 @pytest.mark.parametrize("most", [1, 4, 40])
@@ -284,14 +284,14 @@ def test_the_nearest_donors_are_those_of_the_source_and_of_sorting_all(seed, mos
 def cost(case, r, point):
     """Return distance and price of changes of a point, and its changes."""
     changed = [
-        f for f, v in enumerate(point) if not (v == case.own[r, f] or (np.isnan(v) and np.isnan(case.own[r, f])))
+        f for f, v in enumerate(point) if not (v == case.factuals[r, f] or (np.isnan(v) and np.isnan(case.factuals[r, f])))
     ]
     costs = []
     for f in changed:
-        if np.isnan(point[f]) or np.isnan(case.own[r, f]):
+        if np.isnan(point[f]) or np.isnan(case.factuals[r, f]):
             costs.append(case.absent[f])
         else:
-            costs.append(case.scale[f] * (1.0 if case.is_level[f] else abs(point[f] - case.own[r, f])))
+            costs.append(case.scale[f] * (1.0 if case.is_level[f] else abs(point[f] - case.factuals[r, f])))
     whole = {0: max(costs, default=0.0), 1: sum(costs), 2: sum(own * own for own in costs) ** 0.5}[case.power]
     return whole, tuple(changed)
 
@@ -299,12 +299,12 @@ def cost(case, r, point):
 @pytest.mark.parametrize("seed", SEEDS)
 def test_what_is_added_is_what_a_set_of_tuples_lacks(seed):
     case = Case(seed)
-    seen = [set() for _ in case.own]
+    seen = [set() for _ in case.factuals]
     points, owner, allowed = case.points(200)
-    points, owner = np.concatenate([case.own, points]), np.concatenate([np.arange(len(case.own)), owner])
-    allowed = np.concatenate([np.ones(len(case.own), dtype=bool), allowed])
+    points, owner = np.concatenate([case.factuals, points]), np.concatenate([np.arange(len(case.factuals)), owner])
+    allowed = np.concatenate([np.ones(len(case.factuals), dtype=bool), allowed])
     for part in np.array_split(np.arange(len(points)), 3):
-        room = case.rng.integers(0, 30, len(case.own)) + (part[0] == 0)
+        room = case.rng.integers(0, 30, len(case.factuals)) + (part[0] == 0)
         left, expected = room.copy(), []
         for line in part:
             r, key = owner[line], tuple("missing" if np.isnan(v) else v for v in points[line])
@@ -337,7 +337,7 @@ def curves(case, r):
         apart, changed = cost(case, r, point)
         if len(changed) == 1:
             (f,) = changed
-            side = int(not case.is_level[f] and point[f] > case.own[r, f])
+            side = int(not case.is_level[f] and point[f] > case.factuals[r, f])
             gain = case.record.margin[r, s] - case.record.margin[r, 0]
             if np.isfinite(gain):  # the model did not raise there
                 found.setdefault((f, side), []).append((apart, -gain, point[f]))
@@ -346,10 +346,10 @@ def curves(case, r):
 
 def least(case, r, f, curve, gain):
     """Return the value of a feature that should gain so much: the cheapest single, or before it on the line to it."""
-    start, before = case.own[r, f], 0.0
+    start, before = case.factuals[r, f], 0.0
     for _, minus, value in curve:
         if -minus >= gain:
-            if case.is_level[f] or np.isnan(case.own[r, f]) or -minus <= before or gain <= before:
+            if case.is_level[f] or np.isnan(case.factuals[r, f]) or -minus <= before or gain <= before:
                 return value
             return start + (value - start) * (gain - before) / (-minus - before)
         start, before = value, -minus
@@ -361,7 +361,7 @@ def least(case, r, f, curve, gain):
 def test_the_pairs_proposed_are_the_cheapest_of_all_whose_gains_add_up(seed, most):
     case = Case(seed, whole=True)
     points, owner, _ = proposals(case, rounds, [0, most, 0, 0, 0], [0] * 6, [0] * 6, np.ones(4), most=500)
-    for r in range(len(case.own)):
+    for r in range(len(case.factuals)):
         need, known, best = -case.record.margin[r, 0], curves(case, r), {}
         worthy = {f for (f, _), curve in known.items() if any(minus < 0 for _, minus, _ in curve)}
         for (f, side), (g, other) in product(known, repeat=2):
@@ -370,7 +370,7 @@ def test_the_pairs_proposed_are_the_cheapest_of_all_whose_gains_add_up(seed, mos
             for _, minus, value in known[f, side]:
                 last = least(case, r, g, known[g, other], need + minus) if 0 < -minus < need else None
                 if last is not None:
-                    point = case.own[r].copy()
+                    point = case.factuals[r].copy()
                     point[[f, g]] = value, last
                     best[f, g] = min(best.get((f, g), np.inf), cost(case, r, point)[0])
         expected = sorted(best.values())[:most]
@@ -393,11 +393,11 @@ def test_a_score_is_distance_changes_and_missing_neighbours_and_what_is_open_are
     case = Case(seed).asked()
     shape, rng = case.record.margin.shape, case.rng
     share = case.record.share
-    price, total = rng.choice([0.0, 0.5, 2.0], len(case.own)), np.empty(shape)
-    row, slot = np.empty((2, 3 * len(case.own)), dtype=np.intp)
+    price, total = rng.choice([0.0, 0.5, 2.0], len(case.factuals)), np.empty(shape)
+    row, slot = np.empty((2, 3 * len(case.factuals)), dtype=np.intp)
     n = rounds.weigh(case.trace, price, np.zeros(shape, dtype=np.int8), total, case.record.lowest, 3, row, slot)
     accepted, base = case.record.accepted(), case.record.base
-    for r in range(len(case.own)):
+    for r in range(len(case.factuals)):
         missing = np.where(price[r] == 0, 0.0, 1 - share[r])
         plain = np.where(accepted[r] & ~np.isnan(missing), base[r] + price[r] * missing**choose.POWER, np.inf)
         size = case.record.size[r]
@@ -419,7 +419,7 @@ def shares_of(points, labels=None):
 def test_the_best_point_is_the_one_that_counting_all_neighbours_says(seed, n):
     case, counted = Case(seed).asked(), []
     case.record.share[:] = np.nan
-    price = case.rng.choice([0.1, 0.5, 2.0], len(case.own))
+    price = case.rng.choice([0.1, 0.5, 2.0], len(case.factuals))
     needless = np.zeros(case.record.margin.shape, dtype=np.int8)
     rounds.find_needless(case.trace, case.features, needless)
     accepted = case.record.accepted() & (needless == 0)
@@ -456,7 +456,7 @@ def test_needless_is_what_was_also_accepted_with_one_change_undone(seed):
     needless = np.zeros(case.record.margin.shape, dtype=np.int8)
     rounds.find_needless(case.trace, case.features, needless)
     accepted = case.record.accepted()
-    for r, own in enumerate(case.own):
+    for r, own in enumerate(case.factuals):
         size = case.record.size[r]
         good = {tuple(map(repr, case.record.points[r, s].tolist())) for s in range(1, size) if accepted[r, s]}
         for s in range(1, size):
@@ -470,13 +470,13 @@ def test_needless_is_what_was_also_accepted_with_one_change_undone(seed):
 @pytest.mark.parametrize("seed", SEEDS)
 def test_points_that_may_be_nearer_get_their_share_of_the_room_first_and_what_others_leave(seed):
     case = Case(seed)
-    case.add(case.own, np.arange(4), np.ones(4, dtype=bool), np.full(4, 9), rounds)
+    case.add(case.factuals, np.arange(4), np.ones(4, dtype=bool), np.full(4, 9), rounds)
     points, owner, allowed = case.points(120)
     part, room = case.rng.integers(0, 2, 120).astype(np.int8), case.rng.integers(0, 12, 4)
     row, slot, _ = case.add(points, owner, allowed, room, rounds, part, 0.5)
     keys = [tuple(map(repr, point.tolist())) for point in points]
     for r in range(4):
-        seen, lists = {tuple(map(repr, case.own[r].tolist()))}, ([], [])
+        seen, lists = {tuple(map(repr, case.factuals[r].tolist()))}, ([], [])
         for own in (0, 1):
             for line in np.flatnonzero((owner == r) & (part == own) & allowed):
                 if keys[line] not in lists[own] and len(cost(case, r, points[line])[1]) <= case.most_changes:

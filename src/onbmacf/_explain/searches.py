@@ -187,7 +187,7 @@ def _refined_part(call: Call, box: BlackBox, how: tuple[Options, int], piece: tu
             table=fitted.map.table,
             values=Values(space, call.constraints),
             oracle=oracle,
-            own=np.ascontiguousarray(N),
+            factuals=np.ascontiguousarray(N),
             free=~call.is_held & ~(np.isnan(N) & ~space.is_fillable),
             targets=query.targets,
             options=options,

@@ -60,7 +60,7 @@ def worth(record: Record, price: Matrix, n: int, share: Share) -> Matrix:
 
 def nearness(record: Record, is_proven: Mask) -> Matrix:
     """Return the score of each accepted point where only distance counts: at plausibility=0."""
-    total, nothing = np.full(record.margin.shape, np.inf), np.zeros(len(record.own))
+    total, nothing = np.full(record.margin.shape, np.inf), np.zeros(len(record.factuals))
     rounds.find_needless(record.trace, record.features, record.needless)
     row, slot = np.empty((2, 0), dtype=np.intp)
     rounds.weigh(record.trace, nothing, record.needless, total, np.empty((2, len(nothing))), 0, row, slot)
@@ -108,15 +108,15 @@ def chosen(record: Record, score: Matrix, n: int, span: Matrix, is_nearest: bool
         row = np.flatnonzero(np.isfinite(score[np.arange(len(score)), slot]))
         return row, slot[row]
     slots = [_several(record, at, score[at], n, span, is_nearest) for at in range(len(score))]
-    rows = np.repeat(np.arange(len(score)), [len(own) for own in slots])
+    rows = np.repeat(np.arange(len(score)), [len(places) for places in slots])
     return rows, np.concatenate([np.empty(0, dtype=np.intp), *slots])
 
 
 def _several(record: Record, row: int, score: Matrix, n: int, span: Matrix, is_nearest: bool) -> Rows:
     """Return the slots of the points of one factual that are returned."""
     slots = np.flatnonzero(np.isfinite(score))
-    points, own = record.points[row, slots], record.own[row]
-    changed = differs(points, own)
+    points, start = record.points[row, slots], record.factuals[row]
+    changed = differs(points, start)
     rank = score[slots].copy()
     is_free, is_repeat = np.ones(len(slots), dtype=bool), np.zeros(len(slots), dtype=np.intp)
     picked: list[int] = []

@@ -48,9 +48,11 @@ def confirm(search: Search, record: Record, is_proven: Mask, score: Matrix, find
     if oracle.reads and _is_other(confirmed, record, row, slot, codes):
         oracle.distrust()
         return find(search, None)
-    is_known = confirmed.own != UNASKED
-    is_other = is_known & (confirmed.own != codes)  # factuals whose label is not the one with the highest score
-    codes, labels = np.where(is_known, confirmed.own, codes), np.where(is_known, confirmed.labels, labels)
+    is_known = confirmed.factual_codes != UNASKED
+    is_other = is_known & (
+        confirmed.factual_codes != codes
+    )  # factuals whose label is not the one with the highest score
+    codes, labels = np.where(is_known, confirmed.factual_codes, codes), np.where(is_known, confirmed.labels, labels)
     is_doubted = is_other & (not oracle.has_limits and oracle.sees_scores)
     again = find(search, is_doubted) if oracle.doubt(is_doubted) else None
     oracle.ran_out |= is_other & ~is_doubted
@@ -111,14 +113,14 @@ class LookedBack(NamedTuple):
     has_semifactual: Mask
     again: Rows  # the label of the point when it was asked again
     margin: Matrix  # share of the way; NaN where it was not asked
-    own: Rows  # UNASKED where it was not asked
+    factual_codes: Rows  # UNASKED where it was not asked
     labels: NDArray[Any]
 
 
 def _is_other(confirmed: LookedBack, record: Record, row: Rows, slot: Rows, codes: Rows) -> bool:
     """Say whether the model contradicts its copy."""
     again = (confirmed.again != record.code[row, slot]) & (confirmed.again != UNASKED)
-    return bool(again.any() or ((confirmed.own != codes) & (confirmed.own != UNASKED)).any())
+    return bool(again.any() or ((confirmed.factual_codes != codes) & (confirmed.factual_codes != UNASKED)).any())
 
 
 def _look_back(search: Search, record: Record, row: Rows, slot: Rows, codes: Rows, with_own: bool) -> LookedBack:
@@ -127,43 +129,46 @@ def _look_back(search: Search, record: Record, row: Rows, slot: Rows, codes: Row
     The semifactual is the place nearest to the point that has the factual's label and keeps the rules. The margin is
     the share of the way on which the point's label holds without a gap.
     """
-    points, own = record.points[row, slot], search.own[row]
+    points, start = record.points[row, slot], search.factuals[row]
     shares = np.arange(WAY_BACK, 0, -1) / WAY_BACK  # the point first: a budget may end on the way
     line = np.repeat(np.arange(len(row)), WAY_BACK)
-    raw = _between(search.table, own[line], points[line], np.tile(shares, len(row)))
-    places = search.values.placed(raw, own[line])
+    raw = _between(search.table, start[line], points[line], np.tile(shares, len(row)))
+    places = search.values.placed(raw, start[line])
     places[::WAY_BACK] = points
     known = np.flatnonzero((record.size > 0) & with_own)
-    n_own, asked = len(known), np.concatenate([search.own[known], places])
+    n_factuals, asked = len(known), np.concatenate([search.factuals[known], places])
     # Points first, then all places next to them, and so on: where a budget ends, it ends for all alike.
-    turn = np.concatenate([np.full(n_own, -1), np.tile(np.arange(WAY_BACK), len(row))])
+    turn = np.concatenate([np.full(n_factuals, -1), np.tile(np.arange(WAY_BACK), len(row))])
     order = np.argsort(turn, kind="stable")
     said, names = search.oracle.confirm(asked[order], np.concatenate([known, row[line]])[order])
     codes_said, labels = np.empty_like(said), np.empty_like(names)
     codes_said[order], labels[order] = said, names
-    said = codes_said[n_own:].reshape(-1, WAY_BACK)
-    moved = differs(places, own[line]).any(axis=1) & _lies_between(own[line], places, points[line])
-    same = (codes_said[n_own:] == codes[row[line]]) & moved
-    same[same] = search.values.allowed(places[same], own[line[same]])
+    said = codes_said[n_factuals:].reshape(-1, WAY_BACK)
+    moved = differs(places, start[line]).any(axis=1) & _lies_between(start[line], places, points[line])
+    same = (codes_said[n_factuals:] == codes[row[line]]) & moved
+    same[same] = search.values.allowed(places[same], start[line[same]])
     same = same.reshape(-1, WAY_BACK)
     has, first = same.any(axis=1), np.arange(0, len(line), WAY_BACK) + same.argmax(axis=1)
-    semifactual = np.where(has[:, np.newaxis], places[first], own) if len(row) else own
+    semifactual = np.where(has[:, np.newaxis], places[first], start) if len(row) else start
     margin = margins(said[:, 1:], record.code[row, slot])
-    own_codes, own_labels = np.full(len(search.own), UNASKED), np.full(len(search.own), None, dtype=object)
-    own_codes[known], own_labels[known] = codes_said[:n_own], labels[:n_own]
-    return LookedBack(semifactual, has, said[:, 0], margin, own_codes, own_labels)
+    factual_codes, factual_labels = (
+        np.full(len(search.factuals), UNASKED),
+        np.full(len(search.factuals), None, dtype=object),
+    )
+    factual_codes[known], factual_labels[known] = codes_said[:n_factuals], labels[:n_factuals]
+    return LookedBack(semifactual, has, said[:, 0], margin, factual_codes, factual_labels)
 
 
-def _between(table: SearchTable, own: Matrix, goal: Matrix, share: Matrix) -> Matrix:
+def _between(table: SearchTable, start: Matrix, goal: Matrix, share: Matrix) -> Matrix:
     """Return places on the way: levels change, and what is missing is filled in, from the middle on."""
     share = share[:, np.newaxis]
-    places = own + share * (goal - own)
-    return np.where(table.is_level | np.isnan(own), np.where(share < 0.5, own, goal), places)
+    places = start + share * (goal - start)
+    return np.where(table.is_level | np.isnan(start), np.where(share < 0.5, start, goal), places)
 
 
-def _lies_between(own: Matrix, points: Matrix, goal: Matrix) -> Mask:
+def _lies_between(start: Matrix, points: Matrix, goal: Matrix) -> Mask:
     """Say which points are, in every feature, between their factual and their goal: rules may push one beyond."""
-    low, high = np.fmin(own, goal), np.fmax(own, goal)
+    low, high = np.fmin(start, goal), np.fmax(start, goal)
     edge = 1e-12 * (np.abs(low) + np.abs(high))
     return np.asarray((np.isnan(points) | ((points >= low - edge) & (points <= high + edge))).all(axis=1))
 

@@ -35,11 +35,11 @@ AT_ONCE = 1 << 16  # combinations in one step
 
 def ask_all(search: Search, record: Record, wanted: Mask, is_open: Mask, most: int) -> Mask:
     """Ask about every point that a factual may become, for those with at most so many; say which they are."""
-    is_proven = np.zeros(len(search.own), dtype=bool)
+    is_proven = np.zeros(len(search.factuals), dtype=bool)
     points, owner = [], []
     room = search.oracle.room(search.reserve)
     for row in np.flatnonzero(is_open):
-        every = search.reach(search.own[row], most)
+        every = search.reach(search.factuals[row], most)
         if every is None or len(every) > room[row]:
             continue
         is_proven[row] = True
@@ -67,7 +67,7 @@ def _ask_and_settle(search: Search, points: Matrix, owner: Rows) -> Reply:
 
 def _ask_each(search: Search, record: Record, wanted: Mask, points: Matrix, owner: Rows) -> None:
     """Ask about points as they are; all are written down where there is room, else those that are answers."""
-    endless = np.full(len(search.own), len(points), dtype=np.intp)
+    endless = np.full(len(search.factuals), len(points), dtype=np.intp)
     if np.bincount(owner, minlength=1).max() <= FEW_JOINT:
         row, slot, line = record.add(points, owner, np.ones(len(points), dtype=bool), endless)
         write_down(search, record, wanted, row, slot, _ask_and_settle(search, points[line], row))
@@ -81,7 +81,7 @@ def _keep_best(search: Search, record: Record, wanted: Mask, points: Matrix, own
     cost, _ = record.measured(points, owner)
     order = np.lexsort((np.where(margin > 0, cost, -margin), margin <= 0, owner))
     order = order[(margin[order] > 0) | (turns(owner[order]) < STARTS)]
-    endless = np.full(len(search.own), len(points), dtype=np.intp)
+    endless = np.full(len(search.factuals), len(points), dtype=np.intp)
     row, slot, line = record.add(points[order], owner[order], np.ones(len(order), dtype=bool), endless)
     write_down(search, record, wanted, row, slot, take(reply, order[line]))
 
@@ -120,10 +120,10 @@ def last_resort(
 
 def _ask_more_donors(search: Search, record: Record, wanted: Mask) -> None:
     """Ask about many fitted rows of the labels that are wanted, with immutable values put in."""
-    found = search.table.nearest_rows(search.own, search.free, wanted, MOST_DONORS)
+    found = search.table.nearest_rows(search.factuals, search.free, wanted, MOST_DONORS)
     owner, place = np.nonzero(found >= 0)
-    points = search.values.placed(projected(search, found[owner, place], owner), search.own[owner])
-    kept = np.flatnonzero(search.values.allowed(points, search.own[owner]))
+    points = search.values.placed(projected(search, found[owner, place], owner), search.factuals[owner])
+    kept = np.flatnonzero(search.values.allowed(points, search.factuals[owner]))
     room = search.oracle.room(search.reserve)
     note_limits(search, owner[kept], room)
     kept = kept[turns(owner[kept]) < room[owner[kept]]]
@@ -136,7 +136,7 @@ def _climb(search: Search, record: Record, rows: Mask, climbed: Mask) -> Propose
 
     No point is climbed from twice.
     """
-    points, owner = [np.empty((0, search.own.shape[1]))], [np.empty(0, dtype=np.intp)]
+    points, owner = [np.empty((0, search.factuals.shape[1]))], [np.empty(0, dtype=np.intp)]
     for row in np.flatnonzero(rows):
         margin = np.where(climbed[row] | np.isnan(record.margin[row]), -np.inf, record.margin[row])[: record.size[row]]
         best = np.argsort(-margin, kind="stable")[:STARTS]
@@ -157,7 +157,7 @@ def _corners(search: Search, record: Record, rows: Mask) -> Proposed:
 
     Of a category the two levels that gain most alone stand for its ends.
     """
-    points, owner = [np.empty((0, search.own.shape[1]))], [np.empty(0, dtype=np.intp)]
+    points, owner = [np.empty((0, search.factuals.shape[1]))], [np.empty(0, dtype=np.intp)]
     for row in np.flatnonzero(rows):
         ends = _ends(search, record, int(row))
         free = [at for at in range(len(ends)) if len(ends[at]) > 1]
@@ -171,10 +171,10 @@ def _corners(search: Search, record: Record, rows: Mask) -> Proposed:
             grid = np.repeat(best[np.newaxis], 1 + len(free), axis=0)
             for place, at in enumerate(free):
                 grid[1 + place, place] = ends[at][1]
-        own = np.repeat(search.own[[row]], len(grid), axis=0)
-        own[:, free] = grid
-        points.append(own)
-        owner.append(np.full(len(own), row, dtype=np.intp))
+        corners = np.repeat(search.factuals[[row]], len(grid), axis=0)
+        corners[:, free] = grid
+        points.append(corners)
+        owner.append(np.full(len(corners), row, dtype=np.intp))
     return Proposed.of(np.concatenate(points), np.concatenate(owner))
 
 
@@ -183,14 +183,14 @@ def _ends(search: Search, record: Record, row: int) -> list[Matrix]:
     found, margin = [], record.margin[row, : record.size[row]]
     points = record.points[row, : record.size[row]]
     is_single = record.n_changed[row, : record.size[row]] == 1
-    for at, own in enumerate(search.own[row].tolist()):
+    for at, start in enumerate(search.factuals[row].tolist()):
         if not search.free[row, at]:
-            found.append(np.array([own]))
+            found.append(np.array([start]))
             continue
         if search.table.is_level[at]:
-            single = np.flatnonzero(is_single & (points[:, at] != own))
+            single = np.flatnonzero(is_single & (points[:, at] != start))
             values = points[single[np.argsort(-margin[single], kind="stable")], at][:2]
-            found.append(np.append(values, own))
+            found.append(np.append(values, start))
             continue
         values = search.table.ranks[at, [0, -1]]
         gains = [margin[is_single & (points[:, at] == value)].max(initial=-np.inf) for value in values]

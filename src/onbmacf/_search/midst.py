@@ -46,9 +46,9 @@ def _first(fitted: Map, rows: Rows, most: int) -> Rows:
 def into_the_midst(search: Search, record: Record, wanted: Mask, active: Mask, price: Matrix) -> None:
     """For the dial at 1: ask about fitted rows in the midst of their label, and refine what has all its neighbours."""
     rows = np.flatnonzero(active)
-    Z = search.encode(search.own[rows])
-    midst = [search.plausible(z, own) for z, own in zip(Z, wanted[rows], strict=True)]
-    owner = np.repeat(rows, [len(own) for own in midst])
+    Z = search.encode(search.factuals[rows])
+    midst = [search.plausible(z, some) for z, some in zip(Z, wanted[rows], strict=True)]
+    owner = np.repeat(rows, [len(some) for some in midst])
     given = np.concatenate([np.empty(0, dtype=np.intp), *midst])
     points, label = projected(search, given, owner), search.table.labels[given]
     cut = _cut(search, points, owner, label)
@@ -65,10 +65,10 @@ def _cut(search: Search, points: Matrix, owner: Rows, label: Rows) -> list[Matri
 
     Only the fitted rows are looked at: the model is asked about the points at the end, without and with halving.
     """
-    own, points = search.own[owner], search.values.placed(points, search.own[owner])
+    start, points = search.factuals[owner], search.values.placed(points, search.factuals[owner])
     lines = np.arange(len(points))
     with np.errstate(invalid="ignore"):
-        cost = np.where(search.table.is_level, points != own, np.abs(points - own)) * search.table.scale
+        cost = np.where(search.table.is_level, points != start, np.abs(points - start)) * search.table.scale
     cost = np.where(np.isnan(cost), search.table.absent, cost)
     order, stages = np.argsort(-cost, axis=1, kind="stable"), []
     for parts in ((0.0,), (0.5, 0.75, 0.9)):
@@ -76,13 +76,13 @@ def _cut(search: Search, points: Matrix, owner: Rows, label: Rows) -> list[Matri
             at = order[:, place]
             for part in parts:
                 trial = points.copy()
-                back = own[lines, at] + part * (points[lines, at] - own[lines, at])
-                is_number = ~search.table.is_level[at] & ~np.isnan(own[lines, at])
+                back = start[lines, at] + part * (points[lines, at] - start[lines, at])
+                is_number = ~search.table.is_level[at] & ~np.isnan(start[lines, at])
                 trial[lines, at] = np.where(
-                    is_number | (part == 0.0), back if part else own[lines, at], points[lines, at]
+                    is_number | (part == 0.0), back if part else start[lines, at], points[lines, at]
                 )
-                trial = search.values.placed(trial, own)
-                moved = np.flatnonzero(differs(trial, points).any(axis=1) & differs(trial, own).any(axis=1))
+                trial = search.values.placed(trial, start)
+                moved = np.flatnonzero(differs(trial, points).any(axis=1) & differs(trial, start).any(axis=1))
                 if len(moved):
                     good = moved[search.neighbours(trial[moved], label[moved]) == 1.0]
                     points[good] = trial[good]

@@ -67,24 +67,24 @@ class Oracle:
     def __init__(
         self,
         box: BlackBox,
-        own: Matrix,
+        factuals: Matrix,
         options: Options,
         terms: Terms,
         deadline: float = NEVER,
         model_copy: Copy | None = None,
         guess: Callable[[Matrix], Matrix] | None = None,
     ) -> None:
-        self.box, self.own, self.notes = box, own, Notes()
+        self.box, self.factuals, self.notes = box, factuals, Notes()
         self._terms, self._deadline, self._copy = terms, deadline, model_copy
         self._guess = guess  # points -> scores per label, where the model has none
-        self._rows_left = np.full(len(own), min(options.max_model_rows or UNLIMITED, UNLIMITED), dtype=np.int64)
+        self._rows_left = np.full(len(factuals), min(options.max_model_rows or UNLIMITED, UNLIMITED), dtype=np.int64)
         self._calls_left = options.max_model_calls or UNLIMITED  # rows are searched one by one where calls are counted
         self._counts_calls = options.max_model_calls is not None
         self.has_limits = bool(options.limits)
-        self.asked = np.zeros(len(own), dtype=np.intp)  # questions about each factual
-        self.failed = np.zeros(len(own), dtype=np.intp)  # of these, on which the model raised
-        self._has_no_score = np.zeros(len(own), dtype=bool)  # factuals that `predict` labels and nothing scores
-        self.ran_out = np.zeros(len(own), dtype=bool)
+        self.asked = np.zeros(len(factuals), dtype=np.intp)  # questions about each factual
+        self.failed = np.zeros(len(factuals), dtype=np.intp)  # of these, on which the model raised
+        self._has_no_score = np.zeros(len(factuals), dtype=bool)  # factuals that `predict` labels and nothing scores
+        self.ran_out = np.zeros(len(factuals), dtype=bool)
         if terms.least > 0 and (box.scorer is None or not box.scorer.has_probabilities) and box.names is None:
             why = box.no_probability or "this one has no predict_proba with classes_"
             raise ParameterError(f"min_probability needs a model that gives probabilities: {why}.")
@@ -134,9 +134,9 @@ class Oracle:
     def room(self, reserve: int) -> Rows:
         """Return how many points each factual may ask about in the next call, with some and their call set aside."""
         if self.is_late:
-            return np.zeros(len(self.own), dtype=np.intp)
+            return np.zeros(len(self.factuals), dtype=np.intp)
         if self.reads:
-            return np.full(len(self.own), UNLIMITED, dtype=np.intp)
+            return np.full(len(self.factuals), UNLIMITED, dtype=np.intp)
         left = np.maximum(0, self._rows_left - reserve)
         if self._calls_left <= (reserve > 0):
             left[:] = 0
@@ -145,9 +145,9 @@ class Oracle:
         return left.astype(np.intp)
 
     def _spend(self, factual: Rows, n_calls: int, n: int = 1) -> None:
-        self.asked += np.bincount(factual, minlength=len(self.own))
+        self.asked += np.bincount(factual, minlength=len(self.factuals))
         if self.has_limits:
-            self._rows_left -= n * np.bincount(factual, minlength=len(self.own))
+            self._rows_left -= n * np.bincount(factual, minlength=len(self.factuals))
             self._calls_left -= n_calls if self._counts_calls else 0
 
     # --- asking ---
@@ -158,7 +158,7 @@ class Oracle:
             return Reply(np.empty(0, dtype=np.intp), np.empty((0, len(self.box.classes))), None)
         if self._copy is not None:
             self.box.counts.n_copy_questions += len(N)
-            self.asked += np.bincount(factual, minlength=len(self.own))
+            self.asked += np.bincount(factual, minlength=len(self.factuals))
             return self._read(self._copy.answers(N), factual)
         if self._counts_calls:  # one call is left to confirm what is found
             retries = max(0, min(retries, (self._calls_left - 2) // max(1, self.box.largest // self.box.chunk)))
@@ -172,7 +172,7 @@ class Oracle:
 
         The factuals' own rows are asked about until each that raises is known.
         """
-        self.failed -= np.bincount(factual[lines], minlength=len(self.own))
+        self.failed -= np.bincount(factual[lines], minlength=len(self.factuals))
         self.notes.forget(factual[lines])
         other = self.ask(N[lines], factual[lines], ENDLESS if is_own else SOME)
         reply.codes[lines] = other.codes
@@ -203,15 +203,15 @@ class Oracle:
         self, answer: Matrix, errors: list[Raised], N: Matrix, factual: Rows, lines: Rows, retries: int
     ) -> Reply:
         """Ask again where scores are missing, then for labels; what has neither has failed."""
-        own = lines[np.isnan(answer[lines]).any(axis=1) & self._is_own(N[lines], factual[lines])]
-        if len(own) and not self.has_limits:  # no factual loses its scores to others in the call
-            errors += self._ask_scores(answer, N, factual, own, ENDLESS)
-            regained = np.isin(factual, factual[own[~np.isnan(answer[own]).any(axis=1)]])
+        at_factual = lines[np.isnan(answer[lines]).any(axis=1) & self._is_factual(N[lines], factual[lines])]
+        if len(at_factual) and not self.has_limits:  # no factual loses its scores to others in the call
+            errors += self._ask_scores(answer, N, factual, at_factual, ENDLESS)
+            regained = np.isin(factual, factual[at_factual[~np.isnan(answer[at_factual]).any(axis=1)]])
             rest = np.flatnonzero(regained & np.isnan(answer).any(axis=1))
             errors += self._ask_scores(answer, N, factual, rest, retries)
         unscored: Mask = np.asarray(np.isnan(answer).any(axis=1))
         if self._terms.least == 0:  # all points of such a factual can be compared; a least probability needs each one's
-            self._has_no_score[factual[own[unscored[own]]]] = True
+            self._has_no_score[factual[at_factual[unscored[at_factual]]]] = True
             unscored |= self._has_no_score[factual]
         reply = self._read(answer, factual)
         if unscored.any():
@@ -229,9 +229,9 @@ class Oracle:
         self._spend(factual[lines], self.box.counts.n_calls - before)
         return [(lines[at], error) for at, error in errors]
 
-    def _is_own(self, N: Matrix, factual: Rows) -> Mask:
-        own = self.own[factual]
-        return np.asarray(((own == N) | (np.isnan(N) & np.isnan(own))).all(axis=1))
+    def _is_factual(self, N: Matrix, factual: Rows) -> Mask:
+        start = self.factuals[factual]
+        return np.asarray(((start == N) | (np.isnan(N) & np.isnan(start))).all(axis=1))
 
     def _with_labels(self, reply: Reply, lines: Rows, N: Matrix, factual: Rows, retries: int) -> Reply:
         """Return a reply with labels by `predict` on some lines, and guessed scores; UNASKED beyond the budget."""
@@ -265,7 +265,7 @@ class Oracle:
         codes = self.box.codes(labels)
         self.notes.take(labels, codes, factual, len(self.box.classes))
         raised = codes == FAILED
-        self.failed += np.bincount(factual[raised], minlength=len(self.own))
+        self.failed += np.bincount(factual[raised], minlength=len(self.factuals))
         scores = np.zeros((len(N), len(self.box.classes) + 1)) if self._guess is None else self._guess(N)
         donors.believe(scores, np.ascontiguousarray(codes), SLIGHTLY)
         return codes, np.round(scores, 9)
@@ -281,11 +281,11 @@ class Oracle:
         def noted(lines: Rows, error: Exception) -> None:
             self.notes.raise_on(factual[known[lines]], error)
 
-        own = self.box.probability(N[known], codes[known], noted)
-        if own is None:
+        probability = self.box.probability(N[known], codes[known], noted)
+        if probability is None:
             why = self.box.no_probability or "this one has no predict_proba with classes_"
             raise ParameterError(f"min_probability needs a model that gives probabilities: {why}.")
-        found[known, codes[known]] = own
+        found[known, codes[known]] = probability
         self._spend(factual[:0], self.box.counts.n_calls - before)
         return found
 
@@ -340,7 +340,7 @@ class Oracle:
         if committee is not None and committee.n_needed > 0:
             good &= committee.agree(N, codes, self.box.counts)
         if guard is not None and good.any():
-            good[good] = ~guard.exposes(N[good], self.own[factual[good]])
+            good[good] = ~guard.exposes(N[good], self.factuals[factual[good]])
         return good
 
     def confirm(self, N: Matrix, factual: Rows) -> tuple[Rows, NDArray[Any]]:
@@ -362,7 +362,7 @@ class Oracle:
             codes[asked] = self.box.codes(said)
             labels[asked] = said.tolist()
             self.notes.take(said, codes[asked], factual[asked], len(self.box.classes))
-            self.failed += np.bincount(factual[asked][codes[asked] == FAILED], minlength=len(self.own))
+            self.failed += np.bincount(factual[asked][codes[asked] == FAILED], minlength=len(self.factuals))
             self._spend(factual[asked], self.box.counts.n_calls - before)
         return codes, labels
 
@@ -371,12 +371,12 @@ class Oracle:
         box = self.box
         others = box.unseen or [name for name in box.all_names or () if name not in box.classes.tolist()]
         known = dict(enumerate([*box.classes, *others]))
-        return objects([known.get(code, self.notes.error(own)) for own, code in enumerate(codes.tolist())])
+        return objects([known.get(code, self.notes.error(row)) for row, code in enumerate(codes.tolist())])
 
     def left(self) -> Rows:
         """Return how many more points each factual may be asked about, in all calls that are left."""
         if self.is_late:
-            return np.zeros(len(self.own), dtype=np.intp)
+            return np.zeros(len(self.factuals), dtype=np.intp)
         in_calls = self._calls_left * self.box.largest if self._counts_calls else UNLIMITED
         return np.clip(self._rows_left, 0, in_calls).astype(np.intp)
 

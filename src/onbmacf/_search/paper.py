@@ -48,7 +48,7 @@ def opposing_pairs(fitted: Map, options: Options, z: Matrix, codes: Rows, wanted
     factual, ball = np.nonzero(is_opposing)
     away -= fitted.balls.radii
     pairs = Pairs(factual, ball, (away[is_opposing] - gap[factual]) / 2)
-    factual = np.repeat(outside, np.array([len(own.radii) for own in recovered], dtype=np.intp))
+    factual = np.repeat(outside, np.array([len(part.radii) for part in recovered], dtype=np.intp))
     ball = np.arange(len(balls.radii) - len(factual), len(balls.radii))
     bound = (paired(z[factual], balls.points[ball], metric) - balls.radii[ball] - gap[factual]) / 2
     pairs = stack([pairs, take(Pairs(factual, ball, bound), wanted[factual, balls.labels[ball]])])

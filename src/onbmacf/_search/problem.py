@@ -44,16 +44,16 @@ class Features(NamedTuple):
     lacks: Callable[[Matrix], Mask] | None = None  # points -> lines x features: what is missing; None where nothing is
     is_fillable: Mask | None = None  # which features may be filled in where a factual lacks them
 
-    def with_held(self, own: Matrix, points: Matrix, frees: bool = False) -> Matrix:
+    def with_held(self, start: Matrix, points: Matrix, frees: bool = False) -> Matrix:
         """Return points with the values that their factuals keep: immutable ones unless freed, and what is missing.
 
         A value is never removed, and filled in only where that is allowed (decision 0063).
         """
         is_held = self.is_immutable & (not frees)
         if self.lacks is None or self.is_fillable is None:
-            return np.where(is_held[self.of_column], own, points)
-        is_held = is_held | self.lacks(points) | (self.lacks(own) & ~self.is_fillable)
-        return np.where(is_held[:, self.of_column], own, points)
+            return np.where(is_held[self.of_column], start, points)
+        is_held = is_held | self.lacks(points) | (self.lacks(start) & ~self.is_fillable)
+        return np.where(is_held[:, self.of_column], start, points)
 
 
 class Pairs(NamedTuple):

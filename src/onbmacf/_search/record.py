@@ -19,7 +19,7 @@ from onbmacf._search.kernels import rounds
 class Record:
     """Parallel arrays, factuals x points; the kernels work on the same memory."""
 
-    own: Matrix
+    factuals: Matrix
     points: Matrix  # factuals x points x features
     margin: Matrix  # above 0: accepted; NaN: not asked
     base: Matrix  # distance, and a little for each change
@@ -36,18 +36,21 @@ class Record:
     raw: Matrix  # room for proposals, per factual as much
 
     @classmethod
-    def of(cls, own: Matrix, free: Mask, features: rounds.Features, capacity: int, proposals: int) -> "Record":
+    def of(cls, factuals: Matrix, free: Mask, features: rounds.Features, capacity: int, proposals: int) -> "Record":
         """Return an empty record with room for so many points and proposals per factual."""
-        own, shape = np.ascontiguousarray(own), (len(own), capacity)
-        points, flags = np.empty((*shape, own.shape[1])), np.ascontiguousarray(free.astype(np.int8))
+        factuals, shape = np.ascontiguousarray(factuals), (len(factuals), capacity)
+        points, flags = np.empty((*shape, factuals.shape[1])), np.ascontiguousarray(free.astype(np.int8))
         margin, base, share, probability = (np.full(shape, value) for value in (np.nan, np.inf, np.nan, np.nan))
         code, n_changed, only = (np.zeros(shape, dtype=np.intp) for _ in range(3))
         hashes, key = np.zeros(shape, dtype=np.uint64), np.zeros(shape, dtype=np.uint64)
-        size, places = np.zeros(len(own), dtype=np.intp), np.zeros((len(own), 2 * capacity + 1), dtype=np.intc)
-        known = own, flags, points, margin, base, share, code, hashes, key, n_changed, only, size, places
-        needless, raw = np.zeros(shape, dtype=np.int8), np.empty((len(own) * proposals, own.shape[1]))
-        lowest = np.full((2, len(own)), np.inf)
-        parts = own, points, margin, base, share, code, key, n_changed, size, probability, needless, lowest
+        size, places = (
+            np.zeros(len(factuals), dtype=np.intp),
+            np.zeros((len(factuals), 2 * capacity + 1), dtype=np.intc),
+        )
+        known = factuals, flags, points, margin, base, share, code, hashes, key, n_changed, only, size, places
+        needless, raw = np.zeros(shape, dtype=np.int8), np.empty((len(factuals) * proposals, factuals.shape[1]))
+        lowest = np.full((2, len(factuals)), np.inf)
+        parts = factuals, points, margin, base, share, code, key, n_changed, size, probability, needless, lowest
         return cls(*parts, rounds.Trace(*known), features, raw)
 
     def add(
@@ -80,12 +83,12 @@ class Record:
     def refused(self, points: Matrix, owner: Rows) -> Mask:
         """Say of which points one that changes the same features, and costs as much, was refused."""
         apart, n_changed = self.measured(points, owner)
-        changed = differs(points, self.own[owner])
+        changed = differs(points, self.factuals[owner])
         found = np.zeros(len(points), dtype=bool)
         for line, r in enumerate(owner.tolist()):
             known = np.flatnonzero((self.margin[r] <= 0) & (self.n_changed[r] == n_changed[line]))
             known = known[self.base[r, known] >= apart[line]]
-            found[line] = bool((differs(self.points[r, known], self.own[r]) == changed[line]).all(axis=1).any())
+            found[line] = bool((differs(self.points[r, known], self.factuals[r]) == changed[line]).all(axis=1).any())
         return found
 
     def accepted(self) -> Mask:

@@ -65,7 +65,7 @@ class Search:
     table: SearchTable
     values: Values
     oracle: Oracle
-    own: Matrix  # the factuals, as numbers
+    factuals: Matrix  # the factuals, as numbers
     free: Mask  # factuals x features: what may change
     targets: Rows | None  # labels to reach; None: any but the factual's own
     options: Options
@@ -117,9 +117,9 @@ def ask(search: Search, record: Record, wanted: Mask, proposed: Proposed, room: 
 
     Those that may be nearer get their share of the room before those that may be better.
     """
-    own = search.own[proposed.owner]
-    points = search.values.placed(proposed.raw, own)
-    allowed = search.values.allowed(points, own)
+    start = search.factuals[proposed.owner]
+    points = search.values.placed(proposed.raw, start)
+    allowed = search.values.allowed(points, start)
     note_limits(search, proposed.owner[allowed], room)
     row, slot, _ = record.add(points, proposed.owner, allowed, room, proposed.part, nearer)
     if len(row):
@@ -136,7 +136,7 @@ def write_down(search: Search, record: Record, wanted: Mask, row: Rows, slot: Ro
     """Write down what came back about points that were added."""
     points = record.points[row, slot]
     if search.distance is not None:
-        apart = search.distance(search.own[row], points)
+        apart = search.distance(search.factuals[row], points)
         record.base[row, slot] = apart + choose.SPARSITY * record.n_changed[row, slot]
     record.code[row, slot] = reply.codes
     if reply.probability is not None:
@@ -168,14 +168,14 @@ def first_round(search: Search, wanted: Mask | None = None, active: Mask | None 
     Labels come with this very call. Donors are chosen before: of the targets or, where any other label will do, of
     labels other than that of the nearest fitted row.
     """
-    own, n = search.own, len(search.own)
+    factuals, n = search.factuals, len(search.factuals)
     features = search.table.features(search.values.steps, search.options.metric, search.max_changes)
     capacity = FEW_JOINT + int((CAPACITY - FEW_JOINT) * max(1.0, search.effort))
-    record = Record.of(own, search.free, features, capacity, 2 * max(CAPS))
+    record = Record.of(factuals, search.free, features, capacity, 2 * max(CAPS))
     guess = np.full(n, UNASKED, dtype=np.intp)
     if search.targets is None and wanted is None:
         every = np.ones((n, search.n_classes), dtype=bool)
-        nearest = search.table.nearest_rows(own, np.ones_like(search.free), every, 1)[:, 0]
+        nearest = search.table.nearest_rows(factuals, np.ones_like(search.free), every, 1)[:, 0]
         guess = search.table.labels[nearest]
     likely = wanted_labels(guess, search.targets, search.n_classes) if wanted is None else wanted
     donors, owner, to_center = _donors(search, record, likely)
@@ -188,10 +188,10 @@ def first_round(search: Search, wanted: Mask | None = None, active: Mask | None 
     n_free = max(1, int(search.free.sum(axis=1).max(initial=0)))
     per_row = int(room.max(initial=0))
     n_turns = int(np.clip(per_row // (2 * n_free), 1, len(SHARES)))
-    singles, singles_owner = np.empty((n * per_row + 1, own.shape[1])), np.empty(n * per_row + 1, dtype=np.intp)
+    singles, singles_owner = np.empty((n * per_row + 1, factuals.shape[1])), np.empty(n * per_row + 1, dtype=np.intp)
     order = search.table.telling
     n_singles = kernels.singles(record.trace, features, order, SHARES[:n_turns], per_row, singles, singles_owner)
-    raw = np.concatenate([own, donors, singles[:n_singles]])
+    raw = np.concatenate([factuals, donors, singles[:n_singles]])
     owner = np.concatenate([np.arange(n), owner, singles_owner[:n_singles]])
     return *_opened(search, record, raw, owner, room, wanted), to_center
 
@@ -200,18 +200,18 @@ def _opened(
     search: Search, record: Record, raw: Matrix, owner: Rows, room: Rows, wanted: Mask | None
 ) -> tuple[Record, Mask]:
     """Ask the first question, and settle by what comes back which labels each factual is to reach."""
-    own = search.own[owner]
-    points = search.values.placed(raw, own)
-    points[: len(search.own)] = search.own
-    allowed = search.values.allowed(points, own)
-    allowed[: len(search.own)] = True
+    start = search.factuals[owner]
+    points = search.values.placed(raw, start)
+    points[: len(search.factuals)] = search.factuals
+    allowed = search.values.allowed(points, start)
+    allowed[: len(search.factuals)] = True
     note_limits(search, owner[allowed], room)
     row, slot, _ = record.add(points, owner, allowed, room)
     points = record.points[row, slot]
     reply = search.oracle.ask(points, row)
     if (reply.codes == FAILED).any() and not search.oracle.is_limited:
         _ask_what_raised(search, reply, points, row, slot)
-    codes = np.full(len(search.own), FAILED, dtype=np.intp)
+    codes = np.full(len(search.factuals), FAILED, dtype=np.intp)
     codes[row[slot == 0]] = reply.codes[slot == 0]
     wanted = wanted_labels(codes, search.targets, search.n_classes) if wanted is None else wanted
     write_down(search, record, wanted, row, slot, reply)
@@ -221,21 +221,21 @@ def _opened(
 
 def _ask_what_raised(search: Search, reply: Reply, points: Matrix, row: Rows, slot: Rows) -> None:
     """Ask again about every factual that raised, then about the points of those that do not: none is lost."""
-    own = np.flatnonzero((slot == 0) & (reply.codes == FAILED))
-    search.oracle.ask_again(reply, points, row, own, is_own=True)
-    raises = np.isin(row, row[own[reply.codes[own] == FAILED]])
+    at_factual = np.flatnonzero((slot == 0) & (reply.codes == FAILED))
+    search.oracle.ask_again(reply, points, row, at_factual, is_own=True)
+    raises = np.isin(row, row[at_factual[reply.codes[at_factual] == FAILED]])
     search.oracle.ask_again(reply, points, row, np.flatnonzero((reply.codes == FAILED) & ~raises))
 
 
 def _donors(search: Search, record: Record, wanted: Mask) -> tuple[Matrix, Rows, Matrix]:
     """Return fitted rows with immutable values put in, the factual of each, and how far the nearest centre is."""
-    table, how = search.table, (search.own, search.free, wanted)
+    table, how = search.table, (search.factuals, search.free, wanted)
     balls = table.nearest_balls(*how, CENTERS)
     found = np.concatenate([table.nearest_rows(*how, ROWS), np.where(balls >= 0, table.centers[balls], -1)], axis=1)
     owner, place = np.nonzero(found >= 0)
     points = projected(search, found[owner, place], owner)
     apart, _ = record.measured(points, owner)
-    to_center, is_center = np.full(len(search.own), np.inf), place >= found.shape[1] - CENTERS
+    to_center, is_center = np.full(len(search.factuals), np.inf), place >= found.shape[1] - CENTERS
     np.minimum.at(to_center, owner[is_center], apart[is_center])
     return points, owner, np.where(np.isfinite(to_center), to_center, 0.0)
 
@@ -243,7 +243,7 @@ def _donors(search: Search, record: Record, wanted: Mask) -> tuple[Matrix, Rows,
 def projected(search: Search, rows: Rows, owner: Rows) -> Matrix:
     """Return fitted rows with what a factual cannot change, and what they lack, as it is there."""
     given = search.table.N[rows]
-    return np.where(search.free[owner] & ~np.isnan(given), given, search.own[owner])
+    return np.where(search.free[owner] & ~np.isnan(given), given, search.factuals[owner])
 
 
 # --- the rounds after it -------------------------------------------------------------------------------------------
@@ -275,7 +275,7 @@ def needed_only(search: Search, record: Record, wanted: Mask, price: Matrix, sco
     """Undo changes of the best point and of the nearest until none can be undone, in so many calls per factual."""
     for turn in range(0 if search.oracle.is_limited else int(most.max(initial=0))):
         nearest = choose.nearness(record, np.zeros(len(most), dtype=bool))
-        row, slot = np.concatenate([choose.chosen(record, own, 1, price) for own in (score, nearest)], axis=1)
+        row, slot = np.concatenate([choose.chosen(record, scores, 1, price) for scores in (score, nearest)], axis=1)
         left = most[row] > turn
         if not _undone(search, record, wanted, row[left], slot[left], guess=True):
             break
@@ -292,10 +292,10 @@ def without_rules(search: Search, record: Record, wanted: Mask, active: Mask, pr
     other, _, _ = first_round(free, wanted, active)
     score = search_rounds(free, other, wanted, active, price)
     row, slot = np.nonzero(other.accepted())
-    points, own = other.points[row, slot], search.own[row]
-    few = other.n_changed[row, slot] <= (search.max_changes or own.shape[1])
-    allowed = few & search.values.allowed(points, own)
-    endless = np.full(len(search.own), len(points), dtype=np.intp)
+    points, start = other.points[row, slot], search.factuals[row]
+    few = other.n_changed[row, slot] <= (search.max_changes or start.shape[1])
+    allowed = few & search.values.allowed(points, start)
+    endless = np.full(len(search.factuals), len(points), dtype=np.intp)
     order = np.argsort(other.base[row, slot], kind="stable")
     row, slot, points, allowed = row[order], slot[order], points[order], allowed[order]
     to_row, to_slot, line = record.add(points, row, allowed, endless)
@@ -324,12 +324,12 @@ def _pulled(search: Search, record: Record, active: Mask, score: Matrix, price: 
     Neighbours are known without the model.
     """
     raw, (owner, label) = (
-        np.empty((PULLED * len(active), search.own.shape[1])),
+        np.empty((PULLED * len(active), search.factuals.shape[1])),
         np.empty((2, PULLED * len(active)), int),
     )
     n = kernels.pull(record.trace, record.features, score, active.astype(np.int8), raw, owner, label)
     raw, owner, label = raw[:n], owner[:n], label[:n]
-    points, limit = search.values.placed(raw, search.own[owner]), record.lowest[0, owner]
+    points, limit = search.values.placed(raw, search.factuals[owner]), record.lowest[0, owner]
     hope, n_changed = record.measured(points, owner)
     hope += choose.SPARSITY * n_changed
     kept = np.flatnonzero((n_changed > 0) & (hope < limit))
@@ -347,7 +347,7 @@ def chosen(search: Search, record: Record, score: Matrix) -> tuple[Rows, Rows]:
 def irreducible(search: Search, record: Record, wanted: Mask, is_proven: Mask) -> Matrix:
     """Undo changes of the nearest points until none can be undone: at dial 0 every change is needed."""
     score = choose.nearness(record, is_proven)
-    for _ in range(0 if search.oracle.is_limited else search.own.shape[1]):
+    for _ in range(0 if search.oracle.is_limited else search.factuals.shape[1]):
         if not _undone(search, record, wanted, *chosen(search, record, score)):
             break
         score = choose.nearness(record, is_proven)
@@ -359,10 +359,10 @@ def _undone(search: Search, record: Record, wanted: Mask, row: Rows, slot: Rows,
 
     Where a guess will do, not where a point that changes the same features, and farther, was refused before.
     """
-    points, own, before = record.points[row, slot], search.own[row], record.size.sum()
-    line, at = np.nonzero(differs(points, own) & (record.n_changed[row, slot] > 1)[:, np.newaxis])
+    points, start, before = record.points[row, slot], search.factuals[row], record.size.sum()
+    line, at = np.nonzero(differs(points, start) & (record.n_changed[row, slot] > 1)[:, np.newaxis])
     undone = points[line]
-    undone[np.arange(len(line)), at] = own[line, at]
+    undone[np.arange(len(line)), at] = start[line, at]
     if guess:
         open_ = ~record.refused(undone, row[line])
         undone, line = undone[open_], line[open_]
@@ -377,14 +377,16 @@ def _in_common(search: Search, record: Record, row: Rows, slot: Rows) -> tuple[M
 
     First what it has in common with the cheapest of these, then with the two cheapest, and so on.
     """
-    points, owner = [np.empty((0, search.own.shape[1]))], [np.empty(0, dtype=np.intp)]
+    points, owner = [np.empty((0, search.factuals.shape[1]))], [np.empty(0, dtype=np.intp)]
     for r, s in zip(row.tolist(), slot.tolist(), strict=True):
         if record.n_changed[r, s] < 3:
             continue
         base = np.where(record.margin[r] > 0, record.base[r], np.inf)
         others = np.argsort(base, kind="stable")[:IN_COMMON]
         others = others[np.isfinite(base[others])]
-        kept = np.logical_and.accumulate(differs(record.points[r, np.append(s, others)], search.own[r]), axis=0)[1:]
-        points.append(np.where(kept, record.points[r, s], search.own[r]))
+        kept = np.logical_and.accumulate(differs(record.points[r, np.append(s, others)], search.factuals[r]), axis=0)[
+            1:
+        ]
+        points.append(np.where(kept, record.points[r, s], search.factuals[r]))
         owner.append(np.full(len(kept), r, dtype=np.intp))
     return np.concatenate(points), np.concatenate(owner)

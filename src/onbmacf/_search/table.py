@@ -88,23 +88,23 @@ class SearchTable:
             kinds, self.scale, self.absent, step, self.ranks, self._salt, 1 if power is None else power, most
         )
 
-    def nearest_rows(self, own: Matrix, free: Mask, wanted: Mask, most: int) -> Rows:
+    def nearest_rows(self, factuals: Matrix, free: Mask, wanted: Mask, most: int) -> Rows:
         """Return the fitted rows of wanted labels nearest to each factual, -1 where there are fewer."""
-        places = self._nearest(own, free, wanted, most, *self._rows)
+        places = self._nearest(factuals, free, wanted, most, *self._rows)
         return np.where(places >= 0, self.sample[places], -1)
 
-    def nearest_balls(self, own: Matrix, free: Mask, wanted: Mask, most: int) -> Rows:
+    def nearest_balls(self, factuals: Matrix, free: Mask, wanted: Mask, most: int) -> Rows:
         """Return the balls of wanted labels whose surfaces are nearest, -1 where there are fewer."""
-        return self._nearest(own, free, wanted, most, *self._balls)
+        return self._nearest(factuals, free, wanted, most, *self._balls)
 
     def _nearest(
-        self, own: Matrix, free: Mask, wanted: Mask, most: int, rows: Matrix, labels: Rows, radii: Matrix
+        self, factuals: Matrix, free: Mask, wanted: Mask, most: int, rows: Matrix, labels: Rows, radii: Matrix
     ) -> Rows:
-        found, apart = np.empty((len(own), most), dtype=np.intp), np.empty((len(own), most))
+        found, apart = np.empty((len(factuals), most), dtype=np.intp), np.empty((len(factuals), most))
         flags = free.astype(np.int8), self.is_level.astype(np.int8)
-        known = np.zeros((len(own), int(self.labels.max()) + 1), dtype=np.int8)
+        known = np.zeros((len(factuals), int(self.labels.max()) + 1), dtype=np.int8)
         known[:, : wanted.shape[1]] = wanted[:, : known.shape[1]]
-        donors.nearest(own, *flags, self.scale, self.absent, rows, labels, known, radii, found, apart)
+        donors.nearest(factuals, *flags, self.scale, self.absent, rows, labels, known, radii, found, apart)
         return found
 
 

@@ -69,9 +69,9 @@ class Constraints:
     def allowed(self, N: Matrix, factual: Matrix) -> Mask:
         """Return per line whether every changed value keeps every rule."""
         good, N = np.ones(len(N), dtype=bool), as_given(self.space.form, N)
-        for own in self._each:
-            changed = differs(N[:, own.position], factual[:, own.position])
-            good &= ~changed | own.keeps(N[:, own.position], factual[:, own.position])
+        for bound in self._each:
+            changed = differs(N[:, bound.position], factual[:, bound.position])
+            good &= ~changed | bound.keeps(N[:, bound.position], factual[:, bound.position])
         for low, high in self._pairs:
             changed = np.asarray(differs(N[:, [low, high]], factual[:, [low, high]]).any(axis=1))
             good &= ~changed | ~(N[:, low] > N[:, high])  # what is missing breaks no rule
@@ -80,14 +80,14 @@ class Constraints:
     def kept(self, N: Matrix, factual: Matrix) -> Mask:
         """Return per line and feature whether its value keeps the feature's own rule."""
         good, N = np.ones(N.shape, dtype=bool), as_given(self.space.form, N)
-        for own in self._each:
-            good[:, own.position] = own.keeps(N[:, own.position], factual[:, own.position])
+        for bound in self._each:
+            good[:, bound.position] = bound.keeps(N[:, bound.position], factual[:, bound.position])
         return good
 
-    def keeps(self, position: int, N: Matrix, own: Matrix) -> Mask:
+    def keeps(self, position: int, N: Matrix, factual: Matrix) -> Mask:
         """Return per line whether the value of one feature keeps that feature's rule, changed from a row's own."""
         rule = self.rules.features.get(self.space.schema.names[position], Rule())
-        before = np.full(len(N), own[position])
+        before = np.full(len(N), factual[position])
         return self._bound(position, rule).keeps(as_given(self.space.form, N)[:, position], before)
 
     def constrain(self, points: Matrix, z: Matrix) -> Matrix:
@@ -101,9 +101,9 @@ class Constraints:
     def moved(self, N: Matrix, factual: Matrix) -> Matrix:
         """Return numbers with changed values where the rules allow them, or back at the factual's."""
         wanted = N.copy()
-        for own in self._each:
-            value, before = N[:, own.position], factual[:, own.position]
-            wanted[:, own.position] = np.where(differs(value, before), own.moved(value, before), value)
+        for bound in self._each:
+            value, before = N[:, bound.position], factual[:, bound.position]
+            wanted[:, bound.position] = np.where(differs(value, before), bound.moved(value, before), value)
         for low, high in self._pairs:
             broken = wanted[:, low] > wanted[:, high]
             for place in (low, high):
@@ -113,10 +113,10 @@ class Constraints:
     def broken_by(self, N: Matrix) -> dict[int, list[str]]:
         """Return per row which rules its own values break."""
         found: dict[int, list[str]] = {}
-        for own in self._each:
-            alone = own._replace(rule=Rule(low=own.rule.low, high=own.rule.high, allowed=own.rule.allowed))
-            for row in np.flatnonzero(~alone.keeps(N[:, own.position], N[:, own.position])):
-                found.setdefault(int(row), []).append(repr(own.feature.name))
+        for bound in self._each:
+            alone = bound._replace(rule=Rule(low=bound.rule.low, high=bound.rule.high, allowed=bound.rule.allowed))
+            for row in np.flatnonzero(~alone.keeps(N[:, bound.position], N[:, bound.position])):
+                found.setdefault(int(row), []).append(repr(bound.feature.name))
         for low, high in self._pairs:
             names = [self.space.schema.names[place] for place in (low, high)]
             for row in np.flatnonzero(N[:, low] > N[:, high]):

@@ -124,7 +124,7 @@ class Values:
         """Return the values without any rule."""
         return Values(self.space, Constraints(self.space, Rules()))
 
-    def placed(self, N: Matrix, own: Matrix) -> Matrix:
+    def placed(self, N: Matrix, factual: Matrix) -> Matrix:
         """Return numbers at values that may be returned; one that is hardly another than the factual's is its own."""
         up, down = self._powers
         rounded = N * up
@@ -132,32 +132,32 @@ class Values:
         np.rint(rounded, out=rounded)
         rounded /= up
         rounded *= down
-        apart, is_own = np.subtract(rounded, own), own == N
-        np.copyto(rounded, own, where=is_own | (np.abs(apart, out=apart) <= self._nothing))
+        apart, is_same = np.subtract(rounded, factual), factual == N
+        np.copyto(rounded, factual, where=is_same | (np.abs(apart, out=apart) <= self._nothing))
         placed = as_given(self.space.form, rounded)
         if self.constraints:
-            placed = self.constraints.moved(placed, own)
-            np.copyto(placed, own, where=is_own)
+            placed = self.constraints.moved(placed, factual)
+            np.copyto(placed, factual, where=is_same)
         return placed
 
-    def allowed(self, N: Matrix, own: Matrix) -> Mask:
+    def allowed(self, N: Matrix, factual: Matrix) -> Mask:
         """Say which lines keep every rule, the number of changes left aside."""
         if not self.constraints:
             return np.ones(len(N), dtype=bool)
-        return self.constraints.allowed(N, own)
+        return self.constraints.allowed(N, factual)
 
     @cached_property
     def steps(self) -> Matrix:
         """Per feature: the least by which a number moves."""
         rules, names = self.constraints.rules.features, self.space.schema.names
         given = [rules[name].step if name in rules else None for name in names]
-        own = self._powers[1] / self._powers[0]
-        return np.array([float(step or usual) for step, usual in zip(given, own.tolist(), strict=True)])
+        units = self._powers[1] / self._powers[0]
+        return np.array([float(step or usual) for step, usual in zip(given, units.tolist(), strict=True)])
 
     @cached_property
     def _powers(self) -> tuple[Matrix, Matrix]:
-        decimals = [0 if own is None else own for own in self.space.readable]
-        return tuple(np.array([10.0 ** max(0, sign * own) for own in decimals]) for sign in (1, -1))  # type: ignore
+        decimals = [0 if places is None else places for places in self.space.readable]
+        return tuple(np.array([10.0 ** max(0, sign * places) for places in decimals]) for sign in (1, -1))  # type: ignore
 
     @cached_property
     def _nothing(self) -> Matrix:
@@ -177,18 +177,18 @@ class Reach:
     ranges: Matrix  # per feature: its smallest and largest fitted value
     is_held: Mask  # per feature: whether it must keep its value
 
-    def rows(self, own: Matrix, most: int) -> Matrix | None:
+    def rows(self, factual: Matrix, most: int) -> Matrix | None:
         """Return all rows that a row may become, itself left out; None if there could be more than `most`."""
         if self._values is None or prod(map(len, self._values)) > most * LARGEST or self._least > most:
             return None
-        values = [self._allowed(at, own) for at in range(len(own))]
+        values = [self._allowed(at, factual) for at in range(len(factual))]
         if prod(map(len, values)) > most:
             return None
-        combined = np.stack(np.meshgrid(*values, indexing="ij"), axis=-1).reshape(-1, len(own))
-        changed = differs(combined, own)
-        few = changed.any(axis=1) & (changed.sum(axis=1) <= (self.constraints.rules.max_changes or len(own)))
+        combined = np.stack(np.meshgrid(*values, indexing="ij"), axis=-1).reshape(-1, len(factual))
+        changed = differs(combined, factual)
+        few = changed.any(axis=1) & (changed.sum(axis=1) <= (self.constraints.rules.max_changes or len(factual)))
         combined = combined[few]
-        return combined[self.constraints.allowed(combined, np.broadcast_to(own, combined.shape))]
+        return combined[self.constraints.allowed(combined, np.broadcast_to(factual, combined.shape))]
 
     @cached_property
     def _ends(self) -> tuple[Matrix, Matrix]:
@@ -213,22 +213,22 @@ class Reach:
         """
         ruled, features = self.constraints.rules.features, self.space.schema.features
         is_free = [feature.name not in ruled and not feature.missing for feature in features]
-        return prod(len(own) or 1 for own, free in zip(self._values or (), is_free, strict=True) if free)
+        return prod(len(values) or 1 for values, free in zip(self._values or (), is_free, strict=True) if free)
 
-    def _of_feature(self, at: int, own: float = np.nan) -> Matrix | None:
+    def _of_feature(self, at: int, value: float = np.nan) -> Matrix | None:
         ends = float(self._ends[0][at]), float(self._ends[1][at])
-        beyond = ends if np.isnan(own) else (own, own)
+        beyond = ends if np.isnan(value) else (value, value)
         return values_of(self.space, self.constraints.rules, at, ends, beyond, LARGEST)
 
-    def _allowed(self, at: int, own: Matrix) -> Matrix:
+    def _allowed(self, at: int, factual: Matrix) -> Matrix:
         """Return the values of a feature that this row may change to, and its own."""
         assert self._values is not None
-        if np.isnan(own[at]) and not self.space.is_fillable[at]:
-            return own[[at]]
+        if np.isnan(factual[at]) and not self.space.is_fillable[at]:
+            return factual[[at]]
         values = self._values[at]
-        if len(values) and not self._ends[0][at] <= own[at] <= self._ends[1][at] and not np.isnan(own[at]):
-            found = self._of_feature(at, float(own[at]))
+        if len(values) and not self._ends[0][at] <= factual[at] <= self._ends[1][at] and not np.isnan(factual[at]):
+            found = self._of_feature(at, float(factual[at]))
             values = np.empty(LARGEST) if found is None else found  # more than can be combined
-        rows = np.repeat(own[np.newaxis], len(values), axis=0)
+        rows = np.repeat(factual[np.newaxis], len(values), axis=0)
         rows[:, at] = values
-        return np.union1d(values[self.constraints.keeps(at, rows, own)], own[at])
+        return np.union1d(values[self.constraints.keeps(at, rows, factual)], factual[at])

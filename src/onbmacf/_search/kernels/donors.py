@@ -11,7 +11,7 @@ INF = float("inf")
 NAN = float("nan")
 
 
-def nearest(own, free, is_level, scale, absent, rows, labels, wanted, radii, found, apart):
+def nearest(factuals, free, is_level, scale, absent, rows, labels, wanted, radii, found, apart):
     """Write the rows of wanted labels with the least distance, less their radius; ties go to the lower row.
 
     A value that a row lacks is no change: the factual keeps its own. Costs add up whatever the metric: this only
@@ -19,7 +19,7 @@ def nearest(own, free, is_level, scale, absent, rows, labels, wanted, radii, fou
     """
     most = found.shape[1]
     with cython.nogil:
-        for r in range(own.shape[0]):
+        for r in range(factuals.shape[0]):
             for k in range(most):
                 found[r, k] = -1
                 apart[r, k] = INF
@@ -28,10 +28,10 @@ def nearest(own, free, is_level, scale, absent, rows, labels, wanted, radii, fou
                     continue
                 total = -radii[i]
                 limit = apart[r, most - 1]
-                for f in range(own.shape[1]):
+                for f in range(factuals.shape[1]):
                     if not free[r, f]:
                         continue
-                    a, b = own[r, f], rows[i, f]
+                    a, b = factuals[r, f], rows[i, f]
                     if a == b or b != b:
                         continue
                     if a != a:

@@ -18,7 +18,7 @@ cdef class Features:
     cdef Py_ssize_t most_changes
 
 cdef class Trace:
-    cdef const double[:, ::1] own  # factuals x features
+    cdef const double[:, ::1] factuals  # x features
     cdef const char[:, ::1] free  # which features may change
     cdef double[:, :, ::1] points  # factuals x points x features
     cdef double[:, ::1] margin
@@ -60,7 +60,7 @@ cpdef Py_ssize_t append(Trace trace, Features features, const double[:, ::1] poi
 cpdef object margins(const double[:, ::1] scores, const Py_ssize_t[::1] codes, const char[:, ::1] wanted, const Py_ssize_t[::1] owner, double refused, double[::1] out)
 @cython.locals(low=Py_ssize_t, high=Py_ssize_t, middle=Py_ssize_t)
 cdef Py_ssize_t place_of(const double[:, ::1] ranks, Py_ssize_t f, double value, bint after) noexcept nogil
-@cython.locals(n=Py_ssize_t, r=Py_ssize_t, turn=Py_ssize_t, j=Py_ssize_t, f=Py_ssize_t, g=Py_ssize_t, k=Py_ssize_t, side=Py_ssize_t, place=Py_ssize_t, move=Py_ssize_t, first=Py_ssize_t, last=Py_ssize_t, own=double, value=double)
+@cython.locals(n=Py_ssize_t, r=Py_ssize_t, turn=Py_ssize_t, j=Py_ssize_t, f=Py_ssize_t, g=Py_ssize_t, k=Py_ssize_t, side=Py_ssize_t, place=Py_ssize_t, move=Py_ssize_t, first=Py_ssize_t, last=Py_ssize_t, start=double, value=double)
 cpdef Py_ssize_t singles(Trace trace, Features features, const Py_ssize_t[::1] order, const double[::1] shares, Py_ssize_t per_row, double[:, ::1] out, Py_ssize_t[::1] owner)
 @cython.locals(f=Py_ssize_t, s=Py_ssize_t, side=Py_ssize_t, k=Py_ssize_t, n=Py_ssize_t, gain=double, cost=double, value=double, most=Py_ssize_t)
 cdef void learn(Trace trace, Features features, Py_ssize_t r) noexcept nogil
@@ -68,9 +68,9 @@ cdef void learn(Trace trace, Features features, Py_ssize_t r) noexcept nogil
 cdef Py_ssize_t enough(Trace trace, Py_ssize_t f, Py_ssize_t side, double gain) noexcept nogil
 @cython.locals(value=double, before=double)
 cdef double reached(Trace trace, Features features, Py_ssize_t r, Py_ssize_t f, Py_ssize_t side, Py_ssize_t k, double gain) noexcept nogil
-@cython.locals(own=double, side=Py_ssize_t, k=Py_ssize_t, low=double, before=double)
+@cython.locals(start=double, side=Py_ssize_t, k=Py_ssize_t, low=double, before=double)
 cdef double gain_at(Trace trace, Features features, Py_ssize_t r, Py_ssize_t f, double value) noexcept nogil
-@cython.locals(best=double, side=Py_ssize_t, k=Py_ssize_t, own=double)
+@cython.locals(best=double, side=Py_ssize_t, k=Py_ssize_t, rate=double)
 cdef double worth(Trace trace, Py_ssize_t f) noexcept nogil
 @cython.locals(n=Py_ssize_t, f=Py_ssize_t, k=Py_ssize_t)
 cdef Py_ssize_t worthy(Trace trace, Py_ssize_t most) noexcept nogil
@@ -84,33 +84,33 @@ cdef Py_ssize_t emit_top(Trace trace, Py_ssize_t r, Py_ssize_t most, double[:, :
 cdef void pairs(Trace trace, Features features, Py_ssize_t r, Py_ssize_t n_use, double need, bint at_end, Py_ssize_t most) noexcept nogil
 @cython.locals(a=Py_ssize_t, b=Py_ssize_t, c=Py_ssize_t, i=Py_ssize_t, j=Py_ssize_t, f=Py_ssize_t, g=Py_ssize_t, h=Py_ssize_t, m=Py_ssize_t, side=Py_ssize_t, u=double, v=double, w=double, gain=double, score=double, best=double, best_u=double, best_v=double, best_w=double)
 cdef void triples(Trace trace, Features features, Py_ssize_t r, Py_ssize_t n_use, double need, Py_ssize_t most) noexcept nogil
-@cython.locals(side=Py_ssize_t, k=Py_ssize_t, best=double, own=double, value=double)
+@cython.locals(side=Py_ssize_t, k=Py_ssize_t, best=double, rate=double, value=double)
 cdef double outstanding(Trace trace, Py_ssize_t f, Py_ssize_t which) noexcept nogil
-@cython.locals(f=Py_ssize_t, a=Py_ssize_t, k=Py_ssize_t, side=Py_ssize_t, best_f=Py_ssize_t, best_v=double, best=double, own=double, gain=double, left=double, v=double, turn=Py_ssize_t)
+@cython.locals(f=Py_ssize_t, a=Py_ssize_t, k=Py_ssize_t, side=Py_ssize_t, best_f=Py_ssize_t, best_v=double, best=double, rate=double, gain=double, left=double, v=double, turn=Py_ssize_t)
 cdef bint greedy(Trace trace, Features features, Py_ssize_t r, Py_ssize_t n_use, Py_ssize_t first, double need, double[:, ::1] out, Py_ssize_t n) noexcept nogil
-@cython.locals(f=Py_ssize_t, taken=Py_ssize_t, best_f=Py_ssize_t, after=Py_ssize_t, whole=double, best=double, own=double, gain=double, best_gain=double, sum_=double)
+@cython.locals(f=Py_ssize_t, taken=Py_ssize_t, best_f=Py_ssize_t, after=Py_ssize_t, whole=double, best=double, rate=double, gain=double, best_gain=double, sum_=double)
 cdef Py_ssize_t chain(Trace trace, Features features, Py_ssize_t r, Py_ssize_t s, double need, double[:, ::1] out, Py_ssize_t[::1] owner, Py_ssize_t n) noexcept nogil
 @cython.locals(b=Py_ssize_t, a=Py_ssize_t, s=Py_ssize_t, best=Py_ssize_t, n_few=Py_ssize_t, turn=Py_ssize_t, need=double, last=double, score=double)
 cdef Py_ssize_t combine(Trace trace, Features features, Py_ssize_t r, Py_ssize_t n_use, const double[::1] beliefs, const Py_ssize_t[::1] sizes, double[:, ::1] out, Py_ssize_t[::1] owner, Py_ssize_t n) noexcept nogil
 @cython.locals(g=Py_ssize_t)
 cdef bint differs_only_in(Trace trace, Py_ssize_t r, Py_ssize_t s, Py_ssize_t t, Py_ssize_t f) noexcept nogil
-@cython.locals(own=double, here=double, low=double, margin=double, value=double, at=double, step=double, t=Py_ssize_t, g=Py_ssize_t, k=Py_ssize_t, n_steps=double)
+@cython.locals(start=double, here=double, low=double, margin=double, value=double, at=double, step=double, t=Py_ssize_t, g=Py_ssize_t, k=Py_ssize_t, n_steps=double)
 cdef Py_ssize_t shrink(Trace trace, Features features, Py_ssize_t r, Py_ssize_t s, Py_ssize_t f, Py_ssize_t parts, double[:, ::1] out, Py_ssize_t[::1] owner, Py_ssize_t n) noexcept nogil
 @cython.locals(f=Py_ssize_t, k=Py_ssize_t, share=double)
 cdef Py_ssize_t whole_way(Trace trace, Features features, Py_ssize_t r, Py_ssize_t s, double[:, ::1] out, Py_ssize_t[::1] owner, Py_ssize_t n) noexcept nogil
 @cython.locals(s=Py_ssize_t, a=Py_ssize_t, f=Py_ssize_t, g=Py_ssize_t, k=Py_ssize_t, side=Py_ssize_t, need=double, before=double, total=double, less=double, value=double, most_worth=double, n_changed=Py_ssize_t)
 cdef void repair(Trace trace, Features features, Py_ssize_t r, Py_ssize_t n_use, double limit, Py_ssize_t most, double belief) noexcept nogil
-@cython.locals(f=Py_ssize_t, side=Py_ssize_t, k=Py_ssize_t, before=Py_ssize_t, here=Py_ssize_t, middle=Py_ssize_t, own=double, value=double, cost=double, wide=double)
+@cython.locals(f=Py_ssize_t, side=Py_ssize_t, k=Py_ssize_t, before=Py_ssize_t, here=Py_ssize_t, middle=Py_ssize_t, start=double, value=double, cost=double, wide=double)
 cdef void explore(Trace trace, Features features, Py_ssize_t r, double limit, Py_ssize_t most) noexcept nogil
-@cython.locals(s=Py_ssize_t, f=Py_ssize_t, g=Py_ssize_t, k=Py_ssize_t, side=Py_ssize_t, turn=Py_ssize_t, best=Py_ssize_t, last=double, score=double, own=double, gain=double, at=Py_ssize_t)
+@cython.locals(s=Py_ssize_t, f=Py_ssize_t, g=Py_ssize_t, k=Py_ssize_t, side=Py_ssize_t, turn=Py_ssize_t, best=Py_ssize_t, last=double, score=double, rate=double, gain=double, at=Py_ssize_t)
 cdef Py_ssize_t probe(Trace trace, Features features, Py_ssize_t r, double limit, Py_ssize_t most, double[:, ::1] out, Py_ssize_t[::1] owner, Py_ssize_t n) noexcept nogil
-@cython.locals(s=Py_ssize_t, t=Py_ssize_t, k=Py_ssize_t, best=Py_ssize_t, low=double, limit=double, own=double, is_known=bint)
+@cython.locals(s=Py_ssize_t, t=Py_ssize_t, k=Py_ssize_t, best=Py_ssize_t, low=double, limit=double, value=double, is_known=bint)
 cdef double choose_sets(Trace trace, Py_ssize_t r, const double[:, ::1] score, Py_ssize_t which, Py_ssize_t most) noexcept nogil
-@cython.locals(s=Py_ssize_t, f=Py_ssize_t, g=Py_ssize_t, t=Py_ssize_t, k=Py_ssize_t, best=Py_ssize_t, low=double, limit=double, own=double, is_known=bint)
+@cython.locals(s=Py_ssize_t, f=Py_ssize_t, g=Py_ssize_t, t=Py_ssize_t, k=Py_ssize_t, best=Py_ssize_t, low=double, limit=double, is_known=bint)
 cdef Py_ssize_t refine(Trace trace, Features features, Py_ssize_t r, const double[:, ::1] score, Py_ssize_t which, bint again, Py_ssize_t n_use, const Py_ssize_t[::1] sizes, double belief, double[:, ::1] out, Py_ssize_t[::1] owner, Py_ssize_t n) noexcept nogil
 @cython.locals(here=double[:, ::1], mine=Py_ssize_t[::1], m=Py_ssize_t, each=Py_ssize_t, n=Py_ssize_t, k=Py_ssize_t, first=Py_ssize_t, r=Py_ssize_t, n_use=Py_ssize_t)
 cpdef Py_ssize_t propose(Trace trace, Features features, const double[:, ::1] score, const double[::1] beliefs, const Py_ssize_t[::1] combined, const Py_ssize_t[::1] near, const Py_ssize_t[::1] good, double belief, const char[::1] active, double[:, ::1] out, Py_ssize_t[::1] owner, char[::1] part)
-@cython.locals(own=double, value=double, low=double, high=double)
+@cython.locals(factual=double, value=double, low=double, high=double)
 cdef double between(Trace trace, Features features, Py_ssize_t r, Py_ssize_t f, double start, double goal, double share) noexcept nogil
 @cython.locals(n=Py_ssize_t, r=Py_ssize_t, s=Py_ssize_t, f=Py_ssize_t, k=Py_ssize_t, near=Py_ssize_t, best=Py_ssize_t, one=Py_ssize_t, other=Py_ssize_t, goal=Py_ssize_t, start=double, share=double)
 cpdef Py_ssize_t pull(Trace trace, Features features, const double[:, ::1] score, const char[::1] active, double[:, ::1] out, Py_ssize_t[::1] owner, Py_ssize_t[::1] label)

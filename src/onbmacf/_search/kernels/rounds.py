@@ -42,12 +42,12 @@ class Features:
 class Trace:
     """All points asked about, per factual; the first is the factual itself. Also room to work in."""
 
-    def __init__(self, own, free, points, margin, base, share, code, hash, key, n_changed, only, size, places):
-        self.own, self.free, self.points, self.bits = own, free, points, points.view(np.uint64)
+    def __init__(self, factuals, free, points, margin, base, share, code, hash, key, n_changed, only, size, places):
+        self.factuals, self.free, self.points, self.bits = factuals, free, points, points.view(np.uint64)
         self.margin, self.base, self.share, self.code = margin, base, share, code
         self.hash, self.key, self.n_changed, self.only, self.size = hash, key, n_changed, only, size
         self.places = places
-        width = own.shape[1]
+        width = factuals.shape[1]
         self.value, self.cost, self.gain = np.empty((3, width, 2, MOST_SINGLES))
         self.count, self.use = np.zeros((width, 2), dtype=np.intp), np.zeros(min(width, MOST_USED), dtype=np.intp)
         self.room, self.top, self.top_value = np.empty(width), np.empty(MOST_TOP), np.empty((MOST_TOP, 3))
@@ -100,9 +100,9 @@ def measure(trace, features, points, owner, apart, n_changed):
         for i in range(points.shape[0]):
             total, n = 0.0, 0
             for f in range(points.shape[1]):
-                if not same(points[i, f], trace.own[owner[i], f]):
+                if not same(points[i, f], trace.factuals[owner[i], f]):
                     n += 1
-                    total = added(features, total, cost_of(features, f, trace.own[owner[i], f], points[i, f]))
+                    total = added(features, total, cost_of(features, f, trace.factuals[owner[i], f], points[i, f]))
             apart[i] = finished(features, total)
             n_changed[i] = n
 
@@ -128,12 +128,12 @@ def append(trace, features, points, bits, owner, part, allowed, first, room, row
                     continue
                 total, key, code, n_changed, only = 0.0, 0, 0, 0, -1
                 for f in range(width):
-                    if not same(points[i, f], trace.own[r, f]):
+                    if not same(points[i, f], trace.factuals[r, f]):
                         n_changed += 1
                         only = f
                         key = (key + features.salt[f]) % PRIME
                         code = (code + mix(features, f, bits[i, f])) % PRIME
-                        total = added(features, total, cost_of(features, f, trace.own[r, f], points[i, f]))
+                        total = added(features, total, cost_of(features, f, trace.factuals[r, f], points[i, f]))
                 if n_changed > features.most_changes or (n_changed == 0 and trace.size[r] > 0):
                     continue
                 at = code % trace.places.shape[1]
@@ -217,14 +217,14 @@ def singles(trace, features, order, shares, per_row, out, owner):
     n = 0
     last = features.ranks.shape[1] - 1
     with cython.nogil:
-        for r in range(trace.own.shape[0]):
+        for r in range(trace.factuals.shape[0]):
             first = n
             for turn in range(shares.shape[0]):
                 for j in range(order.shape[0]):
                     f = order[j]
                     if not trace.free[r, f]:
                         continue
-                    own = trace.own[r, f]
+                    start = trace.factuals[r, f]
                     for side in range(2):
                         if features.is_level[f]:
                             place, move = -1, -1
@@ -233,29 +233,29 @@ def singles(trace, features, order, shares, per_row, out, owner):
                                 value = features.ranks[f, place]
                                 if value != value:
                                     place = last
-                                elif value != own:
+                                elif value != start:
                                     move += 1
                             if move < 2 * turn + side:
                                 continue
                             value = features.ranks[f, place]
-                        elif own != own:
+                        elif start != start:
                             place = cython.cast(cython.Py_ssize_t, (0.5 + (side - 0.5) * shares[turn]) * last + 0.5)
                             value = features.ranks[f, place]
                         else:
                             move = cython.cast(cython.Py_ssize_t, shares[turn] * last + 0.5)
                             move = move if move > 1 else 1
                             if side == 0:
-                                place = place_of(features.ranks, f, own, False) - move
+                                place = place_of(features.ranks, f, start, False) - move
                             else:
-                                place = place_of(features.ranks, f, own, True) - 1 + move
+                                place = place_of(features.ranks, f, start, True) - 1 + move
                             place = 0 if place < 0 else (last if place > last else place)
                             value = features.ranks[f, place]
-                            if (side == 0 and not value < own) or (side == 1 and not value > own):
+                            if (side == 0 and not value < start) or (side == 1 and not value > start):
                                 continue
                         if value != value or n - first >= per_row:
                             continue
-                        for g in range(trace.own.shape[1]):
-                            out[n, g] = trace.own[r, g]
+                        for g in range(trace.factuals.shape[1]):
+                            out[n, g] = trace.factuals[r, g]
                         out[n, f] = value
                         owner[n] = r
                         n += 1
@@ -268,7 +268,7 @@ def singles(trace, features, order, shares, per_row, out, owner):
 def learn(trace, features, r):
     """Write down what each single change of a factual costs and gains."""
     most = trace.value.shape[2]
-    for f in range(trace.own.shape[1]):
+    for f in range(trace.factuals.shape[1]):
         trace.count[f, 0] = 0
         trace.count[f, 1] = 0
     for s in range(1, trace.size[r]):
@@ -276,14 +276,14 @@ def learn(trace, features, r):
         if f < 0 or trace.margin[r, s] != trace.margin[r, s]:
             continue
         value = trace.points[r, s, f]
-        side = 1 if not features.is_level[f] and value > trace.own[r, f] else 0
+        side = 1 if not features.is_level[f] and value > trace.factuals[r, f] else 0
         n = trace.count[f, side]
         if n >= most:
             continue
         gain = trace.margin[r, s] - trace.margin[r, 0]
         if not (-INF < gain < INF):  # the model raised: no line leads there
             continue
-        cost = cost_of(features, f, trace.own[r, f], value)
+        cost = cost_of(features, f, trace.factuals[r, f], value)
         k = n
         while k > 0 and (
             trace.cost[f, side, k - 1] > cost
@@ -309,7 +309,7 @@ def enough(trace, f, side, gain):
 
 def reached(trace, features, r, f, side, k, gain):
     """Return the value at which a feature should gain so much, on a line from the single before to single k."""
-    value = trace.own[r, f]
+    value = trace.factuals[r, f]
     before = 0.0
     if features.is_level[f] or value != value:
         return trace.value[f, side, k]
@@ -322,19 +322,19 @@ def reached(trace, features, r, f, side, k, gain):
 
 def gain_at(trace, features, r, f, value):
     """Return what a feature should gain at a value: on a line between the singles around it."""
-    own = trace.own[r, f]
-    side = 1 if not features.is_level[f] and value > own else 0
-    low = own
+    start = trace.factuals[r, f]
+    side = 1 if not features.is_level[f] and value > start else 0
+    low = start
     before = 0.0
-    if same(value, own):
+    if same(value, start):
         return 0.0
-    if features.is_level[f] or own != own:
+    if features.is_level[f] or start != start:
         for k in range(trace.count[f, side]):
             if trace.value[f, side, k] == value:
                 return trace.gain[f, side, k]
         return 0.0
     for k in range(trace.count[f, side]):
-        if abs(trace.value[f, side, k] - own) >= abs(value - own):
+        if abs(trace.value[f, side, k] - start) >= abs(value - start):
             if trace.value[f, side, k] == low:
                 return trace.gain[f, side, k]
             return before + (trace.gain[f, side, k] - before) * (value - low) / (trace.value[f, side, k] - low)
@@ -347,16 +347,16 @@ def worth(trace, f):
     best = 0.0
     for side in range(2):
         for k in range(trace.count[f, side]):
-            own = trace.gain[f, side, k] / (trace.cost[f, side, k] + SPARSITY)
-            if own > best:
-                best = own
+            rate = trace.gain[f, side, k] / (trace.cost[f, side, k] + SPARSITY)
+            if rate > best:
+                best = rate
     return best
 
 
 def worthy(trace, most):
     """List in `use` the features that gain most per cost, the best first; return how many. `room` gets their worth."""
     n = 0
-    for f in range(trace.own.shape[1]):
+    for f in range(trace.factuals.shape[1]):
         trace.room[f] = worth(trace, f)
         if trace.room[f] <= 0.0:
             continue
@@ -401,7 +401,7 @@ def emit_top(trace, r, most, out, owner, n):
     for k in range(most):
         if trace.top[k] == INF or n >= out.shape[0]:
             break
-        for f in range(trace.own.shape[1]):
+        for f in range(trace.factuals.shape[1]):
             out[n, f] = trace.points[r, trace.top_from[k], f]
         for j in range(3):
             if trace.top_feature[k, j] >= 0:
@@ -438,7 +438,7 @@ def pairs(trace, features, r, n_use, need, at_end, most):
                         score = added(
                             features,
                             added(features, 0.0, trace.cost[f, side, k]),
-                            cost_of(features, g, trace.own[r, g], v),
+                            cost_of(features, g, trace.factuals[r, g], v),
                         )
                         score = finished(features, score)
                         if score < best:
@@ -473,9 +473,11 @@ def triples(trace, features, r, n_use, need, most):
                             if m < 0:
                                 continue
                             w = reached(trace, features, r, h, side, m, need - gain)
-                            score = added(features, 0.0, cost_of(features, f, trace.own[r, f], u))
-                            score = added(features, score, cost_of(features, g, trace.own[r, g], v))
-                            score = finished(features, added(features, score, cost_of(features, h, trace.own[r, h], w)))
+                            score = added(features, 0.0, cost_of(features, f, trace.factuals[r, f], u))
+                            score = added(features, score, cost_of(features, g, trace.factuals[r, g], v))
+                            score = finished(
+                                features, added(features, score, cost_of(features, h, trace.factuals[r, h], w))
+                            )
                             if score < best:
                                 best, best_u, best_v, best_w = score, u, v, w
                 if best < INF:
@@ -488,11 +490,11 @@ def outstanding(trace, f, which):
     value = 0.0
     for side in range(2):
         for k in range(trace.count[f, side]):
-            own = trace.gain[f, side, k]
+            rate = trace.gain[f, side, k]
             if which == 1:
-                own = own / (trace.cost[f, side, k] + SPARSITY)
-            if own > best:
-                best, value = own, trace.value[f, side, k]
+                rate = rate / (trace.cost[f, side, k] + SPARSITY)
+            if rate > best:
+                best, value = rate, trace.value[f, side, k]
     return value
 
 
@@ -501,8 +503,8 @@ def greedy(trace, features, r, n_use, first, need, out, n):
     best_f = first
     best_v = outstanding(trace, first, 1)
     left = need
-    for f in range(trace.own.shape[1]):
-        out[n, f] = trace.own[r, f]
+    for f in range(trace.factuals.shape[1]):
+        out[n, f] = trace.factuals[r, f]
     for turn in range(n_use + 1):
         out[n, best_f] = best_v
         left -= gain_at(trace, features, r, best_f, best_v)
@@ -511,7 +513,7 @@ def greedy(trace, features, r, n_use, first, need, out, n):
         best = 0.0
         for a in range(n_use):
             f = trace.use[a]
-            if not same(out[n, f], trace.own[r, f]):
+            if not same(out[n, f], trace.factuals[r, f]):
                 continue
             for side in range(2):
                 for k in range(trace.count[f, side]):
@@ -519,9 +521,9 @@ def greedy(trace, features, r, n_use, first, need, out, n):
                     if gain > left:  # no more than is needed
                         v = reached(trace, features, r, f, side, k, left)
                         gain = left
-                    own = gain / (cost_of(features, f, trace.own[r, f], v) + SPARSITY)
-                    if own > best:
-                        best, best_f, best_v = own, f, v
+                    rate = gain / (cost_of(features, f, trace.factuals[r, f], v) + SPARSITY)
+                    if rate > best:
+                        best, best_f, best_v = rate, f, v
         if best == 0.0:
             return False
     return False
@@ -537,8 +539,8 @@ def chain(trace, features, r, s, need, out, owner, n):
     after = 0
     whole = 0.0
     sum_ = 0.0
-    for f in range(trace.own.shape[1]):
-        trace.room[f] = trace.own[r, f]
+    for f in range(trace.factuals.shape[1]):
+        trace.room[f] = trace.factuals[r, f]
         gain = gain_at(trace, features, r, f, trace.points[r, s, f])
         whole += gain if gain > 0.0 else 0.0
     gain = trace.margin[r, s] - trace.margin[r, 0]
@@ -547,20 +549,20 @@ def chain(trace, features, r, s, need, out, owner, n):
     need = need * whole / gain
     while taken < trace.n_changed[r, s] - 1 and after < 3:
         best, best_f, best_gain = -INF, -1, 0.0
-        for f in range(trace.own.shape[1]):
-            if same(trace.points[r, s, f], trace.own[r, f]) or not same(trace.room[f], trace.own[r, f]):
+        for f in range(trace.factuals.shape[1]):
+            if same(trace.points[r, s, f], trace.factuals[r, f]) or not same(trace.room[f], trace.factuals[r, f]):
                 continue
             gain = gain_at(trace, features, r, f, trace.points[r, s, f])
-            own = gain / (cost_of(features, f, trace.own[r, f], trace.points[r, s, f]) + SPARSITY)
-            if own > best:
-                best, best_f, best_gain = own, f, gain
+            rate = gain / (cost_of(features, f, trace.factuals[r, f], trace.points[r, s, f]) + SPARSITY)
+            if rate > best:
+                best, best_f, best_gain = rate, f, gain
         if best_f < 0:
             break
         trace.room[best_f] = trace.points[r, s, best_f]
         taken += 1
         sum_ += best_gain
         if sum_ >= 0.7 * need and n < out.shape[0]:
-            for f in range(trace.own.shape[1]):
+            for f in range(trace.factuals.shape[1]):
                 out[n, f] = trace.room[f]
             owner[n] = r
             n += 1
@@ -608,7 +610,7 @@ def combine(trace, features, r, n_use, beliefs, sizes, out, owner, n):
 
 def differs_only_in(trace, r, s, t, f):
     """Say whether two points of a factual are the same but for one feature."""
-    for g in range(trace.own.shape[1]):
+    for g in range(trace.factuals.shape[1]):
         if g != f and not same(trace.points[r, s, g], trace.points[r, t, g]):
             return False
     return True
@@ -619,16 +621,20 @@ def shrink(trace, features, r, s, f, parts, out, owner, n):
 
     Where margins are known at both ends, also where the line between them crosses 0.
     """
-    own = trace.own[r, f]
+    start = trace.factuals[r, f]
     here = trace.points[r, s, f]
-    low = own
+    low = start
     margin = trace.margin[r, 0] if trace.n_changed[r, s] == 1 else NAN
     step = features.step[f]
     for t in range(1, trace.size[r]):
         if trace.n_changed[r, t] > trace.n_changed[r, s] or trace.n_changed[r, t] + 1 < trace.n_changed[r, s]:
             continue
         value = trace.points[r, t, f]
-        if trace.margin[r, t] <= 0.0 and (own - value) * (value - here) >= 0.0 and abs(value - own) >= abs(low - own):
+        if (
+            trace.margin[r, t] <= 0.0
+            and (start - value) * (value - here) >= 0.0
+            and abs(value - start) >= abs(low - start)
+        ):
             if value != here and differs_only_in(trace, r, s, t, f):
                 low, margin = value, trace.margin[r, t]
     n_steps = abs(here - low) / step
@@ -638,7 +644,7 @@ def shrink(trace, features, r, s, f, parts, out, owner, n):
         at = low + (here - low) * (-margin) / (trace.margin[r, s] - margin)
         at += step * 0.75 if here > low else -step * 0.75  # on the accepted side of the crossing
         if abs(at - low) < abs(here - low) and n < out.shape[0]:
-            for g in range(trace.own.shape[1]):
+            for g in range(trace.factuals.shape[1]):
                 out[n, g] = trace.points[r, s, g]
             out[n, f] = at
             owner[n] = r
@@ -647,7 +653,7 @@ def shrink(trace, features, r, s, f, parts, out, owner, n):
     for k in range(1, parts + 1):
         if n >= out.shape[0]:
             break
-        for g in range(trace.own.shape[1]):
+        for g in range(trace.factuals.shape[1]):
             out[n, g] = trace.points[r, s, g]
         out[n, f] = low + (here - low) * k / (parts + 1)
         owner[n] = r
@@ -661,10 +667,10 @@ def whole_way(trace, features, r, s, out, owner, n):
         if n >= out.shape[0]:
             break
         share = 0.5 if k == 0 else (0.75 if k == 1 else (0.88 if k == 2 else 0.95))
-        for f in range(trace.own.shape[1]):
+        for f in range(trace.factuals.shape[1]):
             out[n, f] = trace.points[r, s, f]
-            if not features.is_level[f] and trace.own[r, f] == trace.own[r, f]:
-                out[n, f] = trace.own[r, f] + share * (trace.points[r, s, f] - trace.own[r, f])
+            if not features.is_level[f] and trace.factuals[r, f] == trace.factuals[r, f]:
+                out[n, f] = trace.factuals[r, f] + share * (trace.points[r, s, f] - trace.factuals[r, f])
         owner[n] = r
         n += 1
     return n
@@ -687,7 +693,7 @@ def repair(trace, features, r, n_use, limit, most, belief):
             f = trace.use[a]
             before = 0.0
             n_changed = trace.n_changed[r, s]
-            if not same(trace.points[r, s, f], trace.own[r, f]):
+            if not same(trace.points[r, s, f], trace.factuals[r, f]):
                 before = gain_at(trace, features, r, f, trace.points[r, s, f])
             else:
                 n_changed += 1
@@ -698,19 +704,19 @@ def repair(trace, features, r, n_use, limit, most, belief):
                 if k < 0:
                     continue
                 value = reached(trace, features, r, f, side, k, before + need)
-                total = cost_of(features, f, trace.own[r, f], value)
+                total = cost_of(features, f, trace.factuals[r, f], value)
                 if total >= limit:
                     continue
                 if features.power == 1:  # the same without a loop, but for the last bits
-                    less = cost_of(features, f, trace.own[r, f], trace.points[r, s, f])
+                    less = cost_of(features, f, trace.factuals[r, f], trace.points[r, s, f])
                     if trace.base[r, s] + total - less >= limit * 1.000001:
                         continue
                 total = 0.0
-                for g in range(trace.own.shape[1]):
+                for g in range(trace.factuals.shape[1]):
                     total = added(
                         features,
                         total,
-                        cost_of(features, g, trace.own[r, g], value if g == f else trace.points[r, s, g]),
+                        cost_of(features, g, trace.factuals[r, g], value if g == f else trace.points[r, s, g]),
                     )
                 total = finished(features, total) + SPARSITY * n_changed
                 if total < limit:
@@ -722,12 +728,12 @@ def explore(trace, features, r, limit, most):
 
     Answers may lie between: widest gaps first, in shares of the fitted rows, and the more so the cheaper they are.
     """
-    for f in range(trace.own.shape[1]):
-        own = trace.own[r, f]
-        if features.is_level[f] or own != own or not trace.free[r, f]:
+    for f in range(trace.factuals.shape[1]):
+        start = trace.factuals[r, f]
+        if features.is_level[f] or start != start or not trace.free[r, f]:
             continue
         for side in range(2):
-            before = place_of(features.ranks, f, own, side == 1) - side  # the last rank that is its own or nearer
+            before = place_of(features.ranks, f, start, side == 1) - side  # the last rank that is its own or nearer
             for k in range(trace.count[f, side]):
                 if trace.cost[f, side, k] >= limit and k > 0 and trace.cost[f, side, k - 1] >= limit:
                     break
@@ -735,8 +741,8 @@ def explore(trace, features, r, limit, most):
                 middle = (before + here) // 2
                 if middle != before and middle != here and 0 <= middle < features.ranks.shape[1]:
                     value = features.ranks[f, middle]
-                    cost = cost_of(features, f, own, value) + SPARSITY
-                    if cost < limit and value != own:
+                    cost = cost_of(features, f, start, value) + SPARSITY
+                    if cost < limit and value != start:
                         wide = here - before if side == 1 else before - here
                         keep(trace, most, wide * (cost - limit), 0, f, value, -1, 0.0, -1, 0.0)
                 if trace.gain[f, side, k] + trace.margin[r, 0] > 0.0:
@@ -755,14 +761,14 @@ def probe(trace, features, r, limit, most, out, owner, n):
         best, score = -1, 0.0
         for s in range(1, trace.size[r]):
             if trace.margin[r, s] <= 0.0 and trace.base[r, s] < limit and trace.n_changed[r, s] < features.most_changes:
-                own = (trace.margin[r, s] - trace.margin[r, 0]) / trace.base[r, s]
-                if score < own < last:
-                    best, score = s, own
+                rate = (trace.margin[r, s] - trace.margin[r, 0]) / trace.base[r, s]
+                if score < rate < last:
+                    best, score = s, rate
         if best < 0:
             break
         last = score
-        for f in range(trace.own.shape[1]):
-            if not same(trace.points[r, best, f], trace.own[r, f]):
+        for f in range(trace.factuals.shape[1]):
+            if not same(trace.points[r, best, f], trace.factuals[r, f]):
                 continue
             for side in range(2):
                 gain, at = -INF, -1
@@ -775,7 +781,7 @@ def probe(trace, features, r, limit, most, out, owner, n):
                 for k in range(at, at + 2):  # the next one, too: together, the best may lie farther
                     if at < 0 or k >= trace.count[f, side] or n >= out.shape[0]:
                         break
-                    for g in range(trace.own.shape[1]):
+                    for g in range(trace.factuals.shape[1]):
                         out[n, g] = trace.points[r, best, g]
                     out[n, f] = trace.value[f, side, k]
                     owner[n] = r
@@ -789,17 +795,17 @@ def choose_sets(trace, r, score, which, most):
     for t in range(most):
         best, low = -1, INF
         for s in range(1, trace.size[r]):
-            own = score[r, s]
+            value = score[r, s]
             if which == 0:
-                own = trace.base[r, s] if trace.margin[r, s] > 0.0 else INF
-            if own < low:
+                value = trace.base[r, s] if trace.margin[r, s] > 0.0 else INF
+            if value < low:
                 is_known = False
                 for k in range(t):
                     if trace.key[r, trace.chosen[which, k]] == trace.key[r, s]:
                         is_known = True
                         break
                 if not is_known:
-                    best, low = s, own
+                    best, low = s, value
         trace.chosen[which, t] = best
         if best < 0:
             break
@@ -834,19 +840,19 @@ def refine(trace, features, r, score, which, again, n_use, sizes, belief, out, o
         if is_known:
             continue
         if trace.n_changed[r, best] > 1:
-            for f in range(trace.own.shape[1]):
-                if same(trace.points[r, best, f], trace.own[r, f]) or n >= out.shape[0]:
+            for f in range(trace.factuals.shape[1]):
+                if same(trace.points[r, best, f], trace.factuals[r, f]) or n >= out.shape[0]:
                     continue
-                for g in range(trace.own.shape[1]):
+                for g in range(trace.factuals.shape[1]):
                     out[n, g] = trace.points[r, best, g]
-                out[n, f] = trace.own[r, f]
+                out[n, f] = trace.factuals[r, f]
                 owner[n] = r
                 n += 1
-        for f in range(trace.own.shape[1]):
+        for f in range(trace.factuals.shape[1]):
             if (
                 features.is_level[f]
-                or trace.own[r, f] != trace.own[r, f]
-                or same(trace.points[r, best, f], trace.own[r, f])
+                or trace.factuals[r, f] != trace.factuals[r, f]
+                or same(trace.points[r, best, f], trace.factuals[r, f])
             ):
                 continue
             k = sizes[1] if trace.n_changed[r, best] == 1 else sizes[2]
@@ -867,9 +873,9 @@ def propose(trace, features, score, beliefs, combined, near, good, belief, activ
     singles are to be combined, and of `refine`. Every factual has room of its own: none takes that of another.
     """
     n = 0
-    each = out.shape[0] // trace.own.shape[0]
+    each = out.shape[0] // trace.factuals.shape[0]
     with cython.nogil:
-        for r in range(trace.own.shape[0]):
+        for r in range(trace.factuals.shape[0]):
             if not active[r]:
                 continue
             here, mine, m = out[n : n + each], owner[n : n + each], 0
@@ -893,14 +899,14 @@ def propose(trace, features, score, beliefs, combined, near, good, belief, activ
 
 def between(trace, features, r, f, start, goal, share):
     """Return a value on the way from one to another, or beyond; a change that is hardly one is left out."""
-    own = trace.own[r, f]
-    if features.is_level[f] or own != own:
+    factual = trace.factuals[r, f]
+    if features.is_level[f] or factual != factual:
         return goal if share >= 0.5 else start
     value = start + share * (goal - start)
     low, high = features.ranks[f, 0], features.ranks[f, features.ranks.shape[1] - 1]
-    low, high = own if own < low else low, own if own > high else high
+    low, high = factual if factual < low else low, factual if factual > high else high
     value = low if value < low else (high if value > high else value)
-    return own if abs(value - own) * features.scale[f] < SPARSITY else value
+    return factual if abs(value - factual) * features.scale[f] < SPARSITY else value
 
 
 def pull(trace, features, score, active, out, owner, label):
@@ -911,7 +917,7 @@ def pull(trace, features, score, active, out, owner, label):
     """
     n = 0
     with cython.nogil:
-        for r in range(trace.own.shape[0]):
+        for r in range(trace.factuals.shape[0]):
             if not active[r]:
                 continue
             near, best, one, other = -1, -1, -1, -1
@@ -933,14 +939,14 @@ def pull(trace, features, score, active, out, owner, label):
                 goal = best if k < 3 else (one if k < 6 else other)
                 if k < 9 and (goal < 0 or goal == near or (k >= 3 and goal == best)):
                     continue
-                for f in range(trace.own.shape[1]):
+                for f in range(trace.factuals.shape[1]):
                     start = trace.points[r, near, f]
                     if k < 9:
                         share = 0.25 * (k % 3 + 1)
                         out[n, f] = between(trace, features, r, f, start, trace.points[r, goal, f], share)
                     else:
                         share = 1.15 if k == 9 else (1.35 if k == 10 else (1.7 if k == 11 else 2.2))
-                        out[n, f] = between(trace, features, r, f, trace.own[r, f], start, share)
+                        out[n, f] = between(trace, features, r, f, trace.factuals[r, f], start, share)
                 owner[n] = r
                 label[n] = trace.code[r, near]
                 n += 1
@@ -953,19 +959,19 @@ def pull(trace, features, score, active, out, owner, label):
 def find_needless(trace, features, needless):
     """Mark the accepted points one of whose changes can be undone: the point without it was accepted, too."""
     with cython.nogil:
-        for r in range(trace.own.shape[0]):
+        for r in range(trace.factuals.shape[0]):
             for s in range(1, trace.size[r]):
                 if needless[r, s] or not trace.margin[r, s] > 0.0 or trace.n_changed[r, s] < 2:
                     continue
-                for f in range(trace.own.shape[1]):
-                    if needless[r, s] or same(trace.points[r, s, f], trace.own[r, f]):
+                for f in range(trace.factuals.shape[1]):
+                    if needless[r, s] or same(trace.points[r, s, f], trace.factuals[r, f]):
                         continue
                     code = (trace.hash[r, s] + PRIME - mix(features, f, trace.bits[r, s, f])) % PRIME
                     at = code % trace.places.shape[1]
                     while trace.places[r, at] > 0:
                         t = trace.places[r, at] - 1
                         if trace.hash[r, t] == code and trace.margin[r, t] > 0.0 and t != s:
-                            if same(trace.points[r, t, f], trace.own[r, f]) and differs_only_in(trace, r, s, t, f):
+                            if same(trace.points[r, t, f], trace.factuals[r, f]) and differs_only_in(trace, r, s, t, f):
                                 needless[r, s] = 1
                                 break
                         at = at + 1 if at + 1 < trace.places.shape[1] else 0
@@ -979,7 +985,7 @@ def weigh(trace, price, needless, total, lowest, most, row, slot):
     """
     n = 0
     with cython.nogil:
-        for r in range(trace.own.shape[0]):
+        for r in range(trace.factuals.shape[0]):
             best = INF
             lowest[1, r] = INF
             for s in range(trace.size[r]):
