@@ -201,7 +201,7 @@ def check_cover(
 
 
 def _made_again(Z: Matrix, labels: Rows, space: FeatureSpace, options: Options, n_fitted: int | None) -> BallCover:
-    """Return the cover of the fitted rows, with each later row let into it in turn (decision 0081)."""
+    """Return the cover of the fitted rows, with each later row let into it in turn (decision 0060)."""
     own = slice(n_fitted)
     cover = build_cover(Z[own], labels[own], options.metric, options.competitors, groups=groups_of(space))
     how = (options.metric, options.competitors, options.association, options.boundary)
