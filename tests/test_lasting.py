@@ -1,4 +1,4 @@
-"""Answers that last: one word for the least probability that the evidence of decision 0077 speaks for."""
+"""Answers that last: one word for the least probability that the evidence of decision 0052 speaks for."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""One style for pages, reports, notices and the widget (decision 0097), in files and in a real browser."""
+"""One style for pages, reports, notices and the widget, in files and in a real browser."""
 
 import re
 from importlib.resources import files

@@ -292,7 +292,7 @@ class ONBMACF(SettableOptions):
             Shown by the notebook where it is the last value of a cell. ``.answer`` is the `Explanation` shown.
 
         """
-        from onbmacf.widget import person_widget  # upwards, when a widget is wanted (decision 0085)
+        from onbmacf.widget import person_widget  # upwards, when a widget is wanted (decision 0019)
 
         return person_widget(self, row, target, n)
 

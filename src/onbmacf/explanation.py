@@ -129,7 +129,7 @@ class Counterfactual:
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the changed features before and after, as `plots.before_after` does; return the Axes."""
-        from onbmacf import plots  # upwards, when a picture is wanted (decision 0064)
+        from onbmacf import plots  # upwards, when a picture is wanted (decision 0019)
 
         return plots.before_after(self, ax)
 
@@ -203,7 +203,7 @@ class Explanation:
             ``.figure.savefig("picture.png")`` saves it.
 
         """
-        from onbmacf import plots  # upwards, when a picture is wanted (decision 0064)
+        from onbmacf import plots  # upwards, when a picture is wanted (decision 0019)
 
         return plots.before_after(self, ax, place=place)
 
@@ -223,7 +223,7 @@ class Explanation:
             To be saved, or shown in a notebook.
 
         """
-        from onbmacf import report  # upwards, when a notice is wanted (decision 0087)
+        from onbmacf import report  # upwards, when a notice is wanted (decision 0019)
 
         return report.notice(explainer, self.factual, **options)
 
@@ -245,7 +245,7 @@ class Explanation:
             Shown by the notebook where it is the last value of a cell.
 
         """
-        from onbmacf.widget import widget_of  # upwards, when a widget is wanted (decision 0085)
+        from onbmacf.widget import widget_of  # upwards, when a widget is wanted (decision 0019)
 
         return widget_of(self, explainer, target, n)
 

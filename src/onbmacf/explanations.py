@@ -207,7 +207,7 @@ class Explanations(Sequence[Explanation]):
             ``.figure.savefig("picture.png")`` saves it.
 
         """
-        from onbmacf import plots  # upwards, when a picture is wanted (decision 0064)
+        from onbmacf import plots  # upwards, when a picture is wanted (decision 0019)
 
         return self[0].plot(ax) if len(self) == 1 else plots.change_frequencies(self, ax=ax)
 

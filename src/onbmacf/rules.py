@@ -71,7 +71,7 @@ class Rule:
         The only way the value may move. Not for categories, which have no order.
     low, high : float, date, time, duration or period
         Smallest and largest value it may change to. For numbers and for dates and the like, which may also be written
-        as text: ``low="2024-05-31"``. They are kept as text (decision 0093).
+        as text: ``low="2024-05-31"``. They are kept as text (decision 0068).
     allowed : sequence, optional
         Levels it may change to. For features with levels.
     step : float or duration, optional

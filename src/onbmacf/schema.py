@@ -50,7 +50,7 @@ class Feature:
     fillable : bool
         Whether a counterfactual may fill in a value that a row lacks. It never removes one.
     held : bool
-        Whether it is immutable because `Schema.infer` found a text of its own in nearly every row (decision 0083).
+        Whether it is immutable because `Schema.infer` found a text of its own in nearly every row (decision 0022).
     holds : {"", "date", "time", "duration", "period"}
         What the column holds where its whole numbers stand for something else; `Schema.infer` and `fit` set it, and it
         is shown in place of the kind. It changes nothing else.

@@ -22,7 +22,7 @@ from onbmacf.errors import ParameterError
 
 FEW = 300  # rows up to which the plain functions are as fast as the compiled ones
 BYTES_PER_CELL, BYTES_PER_ROW = 24, 100  # of the encoded table: what the compiled cover was measured to take
-MANY_ROWS, BYTES_PER_LIST = 65_536, 130  # of so many rows each may have a list of the rows in its ball (decision 0098)
+MANY_ROWS, BYTES_PER_LIST = 65_536, 130  # of so many rows each may have a list of the rows in its ball (decision 0048)
 COMPETITORS = ("uncovered", "all")
 
 

@@ -4,7 +4,7 @@
 
 Where two rows differ in a category of height h, one column per level adds h to their sum twice, and nothing in between
 is added but zeros: so do the kernels on the compact form, in the same place, and every sum is the same to the bit
-(docs/decisions/0049-one-column-per-category.md).
+(docs/decisions/0048-large-maps.md).
 """
 
 from __future__ import annotations

@@ -92,7 +92,7 @@ def products(points: Matrix, Z: Matrix) -> Matrix:
     """Return ``points @ Z.T``, in blocks that are worked on by one thread.
 
     Several threads gain little here, and where other work keeps the cores busy they wait for each other: 16 ms of
-    processor time for a product of 0.1 ms (docs/decisions/0117-products-on-one-thread.md).
+    processor time for a product of 0.1 ms.
     """
     found = np.empty((len(points), len(Z)))
     for some, rows in blocks(len(points), *Z.shape):

@@ -34,7 +34,7 @@ def observed_levels(column: "pd.Series[Any]") -> tuple[Any, ...]:
 
 
 def is_own_text(column: "pd.Series[Any]") -> bool:
-    """Whether nearly every row has a text of its own there, as names, identifiers and free text are (decision 0083).
+    """Whether nearly every row has a text of its own there, as names, identifiers and free text are (decision 0022).
 
     >>> is_own_text(pd.Series([f"P{number}" for number in range(20)])), is_own_text(pd.Series(["a", "b"] * 10))
     (True, False)

@@ -3,7 +3,7 @@
     value  ->  bound  ->  text ("2024-05-31", "7 days", "2024Q2"), or the number that it is
     text, Converter  ->  end_in, step_in  ->  Amount: a number in the column's unit that reads as the text
 
-Text is read in one way only: dates as ISO 8601 writes them, durations with their units (decision 0093).
+Text is read in one way only: dates as ISO 8601 writes them, durations with their units (decision 0068).
 """
 
 import datetime

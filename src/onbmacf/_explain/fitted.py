@@ -84,7 +84,7 @@ def _dates_as_text(schema: Schema) -> list[str]:
 
 
 def _held(schema: Schema) -> list[str]:
-    """Return what was done about text of each row's own, and how to undo it (decision 0083)."""
+    """Return what was done about text of each row's own, and how to undo it (decision 0022)."""
     if not schema.held:
         return []
     first, option = schema.held[0], quote(f"{schema.held[0]}=categorical")

@@ -4,8 +4,7 @@
 
 Such a row is searched again without each rule in turn, with the immutable features free, and with nothing held
 (docs/decisions/0026-rules.md). An answer to a looser question that changes no immutable feature after all is taken.
-Each is a search of its own: of many immutable features or rules only some are tried, and the reason says how many
-(docs/decisions/0082-few-releases.md).
+Each is a search of its own: of many immutable features or rules only some are tried, and the reason says how many.
 """
 
 import warnings

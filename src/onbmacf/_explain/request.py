@@ -29,7 +29,7 @@ from onbmacf.schema import Schema
 LISTS = ("target", "immutable", "vary")  # a list of single values is one value for all rows
 SINGLES = ("rules", "n", "plausibility", "min_probability")  # a list is one value per row
 SEVERAL = (list, tuple, np.ndarray)
-PROBABILITIES = {"lasting": 0.6}  # least probabilities by name: decision 0077
+PROBABILITIES = {"lasting": 0.6}  # least probabilities by name: decision 0052
 
 
 # --- the question -----------------------------------------------------------------------------------------------------
@@ -82,7 +82,7 @@ class Question:
         if self.immutable is not None and self.vary is not None:
             raise ParameterError("give immutable or vary: one is what the other leaves out.")
         if self.immutable is not None:
-            schema = schema.with_immutable([*names_of("immutable", self.immutable), *schema.held])  # decision 0083
+            schema = schema.with_immutable([*names_of("immutable", self.immutable), *schema.held])  # decision 0022
         if self.vary is not None:
             vary = names_of("vary", self.vary)
             _check_features(vary, schema.names)

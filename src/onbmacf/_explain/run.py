@@ -102,7 +102,7 @@ def explain_frame(call: Call, frame: pd.DataFrame) -> Explanations:
 def _box(call: Call, frame: pd.DataFrame) -> BlackBox:
     """Return the model with counts of its own; where many rows are searched, it may be called with more at once.
 
-    Not where the caller has said how many rows a call may have (decision 0121); within limits or a time a call has at
+    Not where the caller has said how many rows a call may have (decision 0018); within limits or a time a call has at
     most as many rows as the option says.
     """
     box, options = call.fitted.black_box.counting(), call.options

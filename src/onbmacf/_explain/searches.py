@@ -1,6 +1,6 @@
 """The search of one call: the open factuals in parts, in this process or several, put together again.
 
-Rows that are equal in all that a search sees are searched once, and each gets what was found (decision 0112).
+Rows that are equal in all that a search sees are searched once, and each gets what was found (decision 0018).
 """
 
 from dataclasses import replace

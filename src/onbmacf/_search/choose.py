@@ -3,8 +3,8 @@
     Record  ->  worth  ->  score of each accepted point        Record, scores  ->  chosen  ->  n per factual
 
 A score is the distance, a little for each changed feature, and a price for neighbours of another label that rises with
-the option `plausibility` (docs/decisions/0121-five-rounds.md). Neighbours are counted cheapest point first, until
-no other point can win.
+the option `plausibility` (docs/decisions/0100-price-of-neighbours.md). Neighbours are counted cheapest point first,
+until no other point can win.
 """
 
 from collections.abc import Callable

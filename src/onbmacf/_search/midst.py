@@ -3,7 +3,7 @@
     factual  ->  plausible_rows  ->  into_the_midst  ->  the rows, cut back while all neighbours have the label
 
 A row with the factual's immutable values can be returned as it is, so where there is one, full plausibility is always
-reached; others are tried with the factual's values put in (docs/decisions/0121-five-rounds.md).
+reached; others are tried with the factual's values put in (docs/decisions/0100-price-of-neighbours.md).
 """
 
 import numpy as np

@@ -47,7 +47,7 @@ class Features(NamedTuple):
     def with_held(self, start: Matrix, points: Matrix, frees: bool = False) -> Matrix:
         """Return points with the values that their factuals keep: immutable ones unless freed, and what is missing.
 
-        A value is never removed, and filled in only where that is allowed (decision 0063).
+        A value is never removed, and filled in only where that is allowed (decision 0062).
         """
         is_held = self.is_immutable & (not frees)
         if self.lacks is None or self.is_fillable is None:

@@ -109,7 +109,10 @@ def with_room(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def only_changes(answers: Any) -> pd.DataFrame:
-    """Return one line per counterfactual with its changed values, and empty text where a value is kept (0065)."""
+    """Return one line per counterfactual with its changed values, and empty text where a value is kept.
+
+    Not NaN there: it would turn whole numbers into floats, and could be a missing value.
+    """
     batch, columns = answers.batch, answers.rows.columns
     meta = counterfactual_frame(answers)
     frame = meta[[_free(name, columns) for name in ("rank", "from", "to", "distance", "n_changes")]].copy()

@@ -206,7 +206,7 @@ def choose(
     """Take some more actions than k, then take out the least missed and improve the others, until k are left.
 
     An early action was chosen before the others were known: with them, it may be the one that is least missed
-    (decision 0113).
+    (decision 0070).
     """
     own = one_by_one(some, candidates_of, k + min(k, SPARE), price, most_features)
     for n_kept in range(max(k, len(own) - 1), k - 1, -1):
@@ -219,8 +219,8 @@ def one_by_one(
 ) -> list[Valued]:
     """Take the candidate that adds most and improve it beside those taken before, k times or until none adds anything.
 
-    An action that is improved before the next is taken leaves that one other rows to help (decision 0095), and the
-    changes of these rows join the candidates (0102).
+    An action that is improved before the next is taken leaves that one other rows to help (decision 0070), and the
+    changes of these rows join the candidates.
     """
     pool, found, own = dict[Action, None](), np.zeros((len(some.N), 0)), list[Valued]()
     for place in range(k):

@@ -72,7 +72,7 @@ def responsiveness(
     """Return for how many rows a change of one feature alone is enough.
 
     Cheon, Wernerfelt, Friedler and Ustun, "Feature Responsiveness Scores" (2024), count reachable values in the same
-    way. The values are those of `ONBMACF.responsiveness`, up to 64 of the fitted ones; rules are kept (decision 0087).
+    way. The values are those of `ONBMACF.responsiveness`, up to 64 of the fitted ones; rules are kept (decision 0076).
 
     Parameters
     ----------

@@ -305,7 +305,7 @@ def _first_asked(held: Values) -> tuple[NDArray[np.intp], Values]:
     """Return the rows that all variations are asked about, and how many rows each of them stands for.
 
     Every third of the rows that are helped; more of those that are not, which a variation is to reach, where few are
-    left (decision 0102).
+    left (decision 0070).
     """
     if len(held) < 3 * FIRST_ASKED:
         return np.arange(len(held)), np.ones(len(held))

@@ -39,7 +39,7 @@ def own_model(table: pd.DataFrame, request: Request) -> Any:
 
 
 def _trained(table: pd.DataFrame, y: "pd.Series[Any]") -> Chosen:
-    """Train on the rows that have a label: a network, or boosted trees where values are missing (decision 0084)."""
+    """Train on the rows that have a label: a network, or boosted trees where values are missing (decision 0062)."""
     known, lacking = y.notna(), [name for name in table.columns if table[name].isna().any()]
     trained = (train_trees if lacking else train_network)(table[known], y[known])
     why = f" and values are missing in {listed(lacking)}: {trained.kind}, which take them, were" if lacking else ""

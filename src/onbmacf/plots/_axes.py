@@ -17,7 +17,7 @@ USUAL = 14  # characters of a name for which a figure has room
 
 
 def axes_on(given: Any, size: tuple[float, float] = (6.4, 4.0), projection: str | None = None) -> Any:
-    """Return the axes to draw on: those given, new ones on the figure given, or new ones of pyplot (decision 0064)."""
+    """Return the axes to draw on: those given, new ones on the figure given, or of pyplot, which a notebook shows."""
     if given is not None and not hasattr(given, "add_subplot"):
         if not hasattr(given, "xaxis"):
             raise ParameterError(f"ax must be Axes or a Figure of matplotlib, got {type(given).__name__}.")

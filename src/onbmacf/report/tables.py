@@ -109,7 +109,7 @@ def table(caption: str, frame: pd.DataFrame) -> dict[str, Any]:
 
 
 def new_figure() -> Any:
-    """Return an empty figure outside pyplot, which would keep it: a service makes many reports (decision 0064)."""
+    """Return an empty figure outside pyplot, which would keep it: a service makes many reports."""
     try:
         from matplotlib.figure import Figure
     except ImportError as error:

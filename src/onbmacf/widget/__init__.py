@@ -2,7 +2,8 @@
 
     explainer, row  ->  Person  ->  shown  ->  PersonWidget  ->  static/widget.js
 
-The script shows values and sends what is pressed; everything is asked in Python (docs/decisions/0085-widget.md).
+The script shows values and sends what is pressed; everything is asked in Python. Why an explanation has to be given its
+explainer: docs/decisions/0019-layers.md.
 """
 
 from typing import Any
