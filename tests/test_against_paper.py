@@ -16,6 +16,7 @@ from onbmacf import ONBMACF, Feature, Schema
 from onbmacf._balls.associate import home_balls
 from onbmacf._balls.cover import build_cover
 from onbmacf._balls.geometry import Balls, crossing
+from onbmacf._search.strategies import STRATEGIES
 from paper_space import encode, learn_space
 from strategies import (
     Association,
@@ -104,9 +105,11 @@ def assert_agreement(case: ExplanationCase) -> None:
 
 def explained_by_the_package(case: ExplanationCase, strategy: str = "paper", **more: Any) -> Any:
     options = case.options._asdict() | more
-    if strategy == "refined":  # these would do nothing
-        del options["step_ratio"], options["max_steps"]
-    explainer = ONBMACF(options.pop("n"), predict_chunk=16, strategy=strategy, search="exhaustive", **options)
+    if strategy == "paper":
+        options["search"] = "exhaustive"
+    else:
+        options = {name: value for name, value in options.items() if name not in STRATEGIES[strategy].ignores}
+    explainer = ONBMACF(options.pop("n"), predict_chunk=16, strategy=strategy, **options)
     names = [f"x{f}" for f in range(len(case.features))]
     schema = Schema(
         [

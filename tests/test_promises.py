@@ -214,6 +214,8 @@ def test_plausibility_never_falls_on_the_eight_tables(data_dir, network_of, name
     [
         ({"step_ratio": 0.3}, "step_ratio does nothing with strategy='refined'"),
         ({"max_steps": 3}, "max_steps does nothing with strategy='refined'"),
+        ({"search": "exhaustive"}, "search does nothing with strategy='refined'"),
+        ({"boundary": "ratio"}, "boundary does nothing with strategy='refined'"),
         ({"strategy": "paper", "plausibility": 1}, "plausibility does nothing with strategy='paper'"),
     ],
 )

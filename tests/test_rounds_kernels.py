@@ -284,7 +284,9 @@ def test_the_nearest_donors_are_those_of_the_source_and_of_sorting_all(seed, mos
 def cost(case, r, point):
     """Return distance and price of changes of a point, and its changes."""
     changed = [
-        f for f, v in enumerate(point) if not (v == case.factuals[r, f] or (np.isnan(v) and np.isnan(case.factuals[r, f])))
+        f
+        for f, v in enumerate(point)
+        if not (v == case.factuals[r, f] or (np.isnan(v) and np.isnan(case.factuals[r, f])))
     ]
     costs = []
     for f in changed:

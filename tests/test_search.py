@@ -28,7 +28,7 @@ def table():
 
 @pytest.fixture(scope="module")
 def fitted(table):
-    return ONBMACF(2, search="exhaustive").fit(table, wavy)
+    return ONBMACF(2, strategy="paper", search="exhaustive").fit(table, wavy)
 
 
 def explain(fitted, rows, **parameters):
@@ -115,9 +115,9 @@ def test_a_model_that_cannot_travel_stays_in_this_process_and_says_so(table):
 
 
 def test_a_front_shares_one_budget(fitted, table):
-    how = {"strategy": "refined", "max_model_rows": 1500}
-    explainer = fitted.with_options(**how)
-    assert fitted.with_options(strategy="refined").explain(table.head(1), front=True).n_questions > 1500
+    how = {"strategy": "refined", "search": "best_first"}
+    explainer = fitted.with_options(**how, max_model_rows=1500)
+    assert fitted.with_options(**how).explain(table.head(1), front=True).n_questions > 1500
     answers = explainer.explain(table.head(1), front=True)
     assert answers.n_questions <= 1500
     assert answers[0].status == "found"

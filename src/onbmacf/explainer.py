@@ -37,9 +37,9 @@ class ONBMACF(SettableOptions):
     competitors : {"uncovered", "all"}, default "uncovered"
         Which rows may become centres of balls (decision 0001). Fixed by ``fit``.
     association : {"surface", "center"}, default "surface"
-        The ball of a row that none covers: the nearest surface or the nearest centre (decision 0006).
+        For ``strategy="paper"``: the ball of a row that none covers, by the nearest surface or centre (decision 0006).
     boundary : {"surface", "ratio"}, default "surface"
-        Balls meet at equal surface distance d - r or at equal ratio d / r (decision 0005).
+        For ``strategy="paper"``: balls meet at equal surface distance d - r or at equal ratio d / r (decision 0005).
     strategy : {"refined", "paper"}, default "refined"
         ``"paper"`` walks from the boundary as Algorithm 3 does; ``"refined"`` asks in five rounds: single changes and
         fitted rows, combinations, and twice what may be nearer or better; the last confirms (decision 0121).
@@ -52,8 +52,9 @@ class ONBMACF(SettableOptions):
         ``strategy="paper"``, its last resort), or as few rules as will do, immutable features included. Every view of
         an answer marks what was given up; a row without an answer reports what it would need.
     search : {"best_first", "exhaustive"}, default "best_first"
-        ``"exhaustive"`` tries every opposing ball, as the paper does; ``"best_first"`` tries them by a lower bound of
-        their boundary's distance, at least 128, and stops when no nearer one is to be expected (decision 0024).
+        For ``strategy="paper"``: ``"exhaustive"`` tries every opposing ball, as the paper does; ``"best_first"`` tries
+        them by a lower bound of their boundary's distance, at least 128, and stops when no nearer one is to be expected
+        (decision 0024).
     max_model_rows : int, optional
         The most points that the model may be asked about for one row, its own label included; the best answer found
         within it is returned. The semifactual, the margin and the probability are left out where nothing is left.

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from fuzz.models import FRAGILE, HONEST, ODD, REFUSED
 from onbmacf import Rule
+from onbmacf._search.strategies import STRATEGIES
 
 WORDS = ("a", "b", "red", "", "nan", "<b>", "1", "ä", "x y")
 
@@ -214,8 +215,9 @@ def cases(draw):
     options, asked = dict(draw(OPTIONS)), dict(draw(ASKED))
     container = draw(st.sampled_from(["pandas", "pandas", "pandas", "polars"]))
     if draw(st.integers(0, 7)) < 7:
-        if options.get("strategy") == "paper":
-            options.pop("plausibility", None)
+        strategy = options.get("strategy", "refined")
+        options = {name: value for name, value in options.items() if name not in STRATEGIES[strategy].ignores}
+        if strategy == "paper":
             asked.pop("front", None)
         if model in WITHOUT:
             asked.pop("min_probability", None)

@@ -20,8 +20,8 @@ from onbmacf._columns.interop import ARGUMENTS, PolarsTypes
 from onbmacf._disk.map_check import check_arrays, check_cover, check_manifest, check_names, check_sizes, check_space
 from onbmacf._disk.store import UNREADABLE, read, write
 from onbmacf._explain.fitted import Fitted, learned, options_of_fit, probe_rows
-from onbmacf._search.options import SAVED, Options
-from onbmacf._search.strategies import checked
+from onbmacf._search.options import DEFAULTS, SAVED, Options
+from onbmacf._search.strategies import STRATEGIES, checked
 from onbmacf._table.form import TableForm, with_holds
 from onbmacf._table.model import BlackBox
 from onbmacf._table.readings import Between, Reading
@@ -41,7 +41,7 @@ PRIVATE_NOTICE = (
     "them, and no row itself (private)."
 )
 ARROW_DECIMAL = re.compile(r"decimal(32|64|128|256)\((\d+), (-?\d+)\)\[pyarrow\]")
-GONE = ("recover",)  # options of older maps that change no answer
+GONE = ("recover",)  # an option of older maps that changes no answer
 COVER = ("centers", "radii", "labels", "owner", "reach")
 
 
@@ -165,8 +165,11 @@ def _space(arrays: dict[str, Any], manifest: dict[str, Any]) -> FeatureSpace:
 
 
 def _options(manifest: dict[str, Any]) -> dict[str, Any]:
-    """Return the options, without those that are gone; releasing immutables was the default once, nobody's wish."""
-    options: dict[str, Any] = {name: value for name, value in manifest["parameters"].items() if name not in GONE}
+    """Return the options, without those that do nothing; releasing immutables was the default once, nobody's wish."""
+    given: dict[str, Any] = manifest["parameters"]
+    strategy = STRATEGIES.get(given.get("strategy", DEFAULTS["strategy"]))
+    idle = GONE if strategy is None else (*GONE, *strategy.ignores)
+    options = {name: value for name, value in given.items() if name not in idle}
     if "readable" not in manifest and options.get("release") == "immutable":
         options["release"] = None
     return options

@@ -9,7 +9,8 @@
 4. The same again for factuals that still get better, up to twice; then the best point with each change undone.
 5. The points chosen are asked about again by `predict`, as they will be printed, with the way back to the factual.
 
-`kernels.py` has 1 to 4, `joint.py` what is tried where they find nothing, `midst.py` the dial at 1, `confirm.py` 5.
+`rounds.py` and its kernels have 1 to 4, `joint.py` what is tried where they find nothing, `midst.py` the dial at 1,
+`confirm.py` 5.
 """
 
 from dataclasses import replace
@@ -53,7 +54,7 @@ REFINED = Strategy(
     find,
     reserve=lambda options: 0,
     release="nothing",
-    ignores=("step_ratio", "max_steps"),
+    ignores=("step_ratio", "max_steps", "association", "boundary", "search"),
     is_readable=True,
     is_distinct=True,
     finds_labels=True,

@@ -2,7 +2,7 @@
 
     Search  ->  first_round (singles and donors)  ->  search_rounds (combined, refined, finer)  ->  Record, scores
 
-`kernels/kernels.py` proposes points, `record.py` keeps them, `choose.py` weighs them, `oracle.py` asks.
+`kernels/rounds.py` proposes points, `record.py` keeps them, `choose.py` weighs them, `oracle.py` asks.
 """
 
 from collections.abc import Callable
