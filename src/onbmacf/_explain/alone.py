@@ -15,7 +15,7 @@ import pandas as pd
 
 from onbmacf._base.arrays import Matrix, Rows, objects, stack
 from onbmacf._explain.fitted import Fitted
-from onbmacf._explain.request import Call, Query, Question
+from onbmacf._explain.request import Question, Request
 from onbmacf._explain.rows import Asker, Factuals
 from onbmacf._search.options import Options
 from onbmacf._search.strategies import checked
@@ -42,7 +42,7 @@ def predictions(fitted: Fitted, options: Options, rows: Any) -> pd.DataFrame:
     fitted.check(checked(options))
     frame, _ = fitted.space.form.arrange(rows)
     box = fitted.black_box.counting()
-    own = Factuals.of(frame, Call.of(fitted, options, Query.of(Question(), box.classes)), box)
+    own = Factuals.of(frame, Request.of(fitted, options, Question()), box)
     known = np.flatnonzero((own.codes >= 0) & (own.codes < len(box.classes)))
     found = box.probability(own.N[known], own.codes[known], retries=ENDLESS)
     probability = np.full(len(frame), np.nan)
@@ -63,7 +63,7 @@ def responsiveness(fitted: Fitted, options: Options, rows: Any, target: Any) -> 
     fitted.check(checked(options))
     form = fitted.space.form
     frame, _ = form.arrange(rows)
-    found = respond(Call.of(fitted, options, Query.of(Question(target), fitted.black_box.classes)), frame)
+    found = respond(Request.of(fitted, options, Question(target)), frame)
     nearest = [_value(form, at, number) for at, number in zip(found.feature, found.nearest, strict=True)]
     columns = {
         "feature": objects(form.schema.names[at] for at in found.feature),
@@ -75,12 +75,12 @@ def responsiveness(fitted: Fitted, options: Options, rows: Any, target: Any) -> 
     return pd.DataFrame(columns, index=frame.index[found.row])
 
 
-def respond(call: Call, frame: pd.DataFrame) -> Responses:
+def respond(request: Request, frame: pd.DataFrame) -> Responses:
     """Ask about each free feature of each row alone."""
-    box = call.fitted.black_box.counting()
-    factuals = Factuals.of(frame, call, box)
-    asker, free = Asker(call, box, factuals), np.flatnonzero(~call.is_held).tolist()
-    values = {at: values_of(call.fitted.seen_values[at]) for at in free}
+    box = request.fitted.black_box.counting()
+    factuals = Factuals.of(frame, request, box)
+    asker, free = Asker(request, box, factuals), np.flatnonzero(~request.is_held).tolist()
+    values = {at: values_of(request.fitted.seen_values[at]) for at in free}
     cells = [(row, at) for row in factuals.open_lines().tolist() for at in free]
     parts = [_asked(asker, cells[at : at + TOGETHER], values) for at in range(0, len(cells), TOGETHER)]
     none = np.empty(0, dtype=np.intp)
@@ -113,14 +113,14 @@ def _trials(asker: Asker, row: int, at: int, values: Matrix) -> Matrix:
     trial = np.repeat(own[np.newaxis], len(values), axis=0)
     trial[:, at] = values
     good = (values != own[at]) & ~np.isnan(own[at])  # a missing value is not filled in
-    return trial[good & asker.call.constraints.allowed(trial, np.broadcast_to(own, trial.shape))]
+    return trial[good & asker.request.constraints.allowed(trial, np.broadcast_to(own, trial.shape))]
 
 
 def _nearest(asker: Asker, row: int, at: int, reached: Matrix) -> float:
     """Return the nearest of the values that reach a wanted label; of levels, the first; NaN where there is none."""
     if not len(reached):
         return np.nan
-    is_number = asker.call.fitted.space.schema.features[at].is_numeric
+    is_number = asker.request.fitted.space.schema.features[at].is_numeric
     far = np.abs(reached[:, at] - asker.factuals.N[row, at]) if is_number else np.zeros(len(reached))
     return float(reached[far.argmin(), at])
 

@@ -12,7 +12,7 @@ import pandas as pd
 from onbmacf._balls.distance import paired
 from onbmacf._base.arrays import Mask, Matrix, Rows, objects, take
 from onbmacf._base.enums import Relaxation, Status
-from onbmacf._explain.request import Call
+from onbmacf._explain.request import Request
 from onbmacf._explain.rows import NOT_REACHED, Asker
 from onbmacf._search.budget import UNASKED, turns
 from onbmacf._search.problem import Effort, Found
@@ -45,7 +45,7 @@ def on_the_front(batch: Batch) -> Rows:
 def answered(asker: Asker, found: Found, effort: Effort, frame: pd.DataFrame) -> Explanations:
     """Decode what was found, ask the model again about the very rows returned, and keep what holds."""
     asker = replace(asker, notes=Notes())  # of what the model does from here on
-    call, factuals = asker.call, asker.factuals
+    request, factuals = asker.request, asker.factuals
     N = found.numbers
     assert N is not None, "every search says its answers in the caller's units"
     holds = _hold(asker, found, N)
@@ -53,15 +53,15 @@ def answered(asker: Asker, found: Found, effort: Effort, frame: pd.DataFrame) ->
     n_held = np.bincount(found.factual[holds], minlength=len(frame))
     raised = set(found.factual[found.again == FAILED].tolist())
     found = _without_exposed(asker, found)
-    batch, n = _batch(asker, take(found, holds), N[holds], effort), call.options.n_counterfactuals
+    batch, n = _batch(asker, take(found, holds), N[holds], effort), request.options.n_counterfactuals
     unknown = asker.notes.raised(len(frame))
-    if call.query.front:
+    if request.front:
         batch, n = take(batch, on_the_front(batch)), 0
     statuses, reasons = factuals.statuses.copy(), factuals.reasons.copy()
     for row in factuals.open_lines():
         own = Effort(*(column[row] for column in effort))
         own = (
-            own if call.fitted.guard is None else own._replace(is_proven=np.zeros_like(own.is_proven))
+            own if request.fitted.guard is None else own._replace(is_proven=np.zeros_like(own.is_proven))
         )  # some may have been withheld
         outcome = (
             int(n_found[row]),
@@ -69,15 +69,15 @@ def answered(asker: Asker, found: Found, effort: Effort, frame: pd.DataFrame) ->
             n,
             int(row) in raised,
             own,
-            call.limits,
-            _terms(call),
+            request.limits,
+            _terms(request),
         )
         statuses[row], reasons[row] = _verdict(*outcome)
         if unknown[row]:
             reasons[row] = f"{reasons[row]} Some probabilities are not known: {unknown[row]}.".strip()
     of_rows = (frame, factuals.labels, statuses, reasons, objects([()] * len(frame)))
-    form = call.fitted.space.form
-    return Explanations(*of_rows, batch, n_members=call.n_members, polars=form.polars, days=form.days)
+    form = request.fitted.space.form
+    return Explanations(*of_rows, batch, n_members=request.n_members, polars=form.polars, days=form.days)
 
 
 class Terms(NamedTuple):
@@ -87,13 +87,15 @@ class Terms(NamedTuple):
     members: str  # those of a committee that must agree
 
 
-def _terms(call: Call) -> Terms:
-    return Terms(f" {sure}" if (sure := call.sure) else "", str(call.committee) if call.needs_agreement else "")
+def _terms(request: Request) -> Terms:
+    return Terms(
+        f" {sure}" if (sure := request.sure) else "", str(request.committee) if request.needs_agreement else ""
+    )
 
 
 def _without_exposed(asker: Asker, found: Found) -> Found:
     """Leave out semifactuals that match fewer than k rows, where the map is private."""
-    guard = asker.call.fitted.guard
+    guard = asker.request.fitted.guard
     if guard is None:
         return found
     assert found.semifactual_numbers is not None
@@ -109,7 +111,7 @@ def _without_exposed(asker: Asker, found: Found) -> Found:
 def _hold(asker: Asker, found: Found, N: Matrix) -> Mask:
     """Say which counterfactuals had their label when asked again, or could not be, and repeat none before."""
     holds = (found.again == found.label) | (found.again == UNASKED)
-    if asker.call.strategy.is_distinct:
+    if asker.request.strategy.is_distinct:
         holds &= ~repeats(found.factual, N)
     return holds
 
@@ -169,7 +171,7 @@ def _nothing(effort: Effort, limits: str, terms: Terms) -> tuple[Status, str]:
 
 
 def _batch(asker: Asker, found: Found, N: Matrix, effort: Effort) -> Batch:
-    fitted, metric = asker.call.fitted, asker.call.options.metric
+    fitted, metric = asker.request.fitted, asker.request.options.metric
     space, z = fitted.space, asker.factuals.z[found.factual]
     distance, changed = paired(z, found.counterfactual, metric), space.changed(z, found.counterfactual)
     to_semifactual = paired(z, found.semifactual, metric)
@@ -194,14 +196,14 @@ def _batch(asker: Asker, found: Found, N: Matrix, effort: Effort) -> Batch:
 
 def _stability(asker: Asker, N: Matrix, labels: Rows) -> Matrix | None:
     """Return the share of a committee's members that say each counterfactual's label."""
-    committee = asker.call.committee
+    committee = asker.request.committee
     return None if committee is None else committee.share(N, labels, asker.box.counts)
 
 
 def _breaks(asker: Asker, factual: Rows, N: Matrix) -> Mask:
     """Per line and feature: whether changing it breaks what the schema says: it is immutable, or its rule is broken."""
-    call = asker.call
-    return call.fitted.space.is_immutable | ~call.own_rules.kept(N, asker.factuals.N[factual])
+    request = asker.request
+    return request.fitted.space.is_immutable | ~request.own_rules.kept(N, asker.factuals.N[factual])
 
 
 def _probabilities(asker: Asker, found: Found, N: Matrix, effort: Effort) -> Matrix | None:

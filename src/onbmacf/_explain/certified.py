@@ -56,23 +56,23 @@ class _Proofs:
     @cached_property
     def prover(self) -> Prover | str:
         """The model as read, or why it cannot be."""
-        call, own = self.asker.call, self.asker.factuals
-        asked = call.query.prove
+        request, own = self.asker.request, self.asker.factuals
+        asked = request.prove
         if not self.asker.box.reading.is_plain:
             return "proofs cannot read a model behind a threshold, named classes or a range"
         model = self.asker.box.model if asked is True else asked
-        fitted, metric, lines = call.fitted, call.options.metric, self.lines[self.complete]
+        fitted, metric, lines = request.fitted, request.options.metric, self.lines[self.complete]
         try:
-            domain = Domain(fitted.space, call.constraints, fitted.ranges, call.is_held, metric, own.N[lines])
-            return Prover.of(model, domain, fitted.space.form, own.labels[lines], call.query.min_probability)
+            domain = Domain(fitted.space, request.constraints, fitted.ranges, request.is_held, metric, own.N[lines])
+            return Prover.of(model, domain, fitted.space.form, own.labels[lines], request.min_probability)
         except NotKnownError as error:
             return str(error)
 
     @property
     def _seconds(self) -> float:
         """The most seconds for the next row."""
-        query = self.asker.call.query
-        return seconds_left(query.deadline, query.prove_seconds)
+        request = self.asker.request
+        return seconds_left(request.deadline, request.prove_seconds)
 
     def of_row(self, place: int, distance: float) -> tuple[Proof, str]:
         """Return what is proven of the row at a place, and how; `distance` is that of the nearest answer known."""
@@ -92,12 +92,12 @@ class _Proofs:
 
     def _by_asking(self, line: int, distance: float, reason: str) -> tuple[Proof, str]:
         """Ask about all that the row may become, where that is little."""
-        call, own = self.asker.call, self.asker.factuals
-        rows = call.reach.rows(own.N[line], MOST_ASKED) if isinstance(call.options.metric, str) else None
+        request, own = self.asker.request, self.asker.factuals
+        rows = request.reach.rows(own.N[line], MOST_ASKED) if isinstance(request.options.metric, str) else None
         if rows is None:
             return Proof(0.0, None, False, 0.0, reason), ""
-        Z, z = call.fitted.space.encode_numbers(rows), np.repeat(own.z[[line]], len(rows), axis=0)
-        apart = paired(Z, z, call.options.metric)
+        Z, z = request.fitted.space.encode_numbers(rows), np.repeat(own.z[[line]], len(rows), axis=0)
+        apart = paired(Z, z, request.options.metric)
         is_answer = lambda some: self._accepted(line, some) >= 0  # noqa: E731 - one line, passed on
         proof = ask_nearest_first(rows, apart, distance, is_answer, self._seconds)
         return proof, f"by asking about all {len(rows):,} allowed changes"
@@ -108,7 +108,7 @@ class _Proofs:
     def _accepted(self, line: int, rows: Matrix) -> Rows:
         """Return the label of each row that is an answer; -1 for those that are not."""
         factual, accepted = np.full(len(rows), line), np.full(len(rows), -1, dtype=np.intp)
-        codes = self.asker.label_of(self.asker.call.fitted.space.encode_numbers(rows), factual)
+        codes = self.asker.label_of(self.asker.request.fitted.space.encode_numbers(rows), factual)
         reached = self.asker.reached(codes, factual)
         accepted[reached] = codes[reached]
         return accepted
@@ -119,7 +119,7 @@ class _Proofs:
         Its semifactual is the first place on the way back that has the factual's label and keeps the rules.
         """
         asker, z, rows = self.asker, self.asker.factuals.z[[line]], row[np.newaxis]
-        point, label = asker.call.fitted.space.encode_numbers(rows), self._accepted(line, rows)
+        point, label = asker.request.fitted.space.encode_numbers(rows), self._accepted(line, rows)
         places, factual = way_back(z, point, asker.snap), np.full(WAY_BACK, line)
         said = asker.plain_label_of(places, factual)
         is_less = (said == asker.factuals.codes[line]) & lies_between(z, places, point)
@@ -151,7 +151,7 @@ def certified(asker: Asker, found: Found) -> Certified:
     for place, line in enumerate(watched(lines, "proving")):
         distance = float(apart[found.factual == line].min(initial=np.inf))
         proof, how = proofs.of_row(place, distance)
-        how = f"{how}, for labels {asker.call.sure}" if how and asker.call.sure else how
+        how = f"{how}, for labels {asker.request.sure}" if how and asker.request.sure else how
         if proof.point is not None:
             new.append(proofs.found(int(line), proof.point))
             distance = float(_distances(asker, new[-1])[0])
@@ -161,7 +161,7 @@ def certified(asker: Asker, found: Found) -> Certified:
 
 def _distances(asker: Asker, found: Found) -> Matrix:
     """Return the distance of each line; infinite where something was released or the model said otherwise later."""
-    apart = paired(asker.factuals.z[found.factual], found.counterfactual, asker.call.options.metric)
+    apart = paired(asker.factuals.z[found.factual], found.counterfactual, asker.request.options.metric)
     return np.where(np.isin(found.relaxation, KEPT) & (found.again == found.label), apart, np.inf)
 
 
@@ -178,17 +178,17 @@ def _nearest_first(asker: Asker, found: Found) -> Found:
         rank[own] += np.where(_is_like(asker, found, own, int(first)), len(order), 0)
         rank[first] = -1.0
     found = take(found, np.lexsort((rank, found.factual)))
-    if asker.call.query.front:
+    if asker.request.front:
         return found
-    return take(found, turns(found.factual) < asker.call.options.n_counterfactuals)
+    return take(found, turns(found.factual) < asker.request.options.n_counterfactuals)
 
 
 def _is_like(asker: Asker, found: Found, own: Rows, first: int) -> Mask:
     """Say which lines of a row change the same features as the first and are hardly anywhere else."""
-    points, space = found.counterfactual[own], asker.call.fitted.space
+    points, space = found.counterfactual[own], asker.request.fitted.space
     changed = space.changed(points, asker.factuals.z[found.factual[own]])
     is_same = (changed == changed[own == first]).all(axis=1)
-    apart = paired(points, np.repeat(found.counterfactual[[first]], len(own), axis=0), asker.call.options.metric)
+    apart = paired(points, np.repeat(found.counterfactual[[first]], len(own), axis=0), asker.request.options.metric)
     return np.asarray(is_same & (apart <= ALIKE))
 
 

@@ -19,7 +19,7 @@ from onbmacf._base.arrays import Mask, Matrix, Rows, stack, take
 from onbmacf._base.enums import Relaxation, Status
 from onbmacf._base.missing import as_nan
 from onbmacf._explain.fitted import Fitted
-from onbmacf._explain.request import Call
+from onbmacf._explain.request import Request
 from onbmacf._explain.rows import Factuals
 from onbmacf._table.constraints import Constraints
 from onbmacf.explanations import Explanations
@@ -30,72 +30,74 @@ MOST_TOGETHER = 300  # features that may change in a search with everything rele
 RELAXED = np.array(  # by whether an immutable feature changes, and whether a rule was released
     [[Relaxation.NONE, Relaxation.RULES], [Relaxation.IMMUTABILITY, Relaxation.BOTH]], dtype=object
 )
-Again = Callable[[Call, Rows], Explanations]  # another call, about some of the rows
+Again = Callable[[Request, Rows], Explanations]  # another call, about some of the rows
 
 
 class Release(NamedTuple):
     """Something that could be given up: rules in words, and whether immutable features may change."""
 
     rules: tuple[str, ...]
-    call: Call
+    request: Request
     wanted_by: tuple[str, ...]  # values of the option `release` with which it is given up
 
 
-def with_reasons(call: Call, factuals: Factuals, answers: Explanations, ran_out: Mask, again: Again) -> Explanations:
+def with_reasons(
+    request: Request, factuals: Factuals, answers: Explanations, ran_out: Mask, again: Again
+) -> Explanations:
     """Add what each row without an answer would need; where the options release that, answer with it."""
-    answers = _with_broken_rules(call, factuals, answers)
+    answers = _with_broken_rules(request, factuals, answers)
     without = np.isin(answers.statuses.astype(str), [Status.NONE_FOUND, Status.INFEASIBLE])
     blocked = np.flatnonzero(without & ~ran_out)
-    if call.options.limits or not len(blocked):  # each release would cost as much again
+    if request.options.limits or not len(blocked):  # each release would cost as much again
         return answers
-    for release in _releases(call):
-        if not len(blocked) or call.is_over:
+    for release in _releases(request):
+        if not len(blocked) or request.is_over:
             break
-        tried = again(_asked(call, release), blocked)
+        tried = again(_asked(request, release), blocked)
         freed = np.flatnonzero(tried.statuses == Status.FOUND)
-        answers = _told(call, release, answers, tried, blocked)
+        answers = _told(request, release, answers, tried, blocked)
         blocked = np.delete(blocked, freed)
-    return _with_untried(call, answers, blocked)
+    return _with_untried(request, answers, blocked)
 
 
-def _asked(call: Call, release: Release) -> Call:
+def _asked(request: Request, release: Release) -> Request:
     """Return the call with a release; where it only tells what would be needed, no change is made for neighbours."""
-    if call.release in release.wanted_by or not call.strategy.is_readable:
-        return release.call
-    return replace(release.call, options=replace(call.options, plausibility=0.0))
+    if request.release in release.wanted_by or not request.strategy.is_readable:
+        return release.request
+    return replace(release.request, options=replace(request.options, plausibility=0.0))
 
 
-def _releases(call: Call) -> Iterator[Release]:
+def _releases(request: Request) -> Iterator[Release]:
     """Yield what could be given up, the least first: each rule, single immutables, all of them, everything."""
-    rules, taken, immutable = call.constraints.rules, ("immutable", "rules"), _immutable(call)
+    rules, taken, immutable = request.constraints.rules, ("immutable", "rules"), _immutable(request)
     named = list(islice(rules.singly_without(), MOST_SINGLY))
-    singly = [Release((what,), _under(call, rest), ("rules",)) for what, rest in named]
-    free = [frozenset([int(at)]) for at in _tried_first(call)]
-    free += [frozenset(immutable.tolist())] if len(free) > 1 and _is_together(call) else []
-    freely = [Release((), replace(call, freed=freed), taken) for freed in free]
-    yield from [*freely, *singly] if call.release == "immutable" else [*singly, *freely]
-    if rules and _is_together(call):
-        everything = _under(replace(call, freed=frozenset(immutable.tolist())), rules.only_weights())
+    singly = [Release((what,), _under(request, rest), ("rules",)) for what, rest in named]
+    free = [frozenset([int(at)]) for at in _tried_first(request)]
+    free += [frozenset(immutable.tolist())] if len(free) > 1 and _is_together(request) else []
+    freely = [Release((), replace(request, freed=freed), taken) for freed in free]
+    yield from [*freely, *singly] if request.release == "immutable" else [*singly, *freely]
+    if rules and _is_together(request):
+        everything = _under(replace(request, freed=frozenset(immutable.tolist())), rules.only_weights())
         yield Release(tuple(what for what, _ in rules.singly_without()), everything, ("rules",))
 
 
-def _immutable(call: Call) -> Rows:
-    return np.flatnonzero(call.fitted.space.is_immutable)
+def _immutable(request: Request) -> Rows:
+    return np.flatnonzero(request.fitted.space.is_immutable)
 
 
-def _is_together(call: Call) -> bool:
+def _is_together(request: Request) -> bool:
     """Say whether all that is held is released in one search."""
-    return len(call.is_held) <= MOST_TOGETHER or len(_immutable(call)) <= MOST_SINGLY
+    return len(request.is_held) <= MOST_TOGETHER or len(_immutable(request)) <= MOST_SINGLY
 
 
-def _tried_first(call: Call) -> Rows:
+def _tried_first(request: Request) -> Rows:
     """Return the immutable features that are released one by one; none where the search has done it itself."""
-    immutable = _immutable(call)
-    if call.features.may_release and not call.strategy.is_readable:
+    immutable = _immutable(request)
+    if request.features.may_release and not request.strategy.is_readable:
         return immutable[:0]
     if len(immutable) <= MOST_SINGLY:
         return immutable
-    order = np.argsort(-_telling(call.fitted)[immutable], kind="stable")
+    order = np.argsort(-_telling(request.fitted)[immutable], kind="stable")
     return immutable[order[:MOST_SINGLY]]
 
 
@@ -109,14 +111,14 @@ def _telling(fitted: Fitted) -> Matrix:
     return np.maximum.reduceat(np.nan_to_num(apart, posinf=0.0), [block.start for block in fitted.space.blocks])
 
 
-def _with_untried(call: Call, answers: Explanations, blocked: Rows) -> Explanations:
+def _with_untried(request: Request, answers: Explanations, blocked: Rows) -> Explanations:
     """Tell the rows for which no single release was found what was not tried."""
-    n_rules, n_held = sum(1 for _ in call.constraints.rules.singly_without()), len(_immutable(call))
-    kinds = {"immutable features": (n_held, len(_tried_first(call)) or n_held), "rules": (n_rules, MOST_SINGLY)}
+    n_rules, n_held = sum(1 for _ in request.constraints.rules.singly_without()), len(_immutable(request))
+    kinds = {"immutable features": (n_held, len(_tried_first(request)) or n_held), "rules": (n_rules, MOST_SINGLY)}
     words = [f"{most} of the {n:,} {kind}" for kind, (n, most) in kinds.items() if n > most]
     if not words:
         return answers
-    together = "" if _is_together(call) else "; all together were not"
+    together = "" if _is_together(request) else "; all together were not"
     reasons = answers.reasons.copy()
     several = [row for row, needed in enumerate(answers.would_need) if len(needed) > 1]
     for row in {*blocked.tolist(), *several}:
@@ -124,19 +126,19 @@ def _with_untried(call: Call, answers: Explanations, blocked: Rows) -> Explanati
     return replace(answers, reasons=reasons)
 
 
-def _under(call: Call, rules: Rules) -> Call:
-    return replace(call, constraints=Constraints(call.fitted.space, rules))
+def _under(request: Request, rules: Rules) -> Request:
+    return replace(request, constraints=Constraints(request.fitted.space, rules))
 
 
-def _told(call: Call, release: Release, answers: Explanations, tried: Explanations, places: Rows) -> Explanations:
+def _told(request: Request, release: Release, answers: Explanations, tried: Explanations, places: Rows) -> Explanations:
     """Say what the rows at `places` need by what was found for them with a release; take it where it is given up."""
     reasons, needs, statuses = answers.reasons.copy(), answers.would_need.copy(), answers.statuses.copy()
     new = []
     for line in np.flatnonzero(tried.statuses == Status.FOUND):
         own = take(tried.batch, np.flatnonzero(tried.batch.factual == line))
-        changed = own.changed & call.fitted.space.is_immutable
+        changed = own.changed & request.fitted.space.is_immutable
         row, needed = places[line], (*_names(tried, changed[0]), *release.rules)
-        if not needed or call.release in release.wanted_by:
+        if not needed or request.release in release.wanted_by:
             needed = (*_names(tried, changed.any(axis=0)), *release.rules)
             relaxed = RELAXED[changed.any(axis=1).astype(np.intp), int(bool(release.rules))]
             new.append(own._replace(factual=np.full(len(own.factual), row), relaxation=relaxed))
@@ -167,9 +169,9 @@ def _listed(words: list[str]) -> str:
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 
-def _with_broken_rules(call: Call, factuals: Factuals, answers: Explanations) -> Explanations:
+def _with_broken_rules(request: Request, factuals: Factuals, answers: Explanations) -> Explanations:
     reasons = answers.reasons.copy()
-    for row, broken in call.constraints.broken_by(factuals.N).items():
+    for row, broken in request.constraints.broken_by(factuals.N).items():
         if answers.statuses[row] == Status.INVALID_ROW:
             continue
         rules = f"the rule{'s' * (len(broken) > 1)} for {_listed(broken)}"

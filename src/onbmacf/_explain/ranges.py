@@ -20,7 +20,7 @@ from zlib import crc32
 import numpy as np
 
 from onbmacf._base.arrays import Mask, Matrix, Rows, objects
-from onbmacf._explain.request import Call
+from onbmacf._explain.request import Request
 from onbmacf._explain.rows import Factuals
 from onbmacf._table.constraints import Constraints
 from onbmacf._table.model import BlackBox
@@ -276,12 +276,12 @@ class SpentError(Exception):
     """What is left does not pay for the next question."""
 
 
-def with_ranges(call: Call, factuals: Factuals, answers: Explanations, left: Rows, box: BlackBox) -> Explanations:
+def with_ranges(request: Request, factuals: Factuals, answers: Explanations, left: Rows, box: BlackBox) -> Explanations:
     """Return the answers with ranges and boxes; `left` is how much each row may still ask, where there is a limit."""
-    around = Around.of(call, factuals, answers, box)
+    around = Around.of(request, factuals, answers, box)
     ranges: list[Any] = [None] * len(around.N)
     boxes: list[Any] = [None] * len(around.N)
-    for lines, purse in _portions(call, answers, left, box):
+    for lines, purse in _portions(request, answers, left, box):
         try:
             for line, own, together in _found(replace(around, purse=purse), lines):
                 ranges[line], boxes[line] = own, together
@@ -314,17 +314,17 @@ class Purse:
         self._calls = None if self._calls is None else self._calls - n_calls
 
 
-def _portions(call: Call, answers: Explanations, left: Rows, box: BlackBox) -> Iterator[tuple[Rows, Purse]]:
+def _portions(request: Request, answers: Explanations, left: Rows, box: BlackBox) -> Iterator[tuple[Rows, Purse]]:
     """Yield the counterfactuals that are asked about together: many, or with a limit those of one row."""
     batch = answers.batch
-    if not call.options.limits:
+    if not request.options.limits:
         for start in range(0, len(batch.factual), TOGETHER):
             yield np.arange(start, min(start + TOGETHER, len(batch.factual))), Purse()
         return
     for row in np.unique(batch.factual):
         lines = np.flatnonzero(batch.factual == row)
         n_probabilities = 0 if batch.probability is None else len(lines)
-        calls = None if call.options.max_model_calls is None else -(-int(left[row]) // box.largest)
+        calls = None if request.options.max_model_calls is None else -(-int(left[row]) // box.largest)
         calls = None if calls is None else calls - bool(n_probabilities)
         yield lines, Purse(max(0, int(left[row]) - n_probabilities), calls, box.largest)
 
@@ -355,7 +355,7 @@ def _found(around: "Around", lines: Rows) -> Iterator[tuple[int, Any, Any]]:
 class Around:
     """The counterfactuals of a call as numbers, and how points around them are asked about."""
 
-    call: Call
+    request: Request
     box: BlackBox
     N: Matrix  # the counterfactuals
     own: Matrix  # the factual of each
@@ -365,12 +365,12 @@ class Around:
     purse: Purse
 
     @classmethod
-    def of(cls, call: Call, factuals: Factuals, answers: Explanations, box: BlackBox) -> "Around":
+    def of(cls, request: Request, factuals: Factuals, answers: Explanations, box: BlackBox) -> "Around":
         """Return what was found as numbers."""
-        batch, numbers = answers.batch, call.fitted.space.form.numbers
+        batch, numbers = answers.batch, request.fitted.space.form.numbers
         own, codes = factuals.N[batch.factual], box.codes(batch.label)
         less = numbers(batch.semifactual_values)
-        return cls(call, box, numbers(batch.values), own, less, batch.changed, codes, Purse())
+        return cls(request, box, numbers(batch.values), own, less, batch.changed, codes, Purse())
 
     def features(self, line: int) -> tuple[int, ...]:
         """Return the changed features of a counterfactual."""
@@ -397,12 +397,12 @@ class Around:
         """Return the ranges of a counterfactual by feature, in the caller's dtypes."""
         features = self.features(line)
         return {
-            self.call.fitted.space.schema.names[at]: self._range(line, at, part, n)
+            self.request.fitted.space.schema.names[at]: self._range(line, at, part, n)
             for at, (part, n) in zip(features, parts, strict=True)
         }
 
     def _range(self, line: int, at: int, part: Part, n_asked: int) -> Range:
-        space, grid = self.call.fitted.space, self._grid(line, at)
+        space, grid = self.request.fitted.space, self._grid(line, at)
         name, levels = space.schema.names[at], space.schema.features[at].levels or ()
         if isinstance(part, Levels):
             return Range(name, None, None, tuple(levels[int(code)] for code in part.kept), n_asked)
@@ -420,11 +420,11 @@ class Around:
 
     def _grid(self, line: int, at: int) -> Grid:
         """Return the grid of a feature under its rule, or without it where the counterfactual breaks it."""
-        space, rules = self.call.fitted.space, self.call.constraints.rules
+        space, rules = self.request.fitted.space, self.request.constraints.rules
         key = (at, bool(self._keeps_own[line, at]))
         if key not in self._grids:
             rule = rules.features.get(space.schema.names[at]) if key[1] else None
-            self._grids[key] = Grid.of(space, at, self.call.fitted.seen_values[at], rule)
+            self._grids[key] = Grid.of(space, at, self.request.fitted.seen_values[at], rule)
         return self._grids[key]
 
     @cached_property
@@ -433,12 +433,12 @@ class Around:
 
     @cached_property
     def _keeps_own(self) -> Mask:
-        return self.call.constraints.kept(self.N, self.own)
+        return self.request.constraints.kept(self.N, self.own)
 
     @cached_property
     def _rules(self) -> list[tuple[Constraints, Mask]]:
         """Each rule by itself, and which counterfactuals keep it: what was given up does not bound a range either."""
-        space, rules = self.call.fitted.space, self.call.constraints.rules
+        space, rules = self.request.fitted.space, self.request.constraints.rules
         singly = [Rules({name: rule}) for name, rule in rules.features.items() if rule.kinds]
         singly += [Rules(at_most=(pair,)) for pair in rules.at_most]
         bound = [Constraints(space, rule) for rule in singly]
@@ -463,10 +463,10 @@ class Around:
         good = np.ones(len(N), dtype=bool)
         for rule, is_kept in self._rules:
             good &= rule.allowed(N, self.own[line]) | ~is_kept[line]
-        if self.call.is_over:  # what is not asked does not hold: the ranges end where they are
+        if self.request.is_over:  # what is not asked does not hold: the ranges end where they are
             return np.split(np.zeros(len(N), dtype=bool), np.cumsum(sizes)[:-1])
         asked = np.flatnonzero(good)
-        least = self.call.query.min_probability
+        least = self.request.min_probability
         self.purse.pay(len(asked) * (2 if least > 0 else 1))
         good[asked] = self.box.ask(N[asked]) == self.codes[line[asked]]
         if least > 0:

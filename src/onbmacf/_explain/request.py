@@ -1,12 +1,12 @@
 """What is asked in one call of explain: of all rows or of each row its own, and bound to a fitted map.
 
-arguments of explain  ->  Question  ->  Query (targets, limits, proofs) and Call (the map, the options, the rules)
+arguments of explain  ->  Question (of all rows, or of each its own)  ->  Request (of rows that are asked the same)
 """
 
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,7 +17,7 @@ from onbmacf._base.limits import NEVER, deadline_after, is_over
 from onbmacf._explain.fitted import Fitted
 from onbmacf._search.options import Options
 from onbmacf._search.problem import Features, Strategy
-from onbmacf._search.strategies import STRATEGIES
+from onbmacf._search.strategies import STRATEGIES, checked
 from onbmacf._table.committee import Committee
 from onbmacf._table.constraints import Constraints
 from onbmacf._table.readings import Between, Reading
@@ -232,52 +232,64 @@ def without_columns(rows: Any, columns: list[Hashable]) -> Any:
     return left if isinstance(rows, dict) else pd.Series(left, name=rows.name, dtype=object)
 
 
-# --- the call ---------------------------------------------------------------------------------------------------------
+# --- the request ------------------------------------------------------------------------------------------------------
 
 
-class Query(NamedTuple):
-    """What is asked of every row of one group, in codes."""
+@dataclass(frozen=True, eq=False)
+class Request:
+    """Everything that holds for all rows that are asked the same."""
 
+    fitted: Fitted
+    options: Options
+    constraints: Constraints
     targets: Rows | None  # codes of the labels to reach; None for any but the row's own
-    min_probability: float
+    min_probability: float = 0.0
     front: bool = False
     ranges: bool = False
     prove: Any = False  # whether to prove what can be proven; or the model to read for it
     prove_seconds: float = 1.0  # on one row
     deadline: float = NEVER  # the time of day at which the call must come to an end
+    freed: frozenset[int] = frozenset()  # immutable features that may change in this call
+    committee: Committee | None = None
 
     @classmethod
-    def of(cls, question: Question, classes: Any) -> "Query":
-        """Check what the caller asks for, and turn labels into codes."""
+    def of(cls, fitted: Fitted, options: Options, question: Question) -> "Request":
+        """Check what the caller asks for, and bind it to a map: labels as codes, rules to its encoding."""
+        options = checked(question.options(options))
+        question, classes = question.wanting(fitted.black_box.reading), fitted.black_box.classes
         least = PROBABILITIES.get(question.min_probability, question.min_probability)
         check_within("min_probability", least, 0, 1)
-        query = cls(_codes(question.target, classes.tolist()), least, **question.more)
-        if not query.prove_seconds >= 0:
-            raise ParameterError(f"prove_seconds must be at least 0, got {query.prove_seconds!r}.")
-        return query
+        bound = fitted.under(question.schema(fitted.space.schema))
+        request = cls(
+            fitted=bound,
+            options=replace(options, committee=None),
+            constraints=bound.constraints,
+            targets=_codes(question.target, classes.tolist()),
+            min_probability=least,
+            **question.more,
+        )
+        request._check(options)
+        return replace(request, committee=bound.committee(options))
+
+    def _check(self, options: Options) -> None:
+        """Raise an error where something is asked for beside what excludes it."""
+        if not self.prove_seconds >= 0:
+            raise ParameterError(f"prove_seconds must be at least 0, got {self.prove_seconds!r}.")
+        if self.front and "plausibility" in self.strategy.ignores:
+            raise ParameterError(f"front=True does nothing with strategy={options.strategy!r}: leave it out.")
+        if self.is_proof and options.limits:
+            raise ParameterError(f"prove asks the model beyond {options.limits}: leave one of them out.")
+        if self.is_proof and not self.strategy.is_readable:
+            raise ParameterError(f"prove does nothing with strategy={options.strategy!r}: leave it out.")
+        if self.is_proof and options.private is not None:
+            raise ParameterError("prove looks for answers that private would withhold: leave one of them out.")
+        if self.is_proof and options.committee is not None and options.agreement > 0:
+            raise ParameterError("prove is about the model alone: leave agreement out.")
 
     @property
     def is_proof(self) -> bool:
         """Whether a proof is asked for."""
         return self.prove is not False
-
-
-@dataclass(frozen=True, eq=False)
-class Call:
-    """Everything that holds for all rows of one call."""
-
-    fitted: Fitted
-    options: Options
-    query: Query
-    constraints: Constraints
-    freed: frozenset[int] = frozenset()  # immutable features that may change in this call
-    committee: Committee | None = None
-
-    @classmethod
-    def of(cls, fitted: Fitted, options: Options, query: Query) -> "Call":
-        """Return a call under the rules of the schema."""
-        committee = fitted.committee(options)
-        return cls(fitted, replace(options, committee=None), query, fitted.constraints, committee=committee)
 
     @property
     def own_rules(self) -> Constraints:
@@ -302,12 +314,12 @@ class Call:
     @property
     def asks_more(self) -> bool:
         """Whether the model's label alone does not make a point acceptable."""
-        return self.query.min_probability > 0 or self.needs_agreement or self.fitted.guard is not None
+        return self.min_probability > 0 or self.needs_agreement or self.fitted.guard is not None
 
     @property
     def sure(self) -> str:
         """How sure the model must be of the label, in words; empty where that is not asked for."""
-        least = self.query.min_probability
+        least = self.min_probability
         return f"with a probability of at least {least:g}" if least > 0 else ""
 
     @property
@@ -318,7 +330,7 @@ class Call:
     @property
     def is_over(self) -> bool:
         """Whether the time of this call is up."""
-        return is_over(self.query.deadline)
+        return is_over(self.deadline)
 
     @property
     def release(self) -> str:
@@ -353,7 +365,7 @@ class Call:
     def features(self) -> Features:
         """The columns of each feature, and what may change."""
         space = self.fitted.space
-        asks_all = bool(self.constraints) or self.query.min_probability > 0 or self.strategy.is_readable
+        asks_all = bool(self.constraints) or self.min_probability > 0 or self.strategy.is_readable
         return Features(
             starts=np.array([block.start for block in space.blocks]),
             of_column=space.feature_of,
@@ -364,18 +376,6 @@ class Call:
             lacks=space.lacks if space.may_lack else None,
             is_fillable=space.is_fillable,
         )
-
-
-def check_provable(query: Query, options: Options) -> None:
-    """Raise an error where a proof is asked for beside something that it cannot keep."""
-    if query.is_proof and options.limits:
-        raise ParameterError(f"prove asks the model beyond {options.limits}: leave one of them out.")
-    if query.is_proof and not STRATEGIES[options.strategy].is_readable:
-        raise ParameterError(f"prove does nothing with strategy={options.strategy!r}: leave it out.")
-    if query.is_proof and options.private is not None:
-        raise ParameterError("prove looks for answers that private would withhold: leave one of them out.")
-    if query.is_proof and options.committee is not None and options.agreement > 0:
-        raise ParameterError("prove is about the model alone: leave agreement out.")
 
 
 def _codes(target: Any, known: list[Any]) -> Rows | None:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from onbmacf._base.arrays import Mask, Matrix, Rows
 from onbmacf._base.enums import Status
 from onbmacf._base.limits import is_over
-from onbmacf._explain.request import Call
+from onbmacf._explain.request import Request
 from onbmacf._search.budget import UNASKED
 from onbmacf._table.calls import ENDLESS, SOME, Notes, raised_words
 from onbmacf._table.gate import Admitted, admit, as_given
@@ -39,21 +39,21 @@ class Factuals(NamedTuple):
     reasons: NDArray[Any]
 
     @classmethod
-    def of(cls, frame: pd.DataFrame, call: Call, box: BlackBox) -> "Factuals":
+    def of(cls, frame: pd.DataFrame, request: Request, box: BlackBox) -> "Factuals":
         """Turn rows into points, ask the model for their labels, and settle what cannot be searched."""
-        return cls.asked_about(admit(call.fitted.space, frame), call, box)
+        return cls.asked_about(admit(request.fitted.space, frame), request, box)
 
     @classmethod
-    def asked_about(cls, rows: Admitted, call: Call, box: BlackBox) -> "Factuals":
+    def asked_about(cls, rows: Admitted, request: Request, box: BlackBox) -> "Factuals":
         """Ask the model for the labels of rows, and settle what cannot be searched."""
         good = np.array([row not in rows.faults for row in range(len(rows.N))], dtype=bool)
-        return cls.labelled(rows, call, *_labelled(box, rows.N, np.flatnonzero(good), call.query.deadline))
+        return cls.labelled(rows, request, *_labelled(box, rows.N, np.flatnonzero(good), request.deadline))
 
     @classmethod
-    def labelled(cls, rows: Admitted, call: Call, labels: NDArray[Any], codes: Rows) -> "Factuals":
+    def labelled(cls, rows: Admitted, request: Request, labels: NDArray[Any], codes: Rows) -> "Factuals":
         """Settle which rows cannot be searched; a label is what the model said, or the error that it raised."""
-        wanted = _wanted(codes, call.query.targets, len(call.fitted.black_box.classes))
-        statuses, reasons = _settled(rows.faults, labels, codes, call.query.targets)
+        wanted = _wanted(codes, request.targets, len(request.fitted.black_box.classes))
+        statuses, reasons = _settled(rows.faults, labels, codes, request.targets)
         labels[codes == FAILED] = None
         return cls(rows.N, rows.z, labels, codes, wanted, statuses, reasons)
 
@@ -66,14 +66,14 @@ class Factuals(NamedTuple):
 class Asker:
     """Asks the model about encoded points near the factuals, within the rules."""
 
-    call: Call
+    request: Request
     box: BlackBox
     factuals: Factuals
     notes: Notes = field(default_factory=Notes)  # what the model did beside saying a known label
 
     def label_of(self, points: Matrix, factual: Rows) -> Rows:
         """Return the model's label codes of encoded points; FORBIDDEN, unasked, where a rule is broken."""
-        N, constraints = self.numbers(points, factual), self.call.constraints
+        N, constraints = self.numbers(points, factual), self.request.constraints
         codes = np.full(len(N), FORBIDDEN, dtype=np.intp)
         good = constraints.allowed(N, self.factuals.N[factual]) if constraints else np.ones(len(N), dtype=bool)
         codes[good] = self._ask(N[good], factual[good])
@@ -86,15 +86,15 @@ class Asker:
 
     def is_allowed(self, points: Matrix, factual: Rows) -> Mask:
         """Say which points keep every rule."""
-        return self.call.constraints.allowed(self.numbers(points, factual), self.factuals.N[factual])
+        return self.request.constraints.allowed(self.numbers(points, factual), self.factuals.N[factual])
 
     def snap(self, points: Matrix, z: Matrix, goal: Matrix) -> Matrix:
         """Round discrete features, then put values where they may be returned."""
-        return self.call.place(self.call.fitted.space.snap(points, z, goal), z)
+        return self.request.place(self.request.fitted.space.snap(points, z, goal), z)
 
     def numbers(self, points: Matrix, factual: Rows) -> Matrix:
         """Return encoded points as the numbers that the model gets, near their factuals."""
-        space, near = self.call.fitted.space, (self.factuals.z[factual], self.factuals.N[factual])
+        space, near = self.request.fitted.space, (self.factuals.z[factual], self.factuals.N[factual])
         return as_given(space.form, space.decode_numbers(points, near=near))
 
     def _ask(self, N: Matrix, factual: Rows, retries: int = SOME) -> Rows:
@@ -106,18 +106,18 @@ class Asker:
 
     def _forbid(self, N: Matrix, codes: Rows, factual: Rows) -> None:
         """Forbid points whose label is one to be reached but not probable enough, or on which too few members agree."""
-        call = self.call
-        if call.query.min_probability > 0:
+        request = self.request
+        if request.min_probability > 0:
             reached = self.reached(codes, factual)
             sure = self._probability(N[reached], codes[reached], factual[reached])
-            codes[reached[~(sure >= self.call.query.min_probability)]] = FORBIDDEN  # NaN is not sure
-        if call.committee is not None and call.needs_agreement:
+            codes[reached[~(sure >= self.request.min_probability)]] = FORBIDDEN  # NaN is not sure
+        if request.committee is not None and request.needs_agreement:
             reached = self.reached(codes, factual)
-            agree = call.committee.agree(N[reached], codes[reached], self.box.counts)
+            agree = request.committee.agree(N[reached], codes[reached], self.box.counts)
             codes[reached[~agree]] = FORBIDDEN
-        if call.fitted.guard is not None:
+        if request.fitted.guard is not None:
             reached = self.reached(codes, factual)
-            exposed = call.fitted.guard.exposes(N[reached], self.factuals.N[factual[reached]])
+            exposed = request.fitted.guard.exposes(N[reached], self.factuals.N[factual[reached]])
             codes[reached[exposed]] = FORBIDDEN
 
     def reached(self, codes: Rows, factual: Rows) -> Rows:

@@ -21,15 +21,15 @@ from onbmacf._explain.distributed import explain_on, explain_partitions, is_dask
 from onbmacf._explain.fitted import Fitted
 from onbmacf._explain.infeasible import with_reasons
 from onbmacf._explain.ranges import with_ranges
-from onbmacf._explain.request import PROBABILITIES, Call, Query, Question, check_provable, without_columns
+from onbmacf._explain.request import PROBABILITIES, Question, Request, without_columns
 from onbmacf._explain.rows import Asker
 from onbmacf._explain.searches import is_first, search_all, searched
 from onbmacf._search.options import Options
 from onbmacf._search.problem import Effort, Found
-from onbmacf._search.strategies import STRATEGIES, checked
+from onbmacf._search.strategies import checked
 from onbmacf._table.gate import admit
 from onbmacf._table.model import BlackBox
-from onbmacf.errors import OnbmacfWarning, ParameterError
+from onbmacf.errors import OnbmacfWarning
 from onbmacf.explanations import Explanations
 
 MANY_ROWS = 100  # that are searched at once: what larger calls save is more than finding out whether they may be used
@@ -44,78 +44,70 @@ def explain_rows(fitted: Fitted, options: Options, rows: Any, asked: Sequence[An
     features = form.schema.names
     known = {"target": labels, "immutable": features, "vary": features, "min_probability": PROBABILITIES}
     if is_dask_frame(rows):
-        call = _elsewhere(_call(fitted, options, question.for_partitions()))
-        return explain_partitions(call, rows, form.frame(fitted.probes[:N_SAMPLE]), client)
+        request = _elsewhere(Request.of(fitted, options, question.for_partitions()))
+        return explain_partitions(request, rows, form.frame(fitted.probes[:N_SAMPLE]), client)
     rows = pandas_frame(rows)
     question, columns = question.of_rows(rows, known)
     frame, ignored = form.arrange(without_columns(rows, columns))
-    parts = [(lines, _call(fitted, options, own)) for lines, own in question.for_index(frame.index).parts(len(frame))]
+    parts = [
+        (lines, Request.of(fitted, options, own)) for lines, own in question.for_index(frame.index).parts(len(frame))
+    ]
     for message in ignored:
         warnings.warn(message, OnbmacfWarning, stacklevel=3)
     answers = _explain_parts(parts, frame, client)
     return replace(answers, warnings=(*fitted.warnings, *ignored, *answers.warnings))
 
 
-def _call(fitted: Fitted, options: Options, question: Question) -> Call:
-    """Return the call that asks a question of rows, checked before any work."""
-    options = checked(question.options(options))
-    query = Query.of(question.wanting(fitted.black_box.reading), fitted.black_box.classes)
-    if query.front and "plausibility" in STRATEGIES[options.strategy].ignores:
-        raise ParameterError(f"front=True does nothing with strategy={options.strategy!r}: leave it out.")
-    check_provable(query, options)
-    return Call.of(fitted.under(question.schema(fitted.space.schema)), options, query)
-
-
-def _explain_parts(parts: list[tuple[Rows, Call]], frame: pd.DataFrame, client: Any = None) -> Explanations:
+def _explain_parts(parts: list[tuple[Rows, Request]], frame: pd.DataFrame, client: Any = None) -> Explanations:
     """Explain groups of rows that are asked differently; the answers come back in the order of the rows."""
     if len(parts) == 1:
         return _explain_part(parts[0][1], frame, client)
-    found = [_explain_part(call, frame.iloc[lines], client) for lines, call in watched(parts, "explaining")]
+    found = [_explain_part(request, frame.iloc[lines], client) for lines, request in watched(parts, "explaining")]
     return Explanations.concat(found).in_order(np.concatenate([lines for lines, _ in parts]))
 
 
-def _explain_part(call: Call, frame: pd.DataFrame, client: Any) -> Explanations:
+def _explain_part(request: Request, frame: pd.DataFrame, client: Any) -> Explanations:
     if client is not None and len(frame):
-        return explain_on(client, _elsewhere(call), frame)
-    return explain_frame(call, frame)
+        return explain_on(client, _elsewhere(request), frame)
+    return explain_frame(request, frame)
 
 
-def explain_frame(call: Call, frame: pd.DataFrame) -> Explanations:
+def explain_frame(request: Request, frame: pd.DataFrame) -> Explanations:
     """Explain rows in the fitted order of columns."""
-    box = _box(call, frame)
-    factuals, found, effort = searched(call, admit(call.fitted.space, frame), box)
-    answers = _answered(Asker(call, box, factuals), found, effort, frame)
+    box = _box(request, frame)
+    factuals, found, effort = searched(request, admit(request.fitted.space, frame), box)
+    answers = _answered(Asker(request, box, factuals), found, effort, frame)
 
-    def again(other: Call, lines: Rows) -> Explanations:
+    def again(other: Request, lines: Rows) -> Explanations:
         some = take(factuals, lines)
         found, effort = search_all(other, some, box)
         return answered(Asker(other, box, some), found, effort, frame.iloc[lines])
 
-    answers = with_reasons(call, factuals, answers, effort.ran_out, again)
-    if call.query.ranges:
-        answers = with_ranges(call, factuals, answers, effort.left, box)
+    answers = with_reasons(request, factuals, answers, effort.ran_out, again)
+    if request.ranges:
+        answers = with_ranges(request, factuals, answers, effort.left, box)
     names = ("n_calls", "n_questions", "n_model_rows", "n_member_questions", "n_copy_questions")
     noticed = tuple(dict.fromkeys(box.notices))
     return replace(answers, warnings=noticed, **{name: getattr(box.counts, name) for name in names})
 
 
-def _box(call: Call, frame: pd.DataFrame) -> BlackBox:
+def _box(request: Request, frame: pd.DataFrame) -> BlackBox:
     """Return the model with counts of its own; where many rows are searched, it may be called with more at once.
 
     Not where the caller has said how many rows a call may have (decision 0018); within limits or a time a call has at
     most as many rows as the option says.
     """
-    box, options = call.fitted.black_box.counting(), call.options
-    if call.query.deadline != NEVER or options.limits:
+    box, options = request.fitted.black_box.counting(), request.options
+    if request.deadline != NEVER or options.limits:
         return box
     is_free = options.has_default("predict_chunk")
     is_many = len(frame) >= MANY_ROWS and int(is_first(frame).sum()) >= MANY_ROWS  # equal rows are searched once
-    return box.in_large_calls(call.fitted.probes) if is_many and is_free else box
+    return box.in_large_calls(request.fitted.probes) if is_many and is_free else box
 
 
 def _answered(asker: Asker, found: Found, effort: Effort, frame: pd.DataFrame) -> Explanations:
     """Return the answers, with proofs where they are asked for."""
-    if not asker.call.query.is_proof:
+    if not asker.request.is_proof:
         return answered(asker, found, effort, frame)
     from onbmacf._explain.certified import certified, with_proofs  # only proofs always need compiled kernels
 
@@ -123,12 +115,12 @@ def _answered(asker: Asker, found: Found, effort: Effort, frame: pd.DataFrame) -
     return with_proofs(answered(asker, found, effort, frame), certificates)
 
 
-def _elsewhere(call: Call) -> Any:
+def _elsewhere(request: Request) -> Any:
     """Return the function from rows to answers that other machines get, with all it needs."""
-    call.fitted.prepare()
-    return partial(_explain_alone, replace(call, options=replace(call.options, n_jobs=1)))
+    request.fitted.prepare()
+    return partial(_explain_alone, replace(request, options=replace(request.options, n_jobs=1)))
 
 
-def _explain_alone(call: Call, rows: pd.DataFrame) -> Explanations:
+def _explain_alone(request: Request, rows: pd.DataFrame) -> Explanations:
     """Explain on a worker, in this thread alone."""
-    return explain_frame(call, call.fitted.space.form.arrange(rows)[0])
+    return explain_frame(request, request.fitted.space.form.arrange(rows)[0])

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from onbmacf._balls.distance import paired
 from onbmacf._base.arrays import Mask, Matrix, Rows, objects, stack, take
 from onbmacf._base.executor import run_all
-from onbmacf._explain.request import Call
+from onbmacf._explain.request import Request
 from onbmacf._explain.rows import UNREACHED, Asker, Factuals
 from onbmacf._search.budget import Questions
 from onbmacf._search.midst import plausible_rows
@@ -86,18 +86,18 @@ class Part(NamedTuple):
     notices: tuple[str, ...] = ()
 
 
-def searched(call: Call, rows: Admitted, box: BlackBox) -> tuple[Factuals, Found, Effort]:
+def searched(request: Request, rows: Admitted, box: BlackBox) -> tuple[Factuals, Found, Effort]:
     """Ask for the labels of the rows, and search."""
-    if not call.strategy.finds_labels:
-        factuals = Factuals.asked_about(rows, call, box)
-        return factuals, *search_all(call, factuals, box)
+    if not request.strategy.finds_labels:
+        factuals = Factuals.asked_about(rows, request, box)
+        return factuals, *search_all(request, factuals, box)
     good = np.delete(np.arange(len(rows.N)), list(rows.faults))
     first = first_of(rows.N, rows.z, good)
-    parts = _run(call, box, rows.N, rows.z, np.unique(first))
+    parts = _run(request, box, rows.N, rows.z, np.unique(first))
     labels, codes = np.full(len(rows.N), None, dtype=object), np.full(len(rows.N), FAILED, dtype=np.intp)
     codes[good] = UNREACHED
     if any(DISTRUSTED in part.notices for part in parts):
-        call.fitted.heard.is_copy_right = False
+        request.fitted.heard.is_copy_right = False
     for part in parts:
         box.counts.add(part.counts)
         box.notices.extend(part.notices)
@@ -105,45 +105,47 @@ def searched(call: Call, rows: Admitted, box: BlackBox) -> tuple[Factuals, Found
             said = np.array([label is not None for label in part.labels.tolist()], dtype=bool)
             labels[part.lines[said]], codes[part.lines[said]] = part.labels[said], box.codes(part.labels[said])
     labels[good], codes[good] = labels[first], codes[first]
-    found, effort = _found(parts, call.fitted.space), _effort(parts, len(rows.N))
-    factuals = Factuals.labelled(rows, call, labels, codes)
+    found, effort = _found(parts, request.fitted.space), _effort(parts, len(rows.N))
+    factuals = Factuals.labelled(rows, request, labels, codes)
     return factuals, *for_all(found, effort, good, first)
 
 
-def search_all(call: Call, factuals: Factuals, box: BlackBox) -> tuple[Found, Effort]:
+def search_all(request: Request, factuals: Factuals, box: BlackBox) -> tuple[Found, Effort]:
     """Search for every open factual."""
     lines = factuals.open_lines()
     first = first_of(factuals.N, factuals.z, lines)
-    parts = _run(call, box, factuals.N, factuals.z, np.unique(first), factuals)
+    parts = _run(request, box, factuals.N, factuals.z, np.unique(first), factuals)
     for part in parts:
         box.counts.add(part.counts)
         box.notices.extend(part.notices)
-    found, effort = _found(parts, call.fitted.space), _effort(parts, len(factuals.z))
+    found, effort = _found(parts, request.fitted.space), _effort(parts, len(factuals.z))
     return for_all(found, effort, lines, first)
 
 
-def _run(call: Call, box: BlackBox, N: Matrix, z: Matrix, lines: Rows, factuals: Factuals | None = None) -> list[Part]:
+def _run(
+    request: Request, box: BlackBox, N: Matrix, z: Matrix, lines: Rows, factuals: Factuals | None = None
+) -> list[Part]:
     """Search for some rows, part by part."""
-    call.fitted.prepare()
+    request.fitted.prepare()
     parts: list[Part] = []
-    for how in _searches(call):
-        if call.strategy.finds_labels:
-            work: list[Any] = [(own, N[own], z[own]) for own in _pieces(call, lines)]
-            part: Any = partial(_refined_part, call, box, how)
+    for how in _searches(request):
+        if request.strategy.finds_labels:
+            work: list[Any] = [(own, N[own], z[own]) for own in _pieces(request, lines)]
+            part: Any = partial(_refined_part, request, box, how)
         else:
             assert factuals is not None, "such a strategy is told the labels"
-            work = [(own, take(factuals, own)) for own in _pieces(call, lines)]
-            part = partial(_walked_part, call, box, how)
-        parts += run_all(part, work, call.options.n_jobs, "explaining", told=box.notices.append)
+            work = [(own, take(factuals, own)) for own in _pieces(request, lines)]
+            part = partial(_walked_part, request, box, how)
+        parts += run_all(part, work, request.options.n_jobs, "explaining", told=box.notices.append)
     return parts
 
 
-def _pieces(call: Call, lines: Rows) -> list[Rows]:
+def _pieces(request: Request, lines: Rows) -> list[Rows]:
     """Return the factuals that are searched together; each alone where its calls of the model are counted."""
-    options, fitted = call.options, call.fitted
+    options, fitted = request.options, request.fitted
     if options.max_model_calls is not None:
         step = 1
-    elif call.strategy.finds_labels:
+    elif request.strategy.finds_labels:
         step = min(MOST_NUMBERS // (CAPACITY * len(fitted.space.blocks)), MOST_TOGETHER)
     else:
         step = _walked_together(len(fitted.cover), fitted.space.width, options.search == "exhaustive")
@@ -163,41 +165,43 @@ def _walked_together(n_balls: int, width: int, is_exhaustive: bool) -> int:
     return min(of_pairs, MOST_NUMBERS // (max(LEAST_POINTS, n_first) * width))
 
 
-def _searches(call: Call) -> list[tuple[Options, int]]:
+def _searches(request: Request) -> list[tuple[Options, int]]:
     """Return the options and number of counterfactuals of each search: one, or for the front one per level."""
-    options = call.options
-    if not call.query.front:
+    options = request.options
+    if not request.front:
         return [(options, options.n_counterfactuals)]
     shares = {name: getattr(options, name) for name in LIMITS if getattr(options, name) is not None}
     options = replace(options, **{name: max(1, limit // len(FRONT_LEVELS)) for name, limit in shares.items()})
     return [(replace(options, plausibility=level), FRONT_POINTS) for level in FRONT_LEVELS]
 
 
-def _refined_part(call: Call, box: BlackBox, how: tuple[Options, int], piece: tuple[Rows, Matrix, Matrix]) -> Part:
+def _refined_part(
+    request: Request, box: BlackBox, how: tuple[Options, int], piece: tuple[Rows, Matrix, Matrix]
+) -> Part:
     """Search for some rows, and ask for their labels, with counts of its own."""
     (options, n), (lines, N, _), box = how, piece, box.counting()
-    if call.is_over:
-        return Part(_none(call.fitted.space), lines, _unreached(len(lines)), box.counts)
-    fitted, space, query = call.fitted, call.fitted.space, call.query
-    terms = Terms(query.min_probability, call.committee if call.needs_agreement else None, fitted.guard)
-    oracle = Oracle(box, N, options, terms, query.deadline, call.model_copy, fitted.guess)
+    if request.is_over:
+        return Part(_none(request.fitted.space), lines, _unreached(len(lines)), box.counts)
+    fitted, space = request.fitted, request.fitted.space
+    terms = Terms(request.min_probability, request.committee if request.needs_agreement else None, fitted.guard)
+    oracle = Oracle(box, N, options, terms, request.deadline, request.model_copy, fitted.guess)
     metric = options.metric
     outcome = find(
         Search(
             table=fitted.map.table,
-            values=Values(space, call.constraints),
+            values=Values(space, request.constraints),
             oracle=oracle,
             factuals=np.ascontiguousarray(N),
-            free=~call.is_held & ~(np.isnan(N) & ~space.is_fillable),
-            targets=query.targets,
+            free=~request.is_held & ~(np.isnan(N) & ~space.is_fillable),
+            targets=request.targets,
             options=options,
             n=n,
-            max_changes=call.constraints.rules.max_changes,
+            max_changes=request.constraints.rules.max_changes,
             encode=space.encode_numbers,
             neighbours=fitted.share,
-            reach=call.reach.rows,
-            plausible=partial(plausible_rows, fitted.map, call.features, metric),
-            distance=None if is_known(metric) else partial(_distance, call),
+            reach=request.reach.rows,
+            plausible=partial(plausible_rows, fitted.map, request.features, metric),
+            distance=None if is_known(metric) else partial(_distance, request),
         )
     )
     n_rows = len(lines)
@@ -208,22 +212,22 @@ def _refined_part(call: Call, box: BlackBox, how: tuple[Options, int], piece: tu
     return Part(found, lines, effort, box.counts, outcome.labels, tuple(box.notices))
 
 
-def _distance(call: Call, A: Matrix, B: Matrix) -> Matrix:
+def _distance(request: Request, A: Matrix, B: Matrix) -> Matrix:
     """Return the distances of numbers under a metric that the kernels do not know."""
-    encode = call.fitted.space.encode_numbers
-    return paired(encode(A), encode(B), call.options.metric)
+    encode = request.fitted.space.encode_numbers
+    return paired(encode(A), encode(B), request.options.metric)
 
 
-def _walked_part(call: Call, box: BlackBox, how: tuple[Options, int], piece: tuple[Rows, Factuals]) -> Part:
+def _walked_part(request: Request, box: BlackBox, how: tuple[Options, int], piece: tuple[Rows, Factuals]) -> Part:
     """Search for some factuals with counts of its own; lines in the result are those of the whole batch."""
-    (options, n), (lines, own), (fitted, query) = how, piece, (call.fitted, call.query)
-    asker = Asker(call, box.counting(), own)
-    if call.is_over:
+    (options, n), (lines, own), fitted = how, piece, request.fitted
+    asker = Asker(request, box.counting(), own)
+    if request.is_over:
         return Part(_none(fitted.space), lines, _unreached(len(lines)), asker.box.counts)
-    cost, reserve = 2 if query.min_probability > 0 else 1, n * call.strategy.reserve(options)
+    cost, reserve = 2 if request.min_probability > 0 else 1, n * request.strategy.reserve(options)
     asks = asker.label_of, asker.plain_label_of
-    questions = Questions(len(lines), options, *asks, cost=cost, reserve=reserve, deadline=query.deadline)
-    has_rules = bool(call.constraints) or call.constraints.rules.max_changes is not None
+    questions = Questions(len(lines), options, *asks, cost=cost, reserve=reserve, deadline=request.deadline)
+    has_rules = bool(request.constraints) or request.constraints.rules.max_changes is not None
     home, balls, pairs = opposing_pairs(fitted.map, options, own.z, own.codes, own.wanted)
     problem = Problem(
         z=own.z,
@@ -231,14 +235,14 @@ def _walked_part(call: Call, box: BlackBox, how: tuple[Options, int], piece: tup
         home=home,
         balls=balls,
         pairs=pairs,
-        features=call.features,
+        features=request.features,
         options=options,
         n=n,
         questions=questions,
         snap=asker.snap,
-        knows_centers=not has_rules and not call.asks_more,
+        knows_centers=not has_rules and not request.asks_more,
     )
-    found: Found = call.strategy.find(problem)
+    found: Found = request.strategy.find(problem)
     no, words = np.zeros(len(lines), dtype=bool), (asker.notes.raised(len(lines)), asker.notes.unseen(len(lines)))
     effort = Effort(questions.asked, questions.ran_out, no, questions.failed, questions.left, *words)
     found = found._replace(
