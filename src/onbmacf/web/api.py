@@ -38,7 +38,7 @@ async def predict(request: Request) -> Response:
     asked = bodies.Predict.read(await request.body())
     rows = service.frame(asked.records())
     said = await service.engine.ask(predicted, rows)
-    service.metrics.explained(0, len(rows))
+    service.metrics.count_rows(0, len(rows))
     names = ("label", "status", "reason", "probability")
     lines = zip(map(plain, said.labels), said.statuses, said.reasons, map(plain, said.probabilities), strict=True)
     return _json({"answers": [dict(zip(names, line, strict=True)) for line in lines]})
@@ -53,7 +53,7 @@ async def explain(request: Request) -> Response:
     if LINES in request.headers.get("accept", ""):
         return await _stream(service, rows, ask)
     answers = await service.engine.ask(explained, rows, ask)
-    service.metrics.explained(len(answers), answers.n_model_rows)
+    service.metrics.count_rows(len(answers), answers.n_model_rows)
     return Response(answers.to_json(), media_type="application/json")
 
 
@@ -83,7 +83,7 @@ async def _stream(service: Service, rows: pd.DataFrame, ask: Ask) -> Response:
 
 
 def _lines(service: Service, answers: Explanations) -> str:
-    service.metrics.explained(len(answers), answers.n_model_rows)
+    service.metrics.count_rows(len(answers), answers.n_model_rows)
     return "".join(map(_line, answers.to_dicts()))
 
 

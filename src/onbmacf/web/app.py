@@ -2,7 +2,7 @@
 
     Source, Settings  ->  create_app  ->  an ASGI app
 
-From the outside in: Counted (figures), Guard (who may ask), BodyLimit, then the routes of pages and service.
+From the outside in: MetricsMiddleware, Guard (who may ask), BodyLimit, then the routes of pages and service.
 """
 
 import asyncio
@@ -16,12 +16,12 @@ from starlette.responses import PlainTextResponse, Response
 from onbmacf import __version__
 from onbmacf._views.fields import fields_of
 from onbmacf._views.plans import Ask, Source, explained
-from onbmacf.web import api, audits, guide, metrics, people, person, saved
+from onbmacf.web import api, audits, guide, people, person, saved
 from onbmacf.web.browse import Browser
 from onbmacf.web.cases import Sessions
 from onbmacf.web.engine import Engine
 from onbmacf.web.jobs import Jobs, kept_folder
-from onbmacf.web.metrics import Counted, Metrics, log_failure
+from onbmacf.web.metrics import TEXT_TYPE, Metrics, MetricsMiddleware, log_failure
 from onbmacf.web.problems import Problem, as_problem, not_found
 from onbmacf.web.rendering import page, static_file
 from onbmacf.web.security import BodyLimit, Guard, Keys, refusal
@@ -48,7 +48,7 @@ def create_app(source: Source, settings: Settings) -> FastAPI:
     app.add_middleware(BodyLimit, max_body=settings.limits.max_body)
     app.add_middleware(Caught)
     app.add_middleware(Guard, keys=service.keys, settings=settings)
-    app.add_middleware(Counted, metrics=service.metrics, is_logged=settings.log)
+    app.add_middleware(MetricsMiddleware, metrics=service.metrics, is_logged=settings.log)
     return app
 
 
@@ -69,8 +69,8 @@ class Caught:
 def _service(source: Source, settings: Settings) -> Service:
     source.column_of  # noqa: B018 - an error now, not with the first request
     keys = Keys(settings.token, f"onbmacf-{settings.port}", settings.behind_proxy)
-    engine, figures = Engine(source.explainer, settings), Metrics()
-    figures.gauges["requests_waiting"] = lambda: engine.n_waiting
+    engine = Engine(source.explainer, settings)
+    figures = Metrics(lambda: engine.n_waiting)
     jobs = Jobs(source, engine, kept_folder(source, settings.folder))
     return Service(source, settings, keys, engine, figures, Sessions(), Browser(source), fields_of(source), jobs)
 
@@ -108,7 +108,7 @@ def _health(request: Request) -> Response:
 
 
 def _metrics(request: Request) -> Response:
-    return Response(service_of(request).metrics.text(), media_type=metrics.TYPE)
+    return Response(service_of(request).metrics.text(), media_type=TEXT_TYPE)
 
 
 def _static(name: str) -> Response:

@@ -50,7 +50,7 @@ async def plans_of(service: Service, case: Case, ranges: bool = False) -> Explan
     if wanted not in known:
         ask = case.wishes.ask(service.source.explainer, ranges=wanted)
         answers = await service.engine.ask(explained, case.row, ask)
-        service.metrics.explained(1, answers.n_model_rows)
+        service.metrics.count_rows(1, answers.n_model_rows)
         known[wanted] = ordered_by_ease(answers, case.wishes, service.source)
     found: Explanations = known[wanted]
     return found
