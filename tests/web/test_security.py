@@ -29,8 +29,8 @@ def browser(running):
         yield found
 
 
-def word_of(browser):
-    return browser.get("/type").text.split('name="word" value="')[1].split('"')[0]
+def csrf_token_of(browser):
+    return browser.get("/type").text.split('name="csrf_token" value="')[1].split('"')[0]
 
 
 def lives(client):
@@ -63,7 +63,7 @@ def test_tokens_are_compared_in_constant_time(monkeypatch):
     keys = Keys("right token of the test")
     assert keys.is_token("right token of the test")
     assert not keys.is_token("wrong")
-    assert keys.session_of("x.y") is None
+    assert keys.session_id_of("x.y") is None
     assert len(asked) == 3
 
 
@@ -113,7 +113,7 @@ FOREIGN = [
 
 @pytest.mark.parametrize("headers", FOREIGN)
 def test_a_post_from_another_site_is_refused(browser, client, headers):
-    form = {"word": word_of(browser), "feature": "f1"}
+    form = {"csrf_token": csrf_token_of(browser), "feature": "f1"}
     assert browser.post("/case/r0/lock", data=form, headers=headers).status_code == 403
     assert client.post("/v1/explain", json={"rows": []}, headers=headers).status_code == 403
     assert browser.post("/case/r0/lock", data=form, headers={"Origin": str(browser.base_url)}).status_code == 200
@@ -134,17 +134,18 @@ FORMS = [
 
 
 @pytest.mark.parametrize("path", FORMS)
-def test_a_form_without_the_word_of_its_session_is_refused(running, browser, path):
+def test_a_form_without_the_csrf_token_of_its_session_is_refused(running, browser, path):
     with running.browser() as other:
-        for word in ("", "x", word_of(other)):
-            assert browser.post(path, data={"word": word, "feature": "f1"}).status_code == 403
+        for token in ("", "x", csrf_token_of(other)):
+            assert browser.post(path, data={"csrf_token": token, "feature": "f1"}).status_code == 403
 
 
 def addresses(running):
     """Every address of the service with its methods."""
-    from onbmacf.web import api, audits, guide, people, person, saved
+    from onbmacf.web import api, audit_page, case_page, saved_page, table_page
 
-    routes = [route for part in (api, audits, people, person, saved, guide) for route in part.router.routes]
+    modules = (api, audit_page, table_page, case_page, saved_page)
+    routes = [route for module in modules for route in module.router.routes]
     return [(route.path, route.methods) for route in routes]
 
 
@@ -234,7 +235,7 @@ def test_what_is_not_our_json_is_refused(client, browser, body):
         assert said.status_code in (400, 422)
         assert said.headers["content-type"] == "application/problem+json"
     text = body.decode("latin-1")
-    assert browser.post("/paste", data={"word": word_of(browser), "json": text}).status_code in (400, 422)
+    assert browser.post("/paste", data={"csrf_token": csrf_token_of(browser), "json": text}).status_code in (400, 422)
     lives(client)
 
 
@@ -260,7 +261,7 @@ def test_no_pickle_is_read_from_requests(client, browser, tmp_path):
     evil = pickle.dumps(Touches(tmp_path / "trace"))
     for kind in ("application/octet-stream", "application/x-pickle", "application/json"):
         client.post("/v1/explain", content=evil, headers={"Content-Type": kind})
-    browser.post("/paste", data={"word": word_of(browser)}, files={"json": ("a.pkl", io.BytesIO(evil))})
+    browser.post("/paste", data={"csrf_token": csrf_token_of(browser)}, files={"json": ("a.pkl", io.BytesIO(evil))})
     assert not list(tmp_path.iterdir())
     lives(client)
 
@@ -308,7 +309,7 @@ def test_nothing_about_a_person_is_logged(heart_explainer, heart, caplog):
         client.post("/v1/explain", json={"rows": row | {"famhist": "Secretly"}})
         client.post("/v1/explain", content=b'{"rows": Secretly')
         browser.get("/", params={"q": "Secretly"})
-        browser.post("/paste", data={"word": word_of(browser), "json": json.dumps(row)})
+        browser.post("/paste", data={"csrf_token": csrf_token_of(browser), "json": json.dumps(row)})
         browser.get("/case/Secretly")
     lines = [record for record in caplog.records if record.name.startswith(("onbmacf", "uvicorn"))]
     text = "\n".join(record.getMessage() for record in lines)
