@@ -47,7 +47,7 @@ async def plans_of(service: Service, case: Case, ranges: bool = False) -> Explan
         ask = case.preferences.ask(service.source.explainer, ranges=key[1])
         answers = await service.engine.call(explained, case.row, ask)
         service.metrics.count_rows(1, answers.n_model_rows)
-        case.memo[key] = order_by_ease(answers, case.preferences, service.source)
+        case.memo[key] = order_by_ease(answers, case.preferences, service.source.explainer)
     found: Explanations = case.memo[key]
     return found
 

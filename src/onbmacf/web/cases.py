@@ -117,26 +117,22 @@ def _read_count(text: str) -> int:
     return int(text)
 
 
-def order_by_ease(answers: Explanations, preferences: Preferences, source: Source) -> Explanations:
+def order_by_ease(answers: Explanations, preferences: Preferences, explainer: ONBMACF) -> Explanations:
     """Return the answers for one row with its cheapest plans first, where features are easy or hard; as many as wanted.
 
     The cost of a plan is the sum of its changes, each as a share of the feature's range, times what the feature costs.
     """
-    if not preferences.ease or not len(answers.batch.factual):
+    batch, features, space = answers.batch, explainer.schema_.features, explainer.fitted_.space
+    if not preferences.ease or not len(batch.factual):
         return answers
-
-    def cost(plan: Counterfactual) -> float:
-        total = 0.0
-        for name in plan.changed:
-            share = 1.0
-            if name in source.ends:
-                low, high = source.ends[name]
-                share = abs(float(plan.values[name]) - float(plan.factual[name])) / (float(high - low) or 1.0)
-            total += COSTS[preferences.ease.get(name, "usual")] * share
-        return total
-
-    order = np.argsort([cost(plan) for plan in answers[0].counterfactuals], kind="stable")[: preferences.n]
-    return replace(answers, batch=take(answers.batch, order))
+    before, after = space.form.numbers(answers.rows), space.form.numbers(batch.values)  # dates are numbers, too
+    low, high = space.ranges(explainer.Z_).T
+    shares = np.abs(after - before) / np.where(high > low, high - low, 1.0)
+    shares[:, [not feature.is_numeric for feature in features]] = 1.0
+    costs = shares * [COSTS[preferences.ease.get(feature.name, "usual")] for feature in features]
+    totals = np.where(batch.changed, costs, 0.0).sum(axis=1)
+    order = np.argsort(totals.round(9), kind="stable")[: preferences.n]
+    return replace(answers, batch=take(batch, order))
 
 
 # --- cases and sessions -----------------------------------------------------------------------------------------------
