@@ -7,6 +7,7 @@ import logging
 import pickle
 import re
 import socket
+from pathlib import Path
 
 import httpx
 import numpy as np
@@ -105,6 +106,7 @@ def test_a_host_that_is_allowed_is_answered(heart_explainer):
 FOREIGN = [
     {"Origin": "http://evil.example"},
     {"Origin": "null"},
+    {"Origin": "http://["},
     {"Origin": "http://127.0.0.1:1"},
     {"Sec-Fetch-Site": "cross-site"},
     {"Sec-Fetch-Site": "same-site"},
@@ -343,6 +345,10 @@ def test_other_machines_need_a_token_or_a_proxy():
         Settings(host="0.0.0.0", token="short")
     assert Settings(host="0.0.0.0", token="a token of my own").host == "0.0.0.0"
     assert Settings(host="0.0.0.0", behind_proxy=True).token
+
+
+def test_a_folder_may_be_a_text():
+    assert Settings(folder="kept").folder == Path("kept")
 
 
 def test_tokens_are_drawn_anew():

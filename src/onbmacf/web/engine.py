@@ -48,6 +48,7 @@ class Engine:
         try:
             joblib.dump(self.explainer, path)
         except (pickle.PicklingError, AttributeError, TypeError) as error:
+            shutil.rmtree(self.folder, ignore_errors=True)
             raise ParameterError(f"workers need a model that can be pickled, which this one cannot: {error}") from error
         context = multiprocessing.get_context("spawn")
         return ProcessPoolExecutor(n_workers, context, initializer=_start_worker, initargs=(path,))

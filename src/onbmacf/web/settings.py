@@ -94,6 +94,7 @@ class Settings:
         check_count("workers", self.workers, least=0)
         object.__setattr__(self, "token", self.token or secrets.token_urlsafe(24))
         object.__setattr__(self, "allowed_hosts", tuple(self.allowed_hosts))
+        object.__setattr__(self, "folder", None if self.folder is None else Path(self.folder))
 
     @classmethod
     def of(cls, **settings: Any) -> "Settings":
