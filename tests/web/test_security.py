@@ -16,6 +16,7 @@ import pytest
 from onbmacf import ONBMACF
 from onbmacf.errors import ParameterError
 from onbmacf.web.security import Keys
+from onbmacf.web.server import link
 from onbmacf.web.settings import Settings
 from serving import serving
 
@@ -345,6 +346,13 @@ def test_other_machines_need_a_token_or_a_proxy():
         Settings(host="0.0.0.0", token="short")
     assert Settings(host="0.0.0.0", token="a token of my own").host == "0.0.0.0"
     assert Settings(host="0.0.0.0", behind_proxy=True).token
+
+
+def test_the_link_holds_any_token():
+    token = "a token & more #1"
+    address = httpx.URL(link(Settings(token=token)))
+    assert address.params["token"] == token
+    assert not address.fragment
 
 
 def test_a_folder_may_be_a_text():

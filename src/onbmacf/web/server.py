@@ -14,6 +14,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any
+from urllib.parse import quote
 
 from onbmacf._views.plans import Source
 from onbmacf.errors import ParameterError
@@ -59,7 +60,7 @@ def link(settings: Settings) -> str:
     """Return the address with its token."""
     host = "127.0.0.1" if settings.host in ("0.0.0.0", "::") else settings.host
     host = f"[{host}]" if ":" in host else host
-    return f"http://{host}:{settings.port}/?token={settings.token}"
+    return f"http://{host}:{settings.port}/?token={quote(settings.token, safe='')}"
 
 
 def bind(settings: Settings) -> socket.socket:
