@@ -73,10 +73,10 @@ def measured(n_people):
 
 def locked(client, case):
     """Yield the times of one lock after the other; each is taken back before the next."""
-    word = re.search(r'name="word" value="(\w+)"', client.get(case).text)[1]
+    token = re.search(r'name="csrf_token" value="(\w+)"', client.get(case).text)[1]
     for feature in LOCKS:
-        yield timed(lambda feature=feature: client.post(f"{case}/lock", data={"word": word, "feature": feature}))
-        client.post(f"{case}/lock", data={"word": word, "feature": feature, "unlock": "1"})
+        yield timed(lambda feature=feature: client.post(f"{case}/lock", data={"csrf_token": token, "feature": feature}))
+        client.post(f"{case}/lock", data={"csrf_token": token, "feature": feature, "unlock": "1"})
 
 
 def timed(ask):

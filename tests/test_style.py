@@ -47,7 +47,7 @@ def test_reports_and_notices_hold_the_shared_sheets_and_no_colour_of_their_own(w
 def test_pages_and_widget_hold_the_shared_sheets_and_no_colour_of_their_own():
     pytest.importorskip("fastapi", reason="needs the extra 'web'")
     pytest.importorskip("anywidget", reason="needs the extra 'widget'")
-    from onbmacf.web.rendering import static_file
+    from onbmacf.web.responses import static_file
     from onbmacf.widget.live import PersonWidget
 
     page = static_file("style.css")[0].decode()

@@ -2,7 +2,7 @@
 
 import pytest
 
-for library in ("fastapi", "uvicorn", "httpx", "jinja2", "matplotlib", "multipart"):
+for library in ("fastapi", "uvicorn", "httpx", "jinja2", "matplotlib", "multipart", "prometheus_client"):
     pytest.importorskip(library, reason="needs the extra 'web'")
 
 from serving import serving  # noqa: E402

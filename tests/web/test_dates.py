@@ -87,6 +87,14 @@ def test_wished_ranges_are_dates_and_narrow_the_rules(browser):
     assert "'since' must be a date or a time such as '2024-05-31'" in html.unescape(said.text)
 
 
+def test_dates_may_be_easy_or_hard_to_change(browser):
+    kept = {f"f{place}-lock": "on" for place in (2, 3, 4)}
+    for ease in ("easy", "hard"):
+        said = post(browser, "/case/r50/ask", "/case/r50", **kept, **{"f0-ease": ease, "n": "2"})
+        assert said.status_code == 200
+        assert plans_of(browser, "/case/r50")
+
+
 def test_dates_are_typed_tried_and_pasted(browser):
     values = {"f0": "2024-05-05", "f1": "2024-01-01T06:10", "f2": "90min", "f3": "2021-03", "f4": "1"}
     assert "The model says late" in text_of(post(browser, "/type", "/type", **values))

@@ -8,7 +8,7 @@ from commands import wait_for
 from onbmacf import ONBMACF, Schema
 from payloads import PAYLOADS
 from serving import serving
-from web.test_security import word_of
+from web.test_security import csrf_token_of
 
 
 def evil_table():
@@ -51,20 +51,22 @@ def test_payloads_in_names_and_values_are_text(evil, path):
 
 def test_payloads_in_searches_and_forms_are_text(evil):
     with evil.browser() as browser:
-        word = word_of(browser)
+        token = csrf_token_of(browser)
         for payload in PAYLOADS:
             said = browser.get("/", params={"q": payload, "label": payload, "page": payload})
             assert said.status_code == 200
             assert "<script>document" not in said.text
-            said = browser.post("/type", data={"word": word, "f0": payload, "f1": "1", "f2": payload, "f3": "3"})
+            said = browser.post("/type", data={"csrf_token": token, "f0": payload, "f1": "1", "f2": payload, "f3": "3"})
             assert said.status_code == 422
             assert "<script>document" not in said.text
-            assert browser.post("/paste", data={"word": word, "json": payload}).status_code == 422
+            assert browser.post("/paste", data={"csrf_token": token, "json": payload}).status_code == 422
 
 
 def test_payloads_in_saved_plans_and_audits_are_text(evil):
     with evil.browser() as browser, evil.client() as client:
-        assert browser.post("/case/r0/save", data={"word": word_of(browser), "plan": "0"}).status_code == 200
+        assert (
+            browser.post("/case/r0/save", data={"csrf_token": csrf_token_of(browser), "plan": "0"}).status_code == 200
+        )
         name = client.post("/v1/audit", json={"most": 6}).json()["id"]
         wait_for(lambda: client.get(f"/v1/audit/{name}").json()["status"] == "done")
         pages = {path: browser.get(path).text for path in ("/saved", f"/audit/{name}", f"/audit/{name}/report.html")}

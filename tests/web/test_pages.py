@@ -27,8 +27,8 @@ def browser(running):
 
 def post(browser, path, page=CASE, **fields):
     """Send a form of a page; what the page already holds in it stays as it is."""
-    word = re.search(r'name="word" value="(\w+)"', browser.get(page).text)[1]
-    return browser.post(path, data={"word": word, **fields})
+    token = re.search(r'name="csrf_token" value="(\w+)"', browser.get(page).text)[1]
+    return browser.post(path, data={"csrf_token": token, **fields})
 
 
 def until(event):

@@ -7,6 +7,7 @@ import logging
 import pickle
 import re
 import socket
+from pathlib import Path
 
 import httpx
 import numpy as np
@@ -15,6 +16,7 @@ import pytest
 from onbmacf import ONBMACF
 from onbmacf.errors import ParameterError
 from onbmacf.web.security import Keys
+from onbmacf.web.server import link
 from onbmacf.web.settings import Settings
 from serving import serving
 
@@ -29,8 +31,8 @@ def browser(running):
         yield found
 
 
-def word_of(browser):
-    return browser.get("/type").text.split('name="word" value="')[1].split('"')[0]
+def csrf_token_of(browser):
+    return browser.get("/type").text.split('name="csrf_token" value="')[1].split('"')[0]
 
 
 def lives(client):
@@ -63,7 +65,7 @@ def test_tokens_are_compared_in_constant_time(monkeypatch):
     keys = Keys("right token of the test")
     assert keys.is_token("right token of the test")
     assert not keys.is_token("wrong")
-    assert keys.session_of("x.y") is None
+    assert keys.session_id_of("x.y") is None
     assert len(asked) == 3
 
 
@@ -105,6 +107,7 @@ def test_a_host_that_is_allowed_is_answered(heart_explainer):
 FOREIGN = [
     {"Origin": "http://evil.example"},
     {"Origin": "null"},
+    {"Origin": "http://["},
     {"Origin": "http://127.0.0.1:1"},
     {"Sec-Fetch-Site": "cross-site"},
     {"Sec-Fetch-Site": "same-site"},
@@ -113,7 +116,7 @@ FOREIGN = [
 
 @pytest.mark.parametrize("headers", FOREIGN)
 def test_a_post_from_another_site_is_refused(browser, client, headers):
-    form = {"word": word_of(browser), "feature": "f1"}
+    form = {"csrf_token": csrf_token_of(browser), "feature": "f1"}
     assert browser.post("/case/r0/lock", data=form, headers=headers).status_code == 403
     assert client.post("/v1/explain", json={"rows": []}, headers=headers).status_code == 403
     assert browser.post("/case/r0/lock", data=form, headers={"Origin": str(browser.base_url)}).status_code == 200
@@ -134,17 +137,18 @@ FORMS = [
 
 
 @pytest.mark.parametrize("path", FORMS)
-def test_a_form_without_the_word_of_its_session_is_refused(running, browser, path):
+def test_a_form_without_the_csrf_token_of_its_session_is_refused(running, browser, path):
     with running.browser() as other:
-        for word in ("", "x", word_of(other)):
-            assert browser.post(path, data={"word": word, "feature": "f1"}).status_code == 403
+        for token in ("", "x", csrf_token_of(other)):
+            assert browser.post(path, data={"csrf_token": token, "feature": "f1"}).status_code == 403
 
 
 def addresses(running):
     """Every address of the service with its methods."""
-    from onbmacf.web import api, audits, guide, people, person, saved
+    from onbmacf.web import api, audit_page, case_page, saved_page, table_page
 
-    routes = [route for part in (api, audits, people, person, saved, guide) for route in part.router.routes]
+    modules = (api, audit_page, table_page, case_page, saved_page)
+    routes = [route for module in modules for route in module.router.routes]
     return [(route.path, route.methods) for route in routes]
 
 
@@ -234,7 +238,7 @@ def test_what_is_not_our_json_is_refused(client, browser, body):
         assert said.status_code in (400, 422)
         assert said.headers["content-type"] == "application/problem+json"
     text = body.decode("latin-1")
-    assert browser.post("/paste", data={"word": word_of(browser), "json": text}).status_code in (400, 422)
+    assert browser.post("/paste", data={"csrf_token": csrf_token_of(browser), "json": text}).status_code in (400, 422)
     lives(client)
 
 
@@ -260,7 +264,7 @@ def test_no_pickle_is_read_from_requests(client, browser, tmp_path):
     evil = pickle.dumps(Touches(tmp_path / "trace"))
     for kind in ("application/octet-stream", "application/x-pickle", "application/json"):
         client.post("/v1/explain", content=evil, headers={"Content-Type": kind})
-    browser.post("/paste", data={"word": word_of(browser)}, files={"json": ("a.pkl", io.BytesIO(evil))})
+    browser.post("/paste", data={"csrf_token": csrf_token_of(browser)}, files={"json": ("a.pkl", io.BytesIO(evil))})
     assert not list(tmp_path.iterdir())
     lives(client)
 
@@ -308,7 +312,7 @@ def test_nothing_about_a_person_is_logged(heart_explainer, heart, caplog):
         client.post("/v1/explain", json={"rows": row | {"famhist": "Secretly"}})
         client.post("/v1/explain", content=b'{"rows": Secretly')
         browser.get("/", params={"q": "Secretly"})
-        browser.post("/paste", data={"word": word_of(browser), "json": json.dumps(row)})
+        browser.post("/paste", data={"csrf_token": csrf_token_of(browser), "json": json.dumps(row)})
         browser.get("/case/Secretly")
     lines = [record for record in caplog.records if record.name.startswith(("onbmacf", "uvicorn"))]
     text = "\n".join(record.getMessage() for record in lines)
@@ -325,7 +329,7 @@ def test_what_fails_inside_is_told_without_its_words(heart, caplog):
 
     explainer = ONBMACF().fit(heart, model)
     with serving(explainer, heart) as running, running.client() as client:
-        running.service().metrics.explained = None  # something of ours breaks
+        running.service().metrics.count_rows = None  # something of ours breaks
         row = json.loads(heart.head(1).to_json(orient="records"))[0]
         said = client.post("/v1/explain", json={"rows": row})
         assert (said.status_code, said.json()["title"]) == (500, "Internal error")
@@ -342,6 +346,17 @@ def test_other_machines_need_a_token_or_a_proxy():
         Settings(host="0.0.0.0", token="short")
     assert Settings(host="0.0.0.0", token="a token of my own").host == "0.0.0.0"
     assert Settings(host="0.0.0.0", behind_proxy=True).token
+
+
+def test_the_link_holds_any_token():
+    token = "a token & more #1"
+    address = httpx.URL(link(Settings(token=token)))
+    assert address.params["token"] == token
+    assert not address.fragment
+
+
+def test_a_folder_may_be_a_text():
+    assert Settings(folder="kept").folder == Path("kept")
 
 
 def test_tokens_are_drawn_anew():

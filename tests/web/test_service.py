@@ -7,6 +7,7 @@ import threading
 import numpy as np
 import pandas as pd
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
 from commands import wait_for
 from onbmacf import ONBMACF, Rules
@@ -211,14 +212,30 @@ def test_figures_count_requests_and_model_rows(heart):
     with serving(explainer, heart) as running, running.client() as client:
         client.post("/v1/explain", json={"rows": rows})
         client.get("/v1/secret-row-17")
-        text = client.get("/metrics").text
+        said = client.get("/metrics")
+    assert said.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
+    assert "secret-row-17" not in said.text
+    samples = [sample for family in text_string_to_metric_families(said.text) for sample in family.samples]
+    values = {(sample.name, *sample.labels.items()): sample.value for sample in samples}
     n_model_rows = explainer.explain(pd.DataFrame(rows)).n_model_rows
-    assert f"onbmacf_model_rows_total {n_model_rows}\n" in text
-    assert "onbmacf_rows_explained_total 2\n" in text
-    assert 'onbmacf_requests_total{method="POST",route="/v1/explain",status="200"} 1\n' in text
-    assert 'onbmacf_request_seconds_bucket{route="/v1/explain",le="+Inf"} 1\n' in text
-    assert "onbmacf_requests_waiting 0\n" in text
-    assert "secret-row-17" not in text
+    assert values["onbmacf_model_rows_total",] == n_model_rows
+    assert values["onbmacf_rows_explained_total",] == 2
+    assert values["onbmacf_requests_waiting",] == 0
+    route = ("route", "/v1/explain")
+    assert values["onbmacf_requests_total", ("method", "POST"), route, ("status", "200")] == 1
+    assert values["onbmacf_requests_total", ("method", "GET"), ("route", "other"), ("status", "404")] == 1
+    assert values["onbmacf_request_seconds_bucket", ("le", "+Inf"), route] == 1
+    assert values["onbmacf_request_seconds_count", route] == 1
+
+
+def test_two_services_in_one_process_count_apart(heart):
+    explainer = ONBMACF().fit(heart, lambda rows: np.where(rows["age"] > 40, "old", "young"))
+    with serving(explainer, heart) as one, serving(explainer, heart) as other:
+        with one.client() as client:
+            client.post("/v1/explain", json={"rows": records(heart.head(2))})
+            assert "onbmacf_rows_explained_total 2.0\n" in client.get("/metrics").text
+        with other.client() as client:
+            assert "onbmacf_rows_explained_total 0.0\n" in client.get("/metrics").text
 
 
 def test_the_api_is_described(client):

@@ -1,115 +1,159 @@
-"""The service for programs, under /v1: JSON in, the library's own JSON out, to the byte.
+"""The JSON API under /v1: strict JSON in, the library's own JSON out, to the byte; and the page that explains it.
 
-body  ->  bodies.read  ->  asking.explained in the engine  ->  Explanations.to_json, or a stream of its lines
+bytes  ->  Explain, Predict  ->  rows, Ask  ->  the engine  ->  Explanations.to_json, or a stream of its lines
 """
 
 import json
 from collections.abc import AsyncIterator
-from typing import Any
+from contextlib import AsyncExitStack
+from shlex import quote
+from typing import Any, ClassVar, Self
 
 import pandas as pd
 from fastapi import APIRouter, Request
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.responses import Response, StreamingResponse
 
 from onbmacf import __version__
 from onbmacf._text.records import FORMAT, VERSION, cell, plain
-from onbmacf._views.plans import Ask, explained, predicted
+from onbmacf._views.plans import Ask, Source, explained, label_of, predicted
+from onbmacf.errors import ParameterError
 from onbmacf.explanations import Explanations
-from onbmacf.rules import describe
-from onbmacf.web import bodies
-from onbmacf.web.problems import as_problem
-from onbmacf.web.service import Service, service_of
+from onbmacf.rules import Rules, describe
+from onbmacf.schema import Feature
+from onbmacf.web.responses import PROBLEM_TYPE, HTTPProblem, as_problem
+from onbmacf.web.service import Service, service_of, show
+from onbmacf.web.settings import Limits
 
-LINES = "application/x-ndjson"
-PART = 16  # rows of one part of a stream
-router = APIRouter(prefix="/v1")
+LINES_TYPE = "application/x-ndjson"
+PER_PART = 16  # rows of a stream that are explained in one call
+Record = dict[str, Any]
+router = APIRouter()
 
 
-@router.get("/schema", summary="The features, labels and limits", responses=bodies.ANSWERS)
+# --- bodies -----------------------------------------------------------------------------------------------------------
+
+
+class StrictBody(BaseModel):
+    """A body that holds what is described and nothing else."""
+
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid", strict=True)
+
+    @classmethod
+    def read(cls, body: bytes) -> Self:
+        """Return a body; a problem that names the first fault where it is not one."""
+        try:
+            return cls.model_validate(strict_json(body))
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_input=False)[0]
+            place = ".".join(str(part) for part in first["loc"]) or "the body"
+            raise HTTPProblem(422, "Unexpected body", f"{place}: {first['msg']}.") from None
+
+    @classmethod
+    def openapi(cls) -> dict[str, Any]:
+        """Return how OpenAPI describes the body of a request."""
+        content = {"application/json": {"schema": cls.model_json_schema(ref_template="#/components/schemas/{model}")}}
+        return {"requestBody": {"required": True, "content": content}}
+
+
+class RowsBody(StrictBody):
+    """A body with rows."""
+
+    rows: Record | list[Record] = Field(
+        description="One row as an object, or a list of rows; keys are the columns' names."
+    )
+
+    def records(self) -> list[Record]:
+        """Return the rows as a list."""
+        return [self.rows] if isinstance(self.rows, dict) else self.rows
+
+
+class Predict(RowsBody):
+    """Rows to ask the model about."""
+
+
+class Explain(RowsBody):
+    """Rows to explain, and how."""
+
+    target: Any = Field(
+        None, description="Label or list of labels to reach; by default the service's own, or any other."
+    )
+    n: int | None = Field(None, ge=1, description="Counterfactuals per row.")
+    plausibility: float | None = Field(None, ge=0, le=1, description="From 0 (nearest) to 1 (well inside).")
+    immutable: list[str] | None = Field(None, description="Features that must keep their value; replaces the schema's.")
+    rules: Record | None = Field(None, description="Rules as in a TOML file: features, at_most, max_changes.")
+    min_probability: float = Field(0.0, ge=0, le=1, description="The least probability of the label.")
+    ranges: bool = Field(False, description="Also say how far the changed values may move.")
+    front: bool = Field(False, description="Every counterfactual that no other beats, instead of the n best.")
+
+    def ask(self, source: Source, limits: Limits) -> Ask:
+        """Return the question with the model's own labels and the table's own names."""
+        if self.n is not None and self.n > limits.max_plans:
+            raise ParameterError(f"n must be at most {limits.max_plans}, got {self.n}.")
+        return Ask(
+            target=read_target(self.target, source),
+            n=self.n,
+            plausibility=self.plausibility,
+            immutable=None if self.immutable is None else tuple(source.column_of.get(n, n) for n in self.immutable),
+            rules=None if self.rules is None else Rules.from_dict(self.rules),
+            min_probability=self.min_probability,
+            ranges=self.ranges,
+            front=self.front,
+        )
+
+
+def read_target(target: Any, source: Source) -> Any:
+    """Return the model's own labels for a target in JSON; the service's target where there is none."""
+    if target is None:
+        return source.target
+    if isinstance(target, list):
+        return [label_of(label, source.classes) for label in target]
+    return label_of(target, source.classes)
+
+
+def strict_json(body: bytes) -> Any:
+    """Return what JSON says; a problem for what is not JSON, too deep, or a number that JSON does not have."""
+
+    def refuse(constant: str) -> Any:
+        raise ValueError(constant)
+
+    try:
+        return json.loads(body.decode("utf-8"), parse_constant=refuse)
+    except RecursionError:
+        raise HTTPProblem(400, "Not JSON", "The body is nested too deeply.") from None
+    except (UnicodeDecodeError, ValueError) as error:
+        where = f" at character {error.pos}" if isinstance(error, json.JSONDecodeError) else ""
+        raise HTTPProblem(400, "Not JSON", f"The body cannot be read as JSON in UTF-8{where}.") from None
+
+
+_PROBLEM = {"type": "object", "properties": {name: {"type": "string"} for name in ("type", "title", "detail")}}
+RESPONSES: dict[int | str, dict[str, Any]] = {
+    200: {"description": "The answers."},
+    422: {"description": "What is wrong, in one sentence.", "content": {PROBLEM_TYPE: {"schema": _PROBLEM}}},
+    503: {"description": "Busy or too slow; see Retry-After.", "content": {PROBLEM_TYPE: {"schema": _PROBLEM}}},
+}
+
+
+# --- requests ---------------------------------------------------------------------------------------------------------
+
+
+@router.get("/v1/schema", summary="The features, labels and limits", responses=RESPONSES)
 def schema(request: Request) -> Response:
     """Return what a row must have, what the model may say, and how much may be asked."""
-    return _json(_schema(service_of(request)))
-
-
-@router.post("/predict", summary="What the model says of rows", responses=bodies.ANSWERS, openapi_extra=bodies.PREDICT)
-async def predict(request: Request) -> Response:
-    """Return the model's label and its probability for each row."""
-    service = service_of(request)
-    asked = bodies.Predict.read(await request.body())
-    rows = service.frame(asked.records())
-    said = await service.engine.ask(predicted, rows)
-    service.metrics.explained(0, len(rows))
-    names = ("label", "status", "reason", "probability")
-    lines = zip(map(plain, said.labels), said.statuses, said.reasons, map(plain, said.probabilities), strict=True)
-    return _json({"answers": [dict(zip(names, line, strict=True)) for line in lines]})
-
-
-@router.post("/explain", summary="Counterfactuals of rows", responses=bodies.ANSWERS, openapi_extra=bodies.EXPLAIN)
-async def explain(request: Request) -> Response:
-    """Return what `Explanations.to_json` returns; lines, one per row, where the request accepts them."""
-    service = service_of(request)
-    asked = bodies.Explain.read(await request.body())
-    rows, ask = service.frame(asked.records()), asked.ask(service.source, service.settings.limits)
-    if LINES in request.headers.get("accept", ""):
-        return await _stream(service, rows, ask)
-    answers = await service.engine.ask(explained, rows, ask)
-    service.metrics.explained(len(answers), answers.n_model_rows)
-    return Response(answers.to_json(), media_type="application/json")
-
-
-async def _stream(service: Service, rows: pd.DataFrame, ask: Ask) -> Response:
-    """Return a response that explains part by part; faults of the question are told before it begins."""
-    parts = [rows.iloc[start : start + PART] for start in range(0, len(rows), PART)] or [rows]
-    place = service.engine.place()
-    await place.__aenter__()
-    try:
-        first = await service.engine.run(explained, parts[0], ask)
-    except BaseException as error:
-        await place.__aexit__(type(error), error, error.__traceback__)
-        raise
-
-    async def lines() -> AsyncIterator[str]:
-        try:
-            yield _line({"format": FORMAT, "version": VERSION, "warnings": list(first.warnings)})
-            yield _lines(service, first)
-            for part in parts[1:]:
-                yield _lines(service, await service.engine.run(explained, part, ask))
-        except Exception as error:
-            yield _line({"problem": as_problem(error).content()})
-        finally:
-            await place.__aexit__(None, None, None)
-
-    return StreamingResponse(lines(), media_type=LINES)
-
-
-def _lines(service: Service, answers: Explanations) -> str:
-    service.metrics.explained(len(answers), answers.n_model_rows)
-    return "".join(map(_line, answers.to_dicts()))
-
-
-def _line(content: Any) -> str:
-    return json.dumps(content, ensure_ascii=True, allow_nan=False) + "\n"
-
-
-def _json(content: Any) -> Response:
-    return Response(_line(content), media_type="application/json")
-
-
-def _schema(service: Service) -> dict[str, Any]:
-    source, limits = service.source, service.settings.limits
-    classes = [plain(label) for label in source.classes]
-    several = source.target if isinstance(source.target, list) else [source.target]
-    return {
+    source, limits = service_of(request).source, service_of(request).settings.limits
+    targets = source.target if isinstance(source.target, list) else [source.target]
+    content = {
         "version": __version__,
         "n_rows": len(source.table),
-        "labels": classes,
-        "target": None if source.target is None else [plain(label) for label in several],
-        "features": [_feature(source, feature) for feature in source.explainer.schema_.features],
+        "labels": [plain(label) for label in source.classes],
+        "target": None if source.target is None else [plain(label) for label in targets],
+        "features": [_describe(source, feature) for feature in source.explainer.schema_.features],
         "limits": {"rows": limits.max_rows, "bytes": limits.max_body, "seconds": limits.timeout},
     }
+    return Response(_json_line(content), media_type="application/json")
 
 
-def _feature(source: Any, feature: Any) -> dict[str, Any]:
+def _describe(source: Source, feature: Feature) -> dict[str, Any]:
     rule = source.explainer.schema_.rules.features.get(feature.name)
     low, high = source.ends.get(feature.name, (None, None))
     return {
@@ -122,3 +166,77 @@ def _feature(source: Any, feature: Any) -> dict[str, Any]:
         "high": cell(high, feature.holds == "date"),
         "rule": "" if rule is None else describe(rule),
     }
+
+
+@router.post("/v1/predict", summary="What the model says of rows", responses=RESPONSES, openapi_extra=Predict.openapi())
+async def predict(request: Request) -> Response:
+    """Return the model's label and its probability for each row."""
+    service = service_of(request)
+    rows = service.frame(Predict.read(await request.body()).records())
+    found = await service.engine.call(predicted, rows)
+    service.metrics.count_rows(0, len(rows))
+    names = ("label", "status", "reason", "probability")
+    lines = zip(map(plain, found.labels), found.statuses, found.reasons, map(plain, found.probabilities), strict=True)
+    content = {"answers": [dict(zip(names, line, strict=True)) for line in lines]}
+    return Response(_json_line(content), media_type="application/json")
+
+
+@router.post("/v1/explain", summary="Counterfactuals of rows", responses=RESPONSES, openapi_extra=Explain.openapi())
+async def explain(request: Request) -> Response:
+    """Return what `Explanations.to_json` returns; lines, one per row, where the request accepts them."""
+    service = service_of(request)
+    body = Explain.read(await request.body())
+    rows, ask = service.frame(body.records()), body.ask(service.source, service.settings.limits)
+    if LINES_TYPE in request.headers.get("accept", ""):
+        return await _stream(service, rows, ask)
+    answers = await service.engine.call(explained, rows, ask)
+    service.metrics.count_rows(len(answers), answers.n_model_rows)
+    return Response(answers.to_json(), media_type="application/json")
+
+
+async def _stream(service: Service, rows: pd.DataFrame, ask: Ask) -> Response:
+    """Return a response that explains part by part; faults of the question are told before it begins."""
+    parts = [rows.iloc[start : start + PER_PART] for start in range(0, len(rows), PER_PART)] or [rows]
+    async with AsyncExitStack() as stack:
+        await stack.enter_async_context(service.engine.slot())
+        first = await service.engine.run(explained, parts[0], ask)
+        slot = stack.pop_all()  # the stream holds it until it ends
+
+    def as_lines(answers: Explanations) -> str:
+        service.metrics.count_rows(len(answers), answers.n_model_rows)
+        return "".join(map(_json_line, answers.to_dicts()))
+
+    async def lines() -> AsyncIterator[str]:
+        try:
+            yield _json_line({"format": FORMAT, "version": VERSION, "warnings": list(first.warnings)})
+            yield as_lines(first)
+            for part in parts[1:]:
+                yield as_lines(await service.engine.run(explained, part, ask))
+        except Exception as error:
+            yield _json_line({"problem": as_problem(error).content()})
+        finally:
+            await slot.aclose()
+
+    return StreamingResponse(lines(), media_type=LINES_TYPE)
+
+
+def _json_line(content: Any) -> str:
+    return json.dumps(content, ensure_ascii=True, allow_nan=False) + "\n"
+
+
+# --- the page for programmers -----------------------------------------------------------------------------------------
+
+
+@router.get("/service", include_in_schema=False)
+def guide(request: Request) -> Response:
+    """Show the addresses, and a request for the first row of the table."""
+    table = service_of(request).source.table
+    row = {str(name): cell(table[name].iloc[0], True) for name in table.columns} if len(table) else {}
+    body = quote(json.dumps({"rows": row, "n": 2}, ensure_ascii=False))  # for the command line
+    base = f"http://{request.headers.get('host', '')}"
+    routes = [
+        (method.upper(), path, operation.get("summary", ""))
+        for path, operations in request.app.openapi()["paths"].items()
+        for method, operation in operations.items()
+    ]
+    return show(request, "service.html", "service", body=body, base=base, routes=routes)

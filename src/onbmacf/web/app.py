@@ -1,11 +1,12 @@
-"""The app: routes, errors as problems, and what lies around them.
+"""The app: routes, errors as problems, and the middleware around them.
 
     Source, Settings  ->  create_app  ->  an ASGI app
 
-From the outside in: Counted (figures), Guard (who may ask), BodyLimit, then the routes of pages and service.
+From the outside in: metrics and log, who may ask, errors, size of bodies, then the routes of pages and JSON API.
 """
 
 import asyncio
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -16,44 +17,69 @@ from starlette.responses import PlainTextResponse, Response
 from onbmacf import __version__
 from onbmacf._views.fields import fields_of
 from onbmacf._views.plans import Ask, Source, explained
-from onbmacf.web import api, audits, guide, metrics, people, person, saved
-from onbmacf.web.browse import Browser
+from onbmacf.web import api, audit_page, case_page, saved_page, table_page
 from onbmacf.web.cases import Sessions
 from onbmacf.web.engine import Engine
-from onbmacf.web.jobs import Jobs, kept_folder
-from onbmacf.web.metrics import Counted, Metrics, log_failure
-from onbmacf.web.problems import Problem, as_problem, not_found
-from onbmacf.web.rendering import page, static_file
-from onbmacf.web.security import BodyLimit, Guard, Keys, refusal
+from onbmacf.web.jobs import AuditJobs, jobs_folder
+from onbmacf.web.metrics import TEXT_TYPE, Metrics, MetricsMiddleware, log_failure
+from onbmacf.web.responses import HTTPProblem, as_problem, not_found, page, problem_response, static_file
+from onbmacf.web.security import BodyLimitMiddleware, Keys, SecurityMiddleware
 from onbmacf.web.service import Service, service_of
 from onbmacf.web.settings import Settings
 
 
 def create_app(source: Source, settings: Settings) -> FastAPI:
     """Return the app for a source."""
-    service = _service(source, settings)
+    service = _make_service(source, settings)
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        service.engine.warm_up(explained, source.table.head(1), Ask(target=source.target))
+        service.jobs.resume()
+        yield
+        await service.jobs.pause()
+        await asyncio.to_thread(service.engine.close)
+
     app = FastAPI(
         title="onbmacf", version=__version__, docs_url=None, redoc_url=None, openapi_url="/v1/openapi.json",
-        lifespan=_lifespan(service),
+        lifespan=lifespan,
     )  # fmt: skip
     app.state.service = service
-    for routes in (api, audits, people, person, saved, guide):
-        app.include_router(routes.router)
+    for module in (api, audit_page, table_page, case_page, saved_page):
+        app.include_router(module.router)
     app.add_api_route("/", _first, include_in_schema=False)
     app.add_api_route("/healthz", _health, summary="Whether the service lives")
     app.add_api_route("/metrics", _metrics, summary="Figures for Prometheus")
     app.add_api_route("/static/{name}", _static, include_in_schema=False)
     for kind in (Exception, HTTPException):
-        app.add_exception_handler(kind, _failed)
-    app.add_middleware(BodyLimit, max_body=settings.limits.max_body)
-    app.add_middleware(Caught)
-    app.add_middleware(Guard, keys=service.keys, settings=settings)
-    app.add_middleware(Counted, metrics=service.metrics, is_logged=settings.log)
+        app.add_exception_handler(kind, _on_error)
+    app.add_middleware(BodyLimitMiddleware, max_body=settings.limits.max_body)
+    app.add_middleware(ErrorMiddleware)
+    app.add_middleware(SecurityMiddleware, keys=service.keys, settings=settings)
+    app.add_middleware(MetricsMiddleware, metrics=service.metrics, is_logged=settings.log)
     return app
 
 
-class Caught:
-    """Around the routes: every error becomes a problem; one that nobody expected is logged without its words."""
+def _make_service(source: Source, settings: Settings) -> Service:
+    source.column_of  # noqa: B018 - an error now, not with the first request
+    engine = Engine(source.explainer, settings)
+    return Service(
+        source=source,
+        settings=settings,
+        keys=Keys(settings.token, f"onbmacf-{settings.port}", settings.behind_proxy),
+        engine=engine,
+        metrics=Metrics(lambda: engine.n_waiting),
+        sessions=Sessions(),
+        fields=fields_of(source),
+        jobs=AuditJobs(source, engine, jobs_folder(source, settings.folder)),
+    )
+
+
+# --- errors -----------------------------------------------------------------------------------------------------------
+
+
+class ErrorMiddleware:
+    """Makes every error a problem; one that nobody expected is logged without its message."""
 
     def __init__(self, app: Any) -> None:
         self.app = app
@@ -63,42 +89,38 @@ class Caught:
         try:
             await self.app(scope, receive, send)
         except Exception as error:
-            await _told(error, scope["path"])(scope, receive, send)
+            await _error_response(error, scope["path"])(scope, receive, send)
 
 
-def _service(source: Source, settings: Settings) -> Service:
-    source.column_of  # noqa: B018 - an error now, not with the first request
-    keys = Keys(settings.token, f"onbmacf-{settings.port}", settings.behind_proxy)
-    engine, figures = Engine(source.explainer, settings), Metrics()
-    figures.gauges["requests_waiting"] = lambda: engine.n_waiting
-    jobs = Jobs(source, engine, kept_folder(source, settings.folder))
-    return Service(source, settings, keys, engine, figures, Sessions(), Browser(source), fields_of(source), jobs)
+async def _on_error(request: Request, error: Exception) -> Response:
+    return _error_response(error, request.url.path)
 
 
-def _lifespan(service: Service) -> Any:
-    @asynccontextmanager
-    async def lifespan(app: FastAPI) -> Any:
-        service.engine.warm_up(explained, service.source.table.head(1), Ask(target=service.source.target))
-        service.jobs.go_on()
-        yield
-        await service.jobs.pause()
-        await asyncio.to_thread(service.engine.close)
-
-    return lifespan
-
-
-async def _failed(request: Request, error: Exception) -> Response:
-    return _told(error, request.url.path)
-
-
-def _told(error: Exception, path: str) -> Response:
+def _error_response(error: Exception, path: str) -> Response:
     if isinstance(error, HTTPException):
-        problem = not_found() if error.status_code == 404 else Problem(error.status_code, str(error.detail))
+        problem = not_found() if error.status_code == 404 else HTTPProblem(error.status_code, str(error.detail))
     else:
         problem = as_problem(error)
     if problem.status == 500:
         log_failure(error)
-    return refusal(problem, path)
+    return problem_response(problem, path)
+
+
+# --- routes -----------------------------------------------------------------------------------------------------------
+
+
+async def _first(request: Request, token: str = "") -> Response:
+    """Let a browser in that comes with the token of the link; the page after it has no token in its address."""
+    keys = service_of(request).keys
+    if token:
+        if not keys.is_token(token):
+            raise HTTPProblem(401, "Wrong token", "The token in this link is not that of the running service.")
+        response = page("welcome.html")
+        keys.start_session(response)
+        return response
+    if not request.scope["session_id"]:
+        raise HTTPProblem(401, "Not signed in", "Open the whole link that 'onbmacf serve' printed when it was started.")
+    return table_page.first_page(request)
 
 
 def _health(request: Request) -> Response:
@@ -108,7 +130,7 @@ def _health(request: Request) -> Response:
 
 
 def _metrics(request: Request) -> Response:
-    return Response(service_of(request).metrics.text(), media_type=metrics.TYPE)
+    return Response(service_of(request).metrics.text(), media_type=TEXT_TYPE)
 
 
 def _static(name: str) -> Response:
@@ -116,17 +138,3 @@ def _static(name: str) -> Response:
     if found is None:
         raise not_found("file")
     return Response(found[0], media_type=found[1])
-
-
-async def _first(request: Request, token: str = "") -> Response:
-    """Let a browser in that comes with the token of the link; the page after it has no token in its address."""
-    service = service_of(request)
-    if token:
-        if not service.keys.is_token(token):
-            raise Problem(401, "Wrong token", "The token in this link is not that of the running service.")
-        response = page("welcome.html")
-        service.keys.set_cookie(response)
-        return response
-    if not request.scope["session"]:
-        raise Problem(401, "Not signed in", "Open the whole link that 'onbmacf serve' printed when it was started.")
-    return people.first_page(request)

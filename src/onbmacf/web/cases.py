@@ -1,9 +1,9 @@
-"""One person's conversation: a row, what may change and how, and what was saved. Kept in memory, per session.
+"""One person's row, what may change in it and how, and what was saved. Kept in memory, per session.
 
-Sessions  ->  Session (cases, saved plans)  ->  Case (a row and its Wishes)  ->  Ask
+form  ->  Preferences  ->  Ask                what a person wants, as a question to the library
+Sessions  ->  Session  ->  Case, SavedPlan    what each browser has open
 """
 
-import secrets
 import threading
 from collections import OrderedDict
 from collections.abc import Hashable, Mapping
@@ -11,23 +11,32 @@ from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from onbmacf._views.plans import Ask
+from onbmacf._base.arrays import take
+from onbmacf._views.fields import Field, read_end
+from onbmacf._views.plans import Ask, Source, label_of
 from onbmacf.errors import ParameterError
 from onbmacf.explainer import ONBMACF
+from onbmacf.explanation import Counterfactual
 from onbmacf.explanations import Explanations
 from onbmacf.rules import Rule, Rules
-from onbmacf.web.problems import not_found
+from onbmacf.web.responses import HTTPProblem, not_found
+from onbmacf.web.security import new_id
 
 MOST_SESSIONS, MOST_CASES, MOST_SAVED = 200, 100, 12
 MOST_PLANS = 5
+DIRECTIONS = ("up", "down")
 COSTS = {"easy": 1 / 3, "usual": 1.0, "hard": 3.0}  # what a change of a feature costs, in the order of plans
 SPARE = 4  # plans to choose from, per plan shown, where features are easy or hard
 
 
+# --- preferences ------------------------------------------------------------------------------------------------------
+
+
 @dataclass(frozen=True)
-class Wishes:
+class Preferences:
     """What a person says about features and plans."""
 
     locked: frozenset[Hashable] = frozenset()
@@ -39,58 +48,127 @@ class Wishes:
     n: int = 3
     target: Any = None
 
-    def rules(self, own: Rules) -> Rules:
-        """Return the rules of a map, in which dates are numbers, narrowed by the wishes."""
-        names = {*self.low, *self.high, *self.direction}
-        narrowed = {name: self._narrowed(own.features.get(name, Rule()), name) for name in names}
-        return replace(own, features={**own.features, **narrowed})
+    @classmethod
+    def from_form(cls, form: Mapping[str, str], fields: list[Field], source: Source) -> "Preferences":
+        """Return what a form says; a field left empty says nothing, a fault names the field and what is allowed."""
+        ends: dict[str, dict[Hashable, float]] = {"low": {}, "high": {}}
+        for entry in fields:
+            for end in ends if entry.is_number else ():
+                if text := form.get(f"{entry.id}-{end}", "").strip():
+                    ends[end][entry.name] = read_end(entry, text)
+        ease = {entry.name: form.get(f"{entry.id}-ease", "") for entry in fields}
+        direction = {entry.name: form.get(f"{entry.id}-direction", "") for entry in fields}
+        target = form.get("target", "")
+        return cls(
+            locked=frozenset(entry.name for entry in fields if form.get(f"{entry.id}-lock")),
+            low=ends["low"],
+            high=ends["high"],
+            direction={name: way for name, way in direction.items() if way in DIRECTIONS},
+            ease={name: kind for name, kind in ease.items() if kind in COSTS and kind != "usual"},
+            dial=_read_dial(form.get("dial", "")),
+            n=_read_count(form.get("n", "3")),
+            target=label_of(target, source.classes) if target else source.target,
+        )
 
     def ask(self, explainer: ONBMACF, ranges: bool = False) -> Ask:
-        """Return the question that the wishes make."""
-        schema, own = explainer.schema_, explainer.fitted_.constraints.rules
-        if len(self.locked) == len(schema.names):
+        """Return the question that the preferences make."""
+        names, fitted_rules = explainer.schema_.names, explainer.fitted_.constraints.rules
+        if len(self.locked) == len(names):
             raise ParameterError("every feature is locked: nothing could change. Unlock at least one.")
-        rules = self.rules(own)
+        rules = self._narrowed(fitted_rules)
         return Ask(
             target=self.target,
             n=self.n * SPARE if self.ease else self.n,
             plausibility=self.dial,
-            vary=tuple(name for name in schema.names if name not in self.locked),
-            rules=None if rules == own else rules,
+            vary=tuple(name for name in names if name not in self.locked),
+            rules=None if rules == fitted_rules else rules,
             ranges=ranges,
         )
 
-    def _narrowed(self, rule: Rule, name: Hashable) -> Rule:
-        low, high = max(rule.low, self.low.get(name, -inf)), min(rule.high, self.high.get(name, inf))
-        return replace(rule, low=low, high=high, direction=self.direction.get(name, rule.direction))
+    def _narrowed(self, rules: Rules) -> Rules:
+        """Return the rules of a map, in which dates are numbers, narrowed by the preferences."""
+        features = dict(rules.features)
+        for name in {*self.low, *self.high, *self.direction}:
+            rule = features.get(name, Rule())
+            features[name] = replace(
+                rule,
+                low=max(rule.low, self.low.get(name, -inf)),
+                high=min(rule.high, self.high.get(name, inf)),
+                direction=self.direction.get(name, rule.direction),
+            )
+        return replace(rules, features=features)
+
+
+def _read_dial(text: str) -> float | None:
+    if not text:
+        return None
+    try:
+        share = float(text)
+    except ValueError:
+        share = -1.0
+    if not 0 <= share <= 1:
+        raise HTTPProblem(422, "Parameter error", f"The dial must be from 0 to 1, got {text!r}.")
+    return share
+
+
+def _read_count(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= MOST_PLANS:
+        raise HTTPProblem(422, "Parameter error", f"There may be 1 to {MOST_PLANS} plans, got {text!r}.")
+    return int(text)
+
+
+def order_by_ease(answers: Explanations, preferences: Preferences, explainer: ONBMACF) -> Explanations:
+    """Return the answers for one row with its cheapest plans first, where features are easy or hard; as many as wanted.
+
+    The cost of a plan is the sum of its changes, each as a share of the feature's range, times what the feature costs.
+    """
+    batch, features, space = answers.batch, explainer.schema_.features, explainer.fitted_.space
+    if not preferences.ease or not len(batch.factual):
+        return answers
+    before, after = space.form.numbers(answers.rows), space.form.numbers(batch.values)  # dates are numbers, too
+    low, high = space.ranges(explainer.Z_).T
+    shares = np.abs(after - before) / np.where(high > low, high - low, 1.0)
+    shares[:, [not feature.is_numeric for feature in features]] = 1.0
+    costs = shares * [COSTS[preferences.ease.get(feature.name, "usual")] for feature in features]
+    totals = np.where(batch.changed, costs, 0.0).sum(axis=1)
+    order = np.argsort(totals.round(9), kind="stable")[: preferences.n]
+    return replace(answers, batch=take(batch, order))
+
+
+# --- cases and sessions -----------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """A row and everything asked about it so far."""
+    """A row and everything that was asked about it so far."""
 
     id: str
     row: pd.DataFrame  # one line, with the table's columns
     title: str
-    wishes: Wishes
+    preferences: Preferences
     what_if: pd.DataFrame | None = None
     view: tuple[Hashable, Hashable, int] | None = None  # two features and the plan that are drawn
-    answers: dict[Any, Explanations] = field(default_factory=dict)  # by what was asked
+    memo: dict[Hashable, Any] = field(default_factory=dict)  # answers, by what was asked
 
-    def with_wishes(self, wishes: Wishes) -> "Case":
-        """Return the case with other wishes; what was answered to the old ones is forgotten."""
-        return replace(self, wishes=wishes, answers={}, view=None)
+    def with_preferences(self, preferences: Preferences) -> "Case":
+        """Return the case with other preferences; the answers to the old ones are forgotten."""
+        return replace(self, preferences=preferences, memo={}, view=None)
 
 
 @dataclass(frozen=True, eq=False)
-class Saved:
+class SavedPlan:
     """A plan that a person wants to keep."""
 
     id: str
-    case: str
+    case_id: str
     title: str
     answers: Explanations  # of the one row
     place: int  # which of its counterfactuals
+
+    @property
+    def counterfactual(self) -> Counterfactual:
+        """The plan itself."""
+        return self.answers[0].counterfactuals[self.place]
 
 
 class Session:
@@ -98,7 +176,16 @@ class Session:
 
     def __init__(self) -> None:
         self.cases: OrderedDict[str, Case] = OrderedDict()
-        self.saved: list[Saved] = []
+        self.saved: list[SavedPlan] = []
+
+    def case(self, name: str, table: pd.DataFrame, preferences: Preferences) -> Case:
+        """Return a case by its name: one that is open, or a row of the table by its place (r17)."""
+        if name in self.cases:
+            return self.cases[name]
+        place = int(name[1:]) if name[:1] == "r" and name[1:].isdecimal() and len(name) < 12 else -1
+        if not 0 <= place < len(table):
+            raise not_found("row: it was closed, or the service was started again")
+        return self.keep(Case(name, table.iloc[[place]], f"Row {table.index[place]}", preferences))
 
     def keep(self, case: Case) -> Case:
         """Keep a case, as the newest; the oldest goes where there are too many."""
@@ -110,41 +197,26 @@ class Session:
 
     def save(self, case: Case, answers: Explanations, place: int) -> None:
         """Save a plan; the oldest goes where there are too many."""
-        title = f"{case.title}, plan {place + 1}"
-        self.saved = [*self.saved, Saved(new_id(), case.id, title, answers, place)][-MOST_SAVED:]
+        plan = SavedPlan(new_id(), case.id, f"{case.title}, plan {place + 1}", answers, place)
+        self.saved = [*self.saved, plan][-MOST_SAVED:]
 
-    def forget(self, saved: str) -> None:
+    def forget(self, plan_id: str) -> None:
         """Remove a saved plan."""
-        self.saved = [plan for plan in self.saved if plan.id != saved]
+        self.saved = [plan for plan in self.saved if plan.id != plan_id]
 
 
 class Sessions:
     """All sessions, the latest last; the oldest goes where there are too many."""
 
     def __init__(self) -> None:
-        self._all: OrderedDict[str, Session] = OrderedDict()
+        self._sessions: OrderedDict[str, Session] = OrderedDict()
         self._lock = threading.Lock()
 
-    def of(self, session: str) -> Session:
+    def of(self, session_id: str) -> Session:
         """Return a session, a new one where there is none yet."""
         with self._lock:
-            found = self._all.setdefault(session, Session())
-            self._all.move_to_end(session)
-            while len(self._all) > MOST_SESSIONS:
-                self._all.popitem(last=False)
+            found = self._sessions.setdefault(session_id, Session())
+            self._sessions.move_to_end(session_id)
+            while len(self._sessions) > MOST_SESSIONS:
+                self._sessions.popitem(last=False)
             return found
-
-
-def case_of(session: Session, name: str, table: pd.DataFrame, wishes: Wishes) -> Case:
-    """Return a case by its name: one that is open, or a row of the table by its place (r17)."""
-    if name in session.cases:
-        return session.cases[name]
-    place = int(name[1:]) if name[:1] == "r" and name[1:].isdecimal() and len(name) < 12 else -1
-    if not 0 <= place < len(table):
-        raise not_found("row: it was closed, or the service was started again")
-    return session.keep(Case(name, table.iloc[[place]], f"Row {table.index[place]}", wishes))
-
-
-def new_id() -> str:
-    """Return a name that nobody guesses."""
-    return secrets.token_urlsafe(9)

@@ -1,4 +1,8 @@
-"""Who may ask, from where, how much, and what browsers may do with what they get (docs/decisions/0073-serve.md)."""
+"""Who may ask, from where, how much, and what browsers may do with what they get (docs/decisions/0073-serve.md).
+
+token  ->  Keys  ->  session cookies, CSRF tokens
+request  ->  SecurityMiddleware (host, origin, session; headers of every response)  ->  BodyLimitMiddleware
+"""
 
 import hmac
 import secrets
@@ -12,13 +16,12 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
 from starlette.responses import Response
 
-from onbmacf.web.problems import Problem
+from onbmacf.web.responses import API, HTTPProblem, is_for_programs, problem_response
 from onbmacf.web.settings import Settings
 
-OPEN = ("/healthz",)  # what anyone may ask
-OPEN_FOLDER = "/static/"
-SERVICE = "/v1/"
-SAFE = ("GET", "HEAD", "OPTIONS")
+HEALTH = "/healthz"
+STATIC_FOLDER = "/static/"
+SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 HEADERS = {
     "Content-Security-Policy": (
         "default-src 'self'; base-uri 'none'; object-src 'none'; frame-ancestors 'none'; form-action 'self'"
@@ -33,53 +36,60 @@ HEADERS = {
 }
 
 
-# --- security ---------------------------------------------------------------------------------------------------------
+def new_id() -> str:
+    """Return an id that nobody guesses."""
+    return secrets.token_urlsafe(9)
+
+
+# --- tokens and sessions ----------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Keys:
-    """The token, and what is derived from it: signed sessions and the word of their forms."""
+    """The service's token, and what is derived from it: signed session cookies and CSRF tokens."""
 
     token: str
-    cookie: str = "onbmacf"
+    cookie: str = "onbmacf"  # its name
     is_https: bool = False
 
-    def is_token(self, word: str) -> bool:
-        """Say whether a word is the token, in a time that does not depend on how much of it is right."""
-        return hmac.compare_digest(word.encode("utf-8", "replace"), self.token.encode())
+    def is_token(self, text: str) -> bool:
+        """Say whether a text is the token, in a time that does not depend on how much of it is right."""
+        return _are_equal(text, self.token)
 
-    def new_session(self) -> str:
-        """Return a new session with its signature."""
-        session = secrets.token_urlsafe(16)
-        return f"{session}.{self._sign('session', session)}"
+    def session_id_of(self, cookie: str) -> str | None:
+        """Return the session that a cookie's value names; None where its signature is not ours."""
+        session_id, _, signature = cookie.partition(".")
+        return session_id if _are_equal(signature, self._signature("session", session_id)) else None
 
-    def session_of(self, word: str) -> str | None:
-        """Return the session that a cookie names; None where its signature is not ours."""
-        session, _, signature = word.partition(".")
-        right = self._sign("session", session)
-        is_ours = hmac.compare_digest(signature.encode("utf-8", "replace"), right.encode())
-        return session if is_ours else None
+    def csrf_token(self, session_id: str) -> str:
+        """Return the token that every form of a session carries."""
+        return self._signature("form", session_id)
 
-    def form_word(self, session: str) -> str:
-        """Return the word that forms of a session carry."""
-        return self._sign("form", session)
+    def check_csrf_token(self, session_id: str, text: str) -> None:
+        """Raise a problem unless a form carries the CSRF token of its session."""
+        if not _are_equal(text, self.csrf_token(session_id)):
+            detail = "This form was not sent from a page of this service. Reload the page."
+            raise HTTPProblem(403, "Foreign form", detail)
 
-    def check_form(self, session: str, word: str) -> None:
-        """Raise a problem unless a form carries the word of its session."""
-        if not hmac.compare_digest(word.encode("utf-8", "replace"), self.form_word(session).encode()):
-            raise Problem(403, "Foreign form", "This form was not sent from a page of this service. Reload the page.")
+    def start_session(self, response: Response) -> None:
+        """Start a new session: the response sets its signed cookie."""
+        session_id = secrets.token_urlsafe(16)
+        signed = f"{session_id}.{self._signature('session', session_id)}"
+        response.set_cookie(self.cookie, signed, path="/", secure=self.is_https, httponly=True, samesite="strict")
 
-    def set_cookie(self, response: Response) -> None:
-        """Let the browser remember a new session."""
-        looks: dict[str, Any] = {"httponly": True, "samesite": "strict", "secure": self.is_https, "path": "/"}
-        response.set_cookie(self.cookie, self.new_session(), **looks)
-
-    def _sign(self, use: str, text: str) -> str:
-        return hmac.new(self.token.encode(), f"{use}:{text}".encode("utf-8", "replace"), sha256).hexdigest()
+    def _signature(self, purpose: str, text: str) -> str:
+        return hmac.new(self.token.encode(), f"{purpose}:{text}".encode("utf-8", "replace"), sha256).hexdigest()
 
 
-class Guard:
-    """Around the whole app: refuses what must not come in, and adds the headers to everything that goes out."""
+def _are_equal(text: str, secret: str) -> bool:
+    return hmac.compare_digest(text.encode("utf-8", "replace"), secret.encode())
+
+
+# --- middleware -------------------------------------------------------------------------------------------------------
+
+
+class SecurityMiddleware:
+    """Refuses what must not come in, and adds the headers to everything that goes out."""
 
     def __init__(self, app: Any, keys: Keys, settings: Settings) -> None:
         self.app, self.keys, self.settings = app, keys, settings
@@ -94,105 +104,83 @@ class Guard:
 
         async def send_with_headers(message: Any) -> None:
             if message["type"] == "http.response.start":
-                _add_headers(MutableHeaders(scope=message), scope["path"])
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers.setdefault(name, value)
+                if scope["path"].startswith(STATIC_FOLDER):
+                    headers["Cache-Control"] = "public, max-age=3600"
             await send(message)
 
         try:
             check_host(request.headers, self.settings.hosts)
             check_origin(request.method, request.headers)
-            scope["session"] = self._session(request)
-        except Problem as problem:
-            return await refusal(problem, scope["path"])(scope, receive, send_with_headers)
+            scope["session_id"] = self._session_id(request)
+        except HTTPProblem as problem:
+            return await problem_response(problem, scope["path"])(scope, receive, send_with_headers)
         return await self.app(scope, receive, send_with_headers)
 
-    def _session(self, request: Request) -> str:
+    def _session_id(self, request: Request) -> str:
         """Return who asks: a session, 'program' for a token, '' where anyone may; a problem where nobody is known."""
-        path = request.url.path
-        kind, _, word = request.headers.get("authorization", "").partition(" ")
-        if kind.lower() == "bearer" and self.keys.is_token(word.strip()):
+        path, is_safe = request.url.path, request.method in SAFE_METHODS
+        kind, _, token = request.headers.get("authorization", "").partition(" ")
+        if kind.lower() == "bearer" and self.keys.is_token(token.strip()):
             return "program"
-        session = self.keys.session_of(request.cookies.get(self.keys.cookie, ""))
-        if session is not None and (request.method in SAFE or not path.startswith(SERVICE)):
-            return session
-        if path in OPEN or path.startswith(OPEN_FOLDER) or (path == "/" and request.method in SAFE):
+        session_id = self.keys.session_id_of(request.cookies.get(self.keys.cookie, ""))
+        if session_id is not None and (is_safe or not path.startswith(API)):
+            return session_id
+        if path == HEALTH or path.startswith(STATIC_FOLDER) or (path == "/" and is_safe):
             return ""  # the first page checks the token of the link itself
-        raise Problem(401, "Not signed in", _how_to_sign_in(path), {"WWW-Authenticate": "Bearer"})
+        detail = "Open the whole link that 'onbmacf serve' printed when it was started; its token lets this browser in."
+        if is_for_programs(path):
+            detail = "Send the header 'Authorization: Bearer TOKEN' with the token that the service was started with."
+        raise HTTPProblem(401, "Not signed in", detail, {"WWW-Authenticate": "Bearer"})
 
 
 def check_host(headers: Mapping[str, str], hosts: frozenset[str]) -> None:
     """Raise a problem for a host that is not ours: a foreign name that leads here is an attack (DNS rebinding)."""
-    name = _name_of(f"//{headers.get('host', '')}")
+    try:
+        name = urlsplit(f"//{headers.get('host', '')}").hostname
+    except ValueError:
+        name = None
     if name not in hosts:
-        raise Problem(421, "Foreign host", "This service does not answer under that name. See --allow-host.")
+        raise HTTPProblem(421, "Foreign host", "This service does not answer under that name. See --allow-host.")
 
 
 def check_origin(method: str, headers: Headers) -> None:
     """Raise a problem for a request from a page of another site that would change something."""
-    if method in SAFE:
+    if method in SAFE_METHODS:
         return
     origin = headers.get("origin")
-    is_other = origin is not None and urlsplit(origin).netloc.lower() != headers.get("host", "").lower()
+    is_other = origin is not None and origin.partition("://")[2].lower() != headers.get("host", "").lower()
     if is_other or headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
-        raise Problem(403, "Foreign origin", "Requests from pages of other sites are refused.")
+        raise HTTPProblem(403, "Foreign origin", "Requests from pages of other sites are refused.")
 
 
-def refusal(problem: Problem, path: str) -> Response:
-    """Return a refusal: JSON for programs, a sentence for people."""
-    if path.startswith(SERVICE) or path == "/metrics":
-        return problem.response()
-    from onbmacf.web.rendering import problem_page
+class BodyLimitMiddleware:
+    """Refuses a body that is too large with 413, before or while it is read.
 
-    return problem_page(problem)
-
-
-def _add_headers(headers: MutableHeaders, path: str) -> None:
-    for name, value in HEADERS.items():
-        headers.setdefault(name, value)
-    if path.startswith(OPEN_FOLDER):
-        headers["Cache-Control"] = "public, max-age=3600"
-
-
-def _name_of(address: str) -> str | None:
-    try:
-        return urlsplit(address).hostname
-    except ValueError:
-        return None
-
-
-def _how_to_sign_in(path: str) -> str:
-    if path.startswith(SERVICE) or path == "/metrics":
-        return "Send the header 'Authorization: Bearer TOKEN' with the token that the service was started with."
-    return "Open the whole link that 'onbmacf serve' printed when it was started; its token lets this browser in."
-
-
-# --- limits -----------------------------------------------------------------------------------------------------------
-
-
-class BodyLimit:
-    """Around the app: a body that is too large gets 413, before or while it is read."""
+    Starlette's RequestBodyLimitMiddleware answers in plain text, and only the newest releases have it.
+    """
 
     def __init__(self, app: Any, max_body: int) -> None:
         self.app, self.max_body = app, max_body
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """Pass a request on, and count what arrives of its body."""
+        """Pass a request on, and count the bytes of its body that arrive."""
         if scope["type"] != "http":
             return await self.app(scope, receive, send)
-        announced = Headers(scope=scope).get("content-length", "0")
+        announced, n_bytes = Headers(scope=scope).get("content-length", "0"), 0
+        detail = f"A request may have {self.max_body:,} bytes. Send fewer rows."
+        too_large = HTTPProblem(413, "Body too large", detail, {"Connection": "close"})
         if not announced.isdecimal() or int(announced) > self.max_body:
-            return await refusal(self._too_large(), scope["path"])(scope, receive, send)
-        n_bytes = 0
+            return await problem_response(too_large, scope["path"])(scope, receive, send)
 
         async def receive_counted() -> Any:
             nonlocal n_bytes
             message = await receive()
             n_bytes += len(message.get("body", b""))
             if n_bytes > self.max_body:
-                raise self._too_large()
+                raise too_large
             return message
 
         return await self.app(scope, receive_counted, send)
-
-    def _too_large(self) -> Problem:
-        close = {"Connection": "close"}
-        return Problem(413, "Body too large", f"A request may have {self.max_body:,} bytes. Send fewer rows.", close)

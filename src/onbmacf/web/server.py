@@ -12,7 +12,9 @@ import webbrowser
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any
+from urllib.parse import quote
 
 from onbmacf._views.plans import Source
 from onbmacf.errors import ParameterError
@@ -27,7 +29,7 @@ def run_server(
     """Serve until Ctrl-C or SIGTERM; the link is told when it can be opened."""
 
     def ready(settings: Settings) -> None:
-        (tell or _print)(link(settings))
+        (tell or partial(print, flush=True))(link(settings))
         if open_browser:
             threading.Thread(target=_open, args=(link(settings),), daemon=True).start()
 
@@ -58,7 +60,7 @@ def link(settings: Settings) -> str:
     """Return the address with its token."""
     host = "127.0.0.1" if settings.host in ("0.0.0.0", "::") else settings.host
     host = f"[{host}]" if ":" in host else host
-    return f"http://{host}:{settings.port}/?token={settings.token}"
+    return f"http://{host}:{settings.port}/?token={quote(settings.token, safe='')}"
 
 
 def bind(settings: Settings) -> socket.socket:
@@ -111,12 +113,12 @@ def _on_signals(stop: Callable[[int, Any], None]) -> Iterator[None]:
     try:
         yield
     finally:
-        for number, own in before.items():
-            signal.signal(number, own)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _log_to_stderr(is_verbose: bool) -> None:
-    """Write our log to stderr; failures always, requests where asked for. uvicorn's own lines name addresses."""
+    """Write our log to stderr: failures always, requests where wanted. uvicorn is silent: its lines name addresses."""
     log = logging.getLogger("onbmacf.web")
     if not log.handlers:
         writer = logging.StreamHandler(sys.stderr)
@@ -125,10 +127,6 @@ def _log_to_stderr(is_verbose: bool) -> None:
         log.propagate = False
     log.setLevel(logging.INFO if is_verbose else logging.ERROR)
     logging.getLogger("uvicorn").setLevel(logging.CRITICAL)
-
-
-def _print(text: str) -> None:
-    print(text, flush=True)
 
 
 def _open(address: str) -> None:

@@ -94,17 +94,18 @@ class Settings:
         check_count("workers", self.workers, least=0)
         object.__setattr__(self, "token", self.token or secrets.token_urlsafe(24))
         object.__setattr__(self, "allowed_hosts", tuple(self.allowed_hosts))
+        object.__setattr__(self, "folder", None if self.folder is None else Path(self.folder))
 
     @classmethod
-    def of(cls, **given: Any) -> "Settings":
-        """Return settings from keywords; those of Limits may stand among them."""
-        own, of_limits = ({entry.name for entry in fields(kind)} for kind in (cls, Limits))
-        for name in given:
-            if name not in own | of_limits:
-                known = sorted(own | of_limits)
+    def of(cls, **settings: Any) -> "Settings":
+        """Return settings from keywords; those of Limits may be among them."""
+        limit_names = {entry.name for entry in fields(Limits)}
+        known = sorted({entry.name for entry in fields(cls)} | limit_names)
+        for name in settings:
+            if name not in known:
                 raise ParameterError(f"unknown setting {name!r}.{did_you_mean(name, known)} Allowed: {listed(known)}.")
-        limits = {name: given.pop(name) for name in sorted(of_limits & set(given))}
-        return cls(**(given | {"limits": Limits(**limits)} if limits else given))
+        limits = {name: settings.pop(name) for name in sorted(limit_names & set(settings))}
+        return cls(**(settings | {"limits": Limits(**limits)} if limits else settings))
 
     @property
     def is_local(self) -> bool:

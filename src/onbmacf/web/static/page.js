@@ -7,10 +7,10 @@ let running = null;
 
 async function swap(address, options, says, shows) {
   if (running) running.abort();
-  const own = (running = new AbortController());
+  const controller = (running = new AbortController());
   document.body.setAttribute("aria-busy", "true");
   try {
-    const response = await fetch(address, { ...options, signal: own.signal });
+    const response = await fetch(address, { ...options, signal: controller.signal });
     if (!(response.headers.get("content-type") || "").startsWith("text/html")) throw new Error("no page");
     put(new DOMParser().parseFromString(await response.text(), "text/html"));
     if (options.method !== "POST") history.replaceState(null, "", response.url);
@@ -19,7 +19,7 @@ async function swap(address, options, says, shows) {
   } catch (error) {
     if (error.name !== "AbortError") say("The service did not answer. Reload the page.");
   } finally {
-    if (running === own) {
+    if (running === controller) {
       running = null;
       document.body.removeAttribute("aria-busy");
       load();
