@@ -75,7 +75,12 @@ def test_every_answer_has_the_agreement_asked_for_and_not_much_more(explainer, a
 
 @pytest.mark.parametrize(
     "options",
-    [{"strategy": "paper"}, {"n_counterfactuals": 3}, {"max_model_rows": 300}, {"strategy": "paper", "search": "exhaustive"}],
+    [
+        {"strategy": "paper"},
+        {"n_counterfactuals": 3},
+        {"max_model_rows": 300},
+        {"strategy": "paper", "search": "exhaustive"},
+    ],
     ids=str,
 )
 def test_agreement_holds_with_other_options(explainer, options):
