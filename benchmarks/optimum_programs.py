@@ -21,7 +21,7 @@ from scipy.sparse import csr_array
 
 TIE = 1e-9  # a score so near to the threshold may be on either side of it in floating point
 GAP = 1e-7  # relative: where HiGHS calls a point optimal
-OPTIMAL, OUT_OF_TIME, INFEASIBLE = 0, 1, 2  # scipy's numbers
+OPTIMAL, INFEASIBLE = 0, 2  # scipy's numbers
 
 
 class Solution(NamedTuple):

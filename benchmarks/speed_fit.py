@@ -54,6 +54,9 @@ def main():
         own = child("speed_fit.py", "cover", rows, columns, with_nice=False)
         results.setdefault(f"uniform, {columns} numbers", []).append({"table_rows": rows} | own)
     for name in {} if options.quick else WHOLE:
+        from speed_models import load_numbers
+
+        load_numbers(name, "network", options.cache)  # trained here: that would count as memory of the process
         results[WHOLE[name]] = [child("speed_fit.py", "complete", name, options.cache, with_nice=False)]
     text = QUICK * options.quick + page(results)
     print(text)

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -179,22 +180,29 @@ def estimator(model, n_rows):
     return makers[model]()
 
 
-class Numbers(Case):
-    """A table as an array of numbers, categories as codes, and a model of them."""
+class Plain(NamedTuple):
+    """A table as arrays, categories as codes, and what was trained on it: all that a process needs."""
 
-    @cached_property
-    def table(self):
-        """The rows as the model takes them."""
-        return self.task.space.form.numbers(self.task.table)
+    table: np.ndarray
+    y: np.ndarray
+    kinds: list  # per feature
+    n_levels: np.ndarray  # 0 for numbers
+    low: np.ndarray
+    span: np.ndarray
+    weights: object  # layers, or the bytes of an ONNX model
+
+
+class Numbers(Case):
+    """A table of numbers, as `Plain` in place of a task, and a model of them."""
 
     @cached_property
     def schema(self):
         """The columns of the array, named by their places."""
         from onbmacf import Feature, Schema
 
-        kinds = [(feature.kind, feature.levels) for feature in self.task.schema.features]
-        levels = [None if kind in ("continuous", "integer") else tuple(range(len(own))) for kind, own in kinds]
-        return Schema(tuple(Feature(f"x{at}", kinds[at][0], levels=own) for at, own in enumerate(levels)))
+        levels = [tuple(range(n)) if n else None for n in self.task.n_levels.tolist()]
+        each = enumerate(zip(self.task.kinds, levels, strict=True))
+        return Schema(tuple(Feature(f"x{at}", kind, levels=own) for at, (kind, own) in each))
 
     def take(self, rows):
         """Return some rows of the table."""
@@ -202,18 +210,25 @@ class Numbers(Case):
 
     def coded(self):
         """Return the table, the columns that are codes, and nothing to be done to its rows."""
-        codes = [at for at, own in enumerate(self.task.schema.features) if own.kind in ("categorical", "binary")]
-        return self.table, codes, lambda rows: rows
+        return self.table, np.flatnonzero(self.task.n_levels).tolist(), lambda rows: rows
 
 
 def load_numbers(table, kind, cache):
     """Return the case of a network or a forest; what is trained is read from the cache, or kept there."""
+    plain = kept(Path(cache) / "numbers" / f"{table}-{kind}.pickle", lambda: trained(table, kind))
+    return Numbers(plain, NumbersModel(plain, {"network": Network, "forest": Forest}[kind](plain.weights)))
+
+
+def trained(table, kind):
+    """Return a table with the weights of a model that is trained on it."""
     from onbmacf.bench.datasets import load_task
 
     task = load_task(table)
-    train = {"network": trained_layers, "forest": trained_onnx}[kind]
-    weights = kept(Path(cache) / "numbers" / f"{table}-{kind}.pickle", lambda: train(task))
-    return Numbers(task, NumbersModel(task, {"network": Network, "forest": Forest}[kind](weights)))
+    kinds = [feature.kind for feature in task.schema.features]
+    levels = [feature.levels if feature.kind in ("categorical", "binary") else () for feature in task.schema.features]
+    numbers, n_levels = task.space.form.numbers(task.table), np.array([len(own) for own in levels])
+    weights = {"network": trained_layers, "forest": trained_onnx}[kind](task)
+    return Plain(numbers, task.y, kinds, n_levels, task.space.low, task.space.span, weights)
 
 
 class NumbersModel:
@@ -221,12 +236,12 @@ class NumbersModel:
 
     classes_ = np.array([0, 1])
 
-    def __init__(self, task, scores):
-        n_levels = np.array([len(f.levels) if f.kind == "categorical" else 0 for f in task.schema.features])
-        widths = np.where(n_levels > 0, n_levels, 1)
+    def __init__(self, plain, scores):
+        is_one_hot = np.array(plain.kinds) == "categorical"
+        widths = np.where(is_one_hot, plain.n_levels, 1)
         self.starts, self.width = np.cumsum(widths) - widths, int(widths.sum())
-        self.scaled, self.one_hot = np.flatnonzero(n_levels == 0), np.flatnonzero(n_levels > 0)
-        self.low, self.span, self.scores = task.space.low[self.scaled], task.space.span[self.scaled], scores
+        self.scaled, self.one_hot = np.flatnonzero(~is_one_hot), np.flatnonzero(is_one_hot)
+        self.low, self.span, self.scores = plain.low[self.scaled], plain.span[self.scaled], scores
 
     def encode(self, numbers):
         """Scale the numbers, and give each level of a category a column."""
