@@ -30,7 +30,6 @@ from onbmacf.bench.protocol import EstimatorModel, Model, Task, factual_rows
 
 SEED = 0
 MODELS = ("network", "forest", "boosting")
-NEIGHBOURS = metrics.NEIGHBOURS
 
 
 @dataclass(frozen=True)
@@ -117,12 +116,12 @@ def measured(pair: Pair) -> dict[str, Any]:
     rows = np.array(
         [i for i, (a, b) in enumerate(zip(ours, pair.nice, strict=True)) if a is not None and b is not None]
     )
-    index = NearestNeighbors(n_neighbors=NEIGHBOURS).fit(pair.task.Z)
+    index = NearestNeighbors(n_neighbors=metrics.NEIGHBOURS).fit(pair.task.Z)
     mine, theirs = figures(pair, ours, rows, index), figures(pair, pair.nice, rows, index)
     short, total = fall_short(pair, method.explainer_, plausible)
     wins = mine["l1"] <= theirs["l1"], mine["l0"] <= theirs["l0"], mine["ynn"] >= theirs["ynn"]
     return {
-        **{f"{key}": value for key, value in mine.items()},
+        **mine,
         **{f"{key} NICE": value for key, value in theirs.items()},
         "won": all(wins),
         "lost": " ".join(name for name, won in zip(("l1", "l0", "ynn"), wins, strict=True) if not won),

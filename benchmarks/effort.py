@@ -3,23 +3,19 @@
     python benchmarks/effort.py [--quick] [--rows 60] [--tables heloc,saheart] [--models forest,network]
                                 [--cache FOLDER] [--json FILE] [--write docs/speed/README.md]
 
-The pipelines are those of speed_pipelines.py, called and not read. The objective is what the search makes small: the
+The pipelines are those of speed_models.py, called and not read. The objective is what the search makes small: the
 distance, 0.03 for each changed feature, and the price of neighbours of another label (src/onbmacf/_search/choose.py).
 Each pair of table and model has a process of its own; the methods take turns row by row.
 """
 
 import argparse
-import json
 import sys
-from pathlib import Path
 
 import numpy as np
 
-from speed_child import CACHE, child
-from speed_machine import machine
-from speed_page import QUICK, fill, table
-from speed_pair import Run, printed, take_turns
-from speed_pipelines import MODELS, TABLES, TARGET, load_case
+from common import QUICK, TARGET, add_output, child, machine, names, printed, save, table
+from speed_methods import Run, take_turns
+from speed_models import MODELS, TABLES, load_case
 
 EFFORTS = (0.125, 0.25, 0.5, 1, 2)
 DIAL = 0.5  # the default of `plausibility`
@@ -38,23 +34,17 @@ def main():
             results["pairs"][f"{TABLES[name]}, {MODELS[model]}"] = found
     text = QUICK * options.quick + page(results["pairs"])
     print(text)
-    if options.json is not None:
-        options.json.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
-    if options.write is not None:
-        fill(options.write, {"effort": text})
+    save(options, results, {"effort": text})
     return None
 
 
 def parsed(arguments=None):
     """Return the command line's options."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="one pair and few rows, to try the script")
     parser.add_argument("--rows", type=int, default=60, help="rows per pair")
-    parser.add_argument("--tables", type=lambda text: text.split(","), default=["heloc", "saheart"])
-    parser.add_argument("--models", type=lambda text: text.split(","), default=["forest", "network"])
-    parser.add_argument("--cache", type=Path, default=CACHE, help="trained pipelines and NICE")
-    parser.add_argument("--json", type=Path, help="write all figures to this file")
-    parser.add_argument("--write", type=Path, help="put the table into the place of this page")
+    parser.add_argument("--tables", type=names, default=["heloc", "saheart"])
+    parser.add_argument("--models", type=names, default=["forest", "network"])
+    add_output(parser)
     options = parser.parse_args(arguments)
     if options.quick:
         options.rows, options.tables, options.models = min(options.rows, 5), ["saheart"], ["network"]
@@ -90,10 +80,10 @@ class Worth:
 
         values = []
         for row, frame in zip(rows, found, strict=True):
-            if frame is None or self.case.pipeline.predict(frame)[0] != TARGET:
+            if frame is None or self.case.model.predict(frame)[0] != TARGET:
                 values.append(None)
                 continue
-            own = self.case.task.table.iloc[[row]]
+            own = self.case.take([row])
             frame = frame.astype(own.dtypes.to_dict())
             z, point = self.fitted.space.encode(own), self.fitted.space.encode(frame)
             n_changed = int((own.to_numpy() != frame.to_numpy()).sum())

@@ -12,14 +12,21 @@ Three parts in one run: `agree`, a few rows that FACTS can finish, where every f
 computed again by `onbmacf.audit` from the same actions; then both on all rows, ours as the whole report with group
 actions, true labels and intersections, FACTS until it is done or the limit is reached. CPU seconds are told beside
 seconds, because other work may share the machine.
+
+FACTS runs in an environment of its own, which has aif360 and not this package, by this very file: `facts.py --child
+FOLDER SUPPORT MODEL` reads rows.csv and model.json and writes figures.json. Its figures are those that its metrics
+compute for each subgroup and protected group, in the macro view (each action alone) and in the micro view (the cheapest
+first).
 """
 
 import argparse
 import json
 import resource
 import subprocess
+import sys
 import tempfile
 import time
+import warnings
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -27,18 +34,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from facts_model import MODELS, LinearModel
-from onbmacf import ONBMACF, Schema, audit
-from onbmacf.bench.sources import locate
-from onbmacf.report import audit_report
-
-HERE = Path(__file__).parent
 SEED, SHARE, BUDGET = 131313, 0.5, 1.0
 HOURS = ([0.9, 25, 39, 40, 55, 100], ["PartTime", "MidTime", "FullTime", "OverTime", "BrainDrain"])
+CATEGORIES = ["age", "workclass", "marital-status", "occupation", "relationship", "race", "sex", "hours-per-week",
+              "native-country"]  # fmt: skip
+PROTECTED = "sex"
 
 
 def main() -> None:
-    """Compare figures on some rows, then times on all of them."""
+    """Compare figures on some rows, then times on all of them; with `--child`, run FACTS."""
+    if sys.argv[1:2] == ["--child"]:
+        folder, support, kind = sys.argv[2:]
+        return run_facts(Path(folder), float(support), kind)
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--facts", type=Path, required=True, help="Python of an environment with aif360.")
     parser.add_argument("--agree", type=int, default=500)
@@ -58,10 +65,13 @@ def main() -> None:
         report_agreement(asked, rows.head(asked.agree), weights)
     if asked.rows:
         report_times(asked, rows.head(asked.rows), truth.head(asked.rows), weights)
+    return None
 
 
 def cleaned() -> tuple[pd.DataFrame, "pd.Series[Any]", dict[str, Any]]:
     """Return the audited rows as FACTS' example cleans them, their true labels, and the weights of the model."""
+    from onbmacf.bench.sources import locate
+
     table = pd.read_csv(locate("adult").path).drop(columns="fnlwgt")
     table["hours-per-week"] = pd.cut(table["hours-per-week"], HOURS[0], labels=HOURS[1]).astype(str)
     ages = pd.qcut(table["age"], q=5)
@@ -97,9 +107,9 @@ def facts(asked: Any, support: float, rows: pd.DataFrame, weights: dict[str, Any
         folder = Path(name)
         rows.to_csv(folder / "rows.csv", index=False)
         (folder / "model.json").write_text(json.dumps(weights))
-        line = [asked.facts, HERE / "facts_child.py", folder, str(support), asked.model]
+        line = [asked.facts, __file__, "--child", folder, support, asked.model]
         try:
-            subprocess.run([str(word) for word in line], check=True, timeout=asked.limit, cwd=HERE)
+            subprocess.run([str(word) for word in line], check=True, timeout=asked.limit)
         except subprocess.TimeoutExpired:
             return None
         return dict(json.loads((folder / "figures.json").read_text()))
@@ -129,8 +139,10 @@ def report_agreement(asked: Any, rows: pd.DataFrame, weights: dict[str, Any]) ->
     print(f"{len(other)} of {len(frame)} differ otherwise" + (f":\n{other.head(10).to_string()}" if len(other) else ""))
 
 
-def figures(rows: pd.DataFrame, actions: list[dict[str, Any]], model: LinearModel) -> dict[str, float]:
+def figures(rows: pd.DataFrame, actions: list[dict[str, Any]], model: Any) -> dict[str, float]:
     """Return our figures for one group: the same actions, applied to its rows and asked of the model."""
+    from onbmacf import audit
+
     flips = np.stack([model.predict(rows.assign(**action["to"])) == 1 for action in actions], axis=1)
     costs = {
         view: np.tile([action[f"{view}_cost"] for action in actions], (len(rows), 1)) for view in ("macro", "micro")
@@ -162,6 +174,9 @@ def report_times(asked: Any, rows: pd.DataFrame, truth: "pd.Series[Any]", weight
 
 def ours(rows: pd.DataFrame, truth: Any, model: Any, most: int | None, chunk: int) -> tuple[float, float]:
     """Fit, explain the refused rows, compare, look for actions, write the report; return seconds and CPU seconds."""
+    from onbmacf import ONBMACF, Schema
+    from onbmacf.report import audit_report
+
     start, cpu, marks = time.perf_counter(), time.process_time(), []
 
     def mark(name: str) -> None:
@@ -181,6 +196,125 @@ def ours(rows: pd.DataFrame, truth: Any, model: Any, most: int | None, chunk: in
     mark("written")
     print(f"{len(answers):,} refused rows explained; CPU seconds until: {', '.join(marks)}")
     return time.perf_counter() - start, time.process_time() - cpu
+
+
+def run_facts(folder: Path, support: float, kind: str) -> None:
+    """Fit FACTS, which wants age as intervals, and write what it found and what that took."""
+    from aif360.sklearn.detectors.facts import FACTS
+
+    warnings.filterwarnings("ignore")
+    rows = pd.read_csv(folder / "rows.csv")
+    ends = rows["age"].str.split(" to ", expand=True).astype(float)
+    intervals = [pd.Interval(low, high) for low, high in zip(ends[0], ends[1], strict=True)]
+    rows["age"] = pd.Series(intervals, dtype=object)
+    rows = rows.astype({name: object for name in CATEGORIES if name != "age"})
+    model = MODELS[kind](json.loads((folder / "model.json").read_text()))
+    start = time.perf_counter()
+    found = FACTS(model, PROTECTED, CATEGORIES, support, feats_not_allowed_to_change=[PROTECTED]).fit(
+        rows, verbose=False
+    )
+    seconds = time.perf_counter() - start
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    result = {
+        "seconds": seconds,
+        "cpu_seconds": usage.ru_utime + usage.ru_stime,
+        "versions": {name: version(name) for name in ("aif360", "pandas", "numpy")},
+        "subgroups": [_subgroup(found, clause) for clause in found.rules_by_if],
+    }
+    (folder / "figures.json").write_text(json.dumps(result))
+
+
+def _subgroup(found: Any, clause: Any) -> dict[str, Any]:
+    groups = {}
+    for group, (_, macro) in found.rules_by_if[clause].items():
+        micro = found.rules_with_cumulative[clause][group][1]
+        actions = [{"to": _plain(then), "macro_cost": cost} for then, _, cost in macro]
+        costs = {_key(then): cost for then, _, cost in micro}
+        for action, (then, _, _) in zip(actions, macro, strict=True):
+            action["micro_cost"] = costs[_key(then)]
+        groups[str(group)] = {"actions": actions, "figures": _figures(clause, macro, micro)}
+    return {"if": _plain(clause), "groups": groups}
+
+
+def _figures(clause: Any, macro: Any, micro: Any) -> dict[str, float]:
+    from aif360.sklearn.detectors.facts import metrics
+
+    figures = {"choices macro": -metrics.if_group_cost_recoursescount_correctness_threshold(clause, macro, SHARE)}
+    for view, actions in (("macro", macro), ("micro", micro)):
+        figures[f"effectiveness {view}"] = metrics.if_group_maximum_correctness(clause, actions)
+        figures[f"within_budget {view}"] = metrics.if_group_cost_max_correctness_cost_budget(clause, actions, BUDGET)
+        figures[f"cost_of_effectiveness {view}"] = metrics.if_group_cost_min_change_correctness_threshold(
+            clause, actions, SHARE
+        )
+    figures["mean_recourse micro"] = metrics.if_group_average_recourse_cost_conditional(clause, micro)
+    return {name: float(value) for name, value in figures.items()}
+
+
+def _plain(clause: Any) -> dict[str, Any]:
+    return {
+        name: in_text(value) if name in CATEGORIES else float(value)
+        for name, value in zip(clause.features, clause.values, strict=True)
+    }
+
+
+def _key(clause: Any) -> str:
+    return json.dumps(_plain(clause), sort_keys=True)
+
+
+class LinearModel:
+    """1 where the sum of the row's weights is above 0: plain numbers, so that two environments ask the very same model.
+
+    Intervals are read as their text.
+    """
+
+    def __init__(self, weights: dict[str, Any]) -> None:
+        self.weights = weights
+
+    def predict(self, rows: pd.DataFrame) -> Any:
+        """Return 0 or 1 per row."""
+        total = np.full(len(rows), self.weights["intercept"])
+        for name, weight in self.weights["numbers"].items():
+            total += weight * rows[name].to_numpy(dtype=float)
+        for name, of_level in self.weights["levels"].items():
+            codes, levels = pd.factorize(rows[name])
+            total += np.array([of_level[in_text(level)] for level in levels])[codes] if len(rows) else 0.0
+        return (total > 0).astype(int)
+
+
+class Pipeline:
+    """The same weights in scikit-learn's form, as in FACTS' own example: one column per level, logistic regression."""
+
+    def __init__(self, weights: dict[str, Any]) -> None:
+        from sklearn.compose import make_column_transformer
+        from sklearn.linear_model import LogisticRegression
+        from sklearn.preprocessing import OneHotEncoder
+
+        levels, self.numbers = weights["levels"], list(weights["numbers"])
+        encoder = OneHotEncoder(categories=[list(of_level) for of_level in levels.values()])
+        self.columns = make_column_transformer((encoder, list(levels)), remainder="passthrough")
+        first = pd.DataFrame({name: list(of_level)[:1] for name, of_level in levels.items()})
+        self.columns.fit(first.assign(**dict.fromkeys(self.numbers, 0.0)))
+        own = [weight for of_level in levels.values() for weight in of_level.values()]
+        self.model = LogisticRegression()
+        self.model.coef_ = np.array([[*own, *weights["numbers"].values()]])
+        self.model.intercept_, self.model.classes_ = np.array([weights["intercept"]]), np.array([0, 1])
+
+    def predict(self, rows: pd.DataFrame) -> Any:
+        """Return 0 or 1 per row."""
+        names = list(self.columns.feature_names_in_)
+        return self.model.predict(self.columns.transform(rows.assign(age=rows["age"].map(in_text))[names]))
+
+
+MODELS = {"plain": LinearModel, "pipeline": Pipeline}
+
+
+def in_text(level: Any) -> str:
+    """Return a level as text; an interval as its two ends.
+
+    >>> in_text(pd.Interval(16, 26)), in_text("Male")
+    ('16 to 26', 'Male')
+    """
+    return f"{level.left:g} to {level.right:g}" if isinstance(level, pd.Interval) else str(level)
 
 
 if __name__ == "__main__":

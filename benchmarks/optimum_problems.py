@@ -1,16 +1,40 @@
-"""The problems: four tables, five models trained on each, the first rows that a model labels 0.
+"""The problems, and the answers that are compared with their optima.
 
-name, kind  ->  problem_of  ->  Problem (task, model, factuals, what each feature may become)
+    name, kind       ->  problem_of  ->  Problem (task, model, factuals, what each feature may become)
+    problem, method  ->  explained   ->  Answers (per factual: distance, changes, or why there is none)
+
+Problems: four tables, five models trained on each, the first rows that a model labels 0. Methods: this package at some
+settings, and the benchmark's others. Answers are brought into the set that the optimum is taken over: a fractional
+value of a whole number is rounded to the nearest whole number or, where the label is lost, away from the factual. What
+still has another label, leaves a range or changes a fixed feature is no answer to this question, and counted as such.
 """
 
 import hashlib
 import pickle
+import time
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 SEED = 0
+OURS = {
+    "dial 0": {"plausibility": 0},
+    "default": {},
+    "dial 0 by labels": {"plausibility": 0},
+    "default by labels": {},
+    "paper": {"strategy": "paper"},
+}
+CHANGED = 1e-9
+SLIGHT = 1e-6  # how far a value may be outside its range by floating point alone
+# Two features per table that a person cannot change, or that others decide.
+FIXED = {
+    "saheart": ("age", "famhist"),
+    "heloc": ("ExternalRiskEstimate", "MSinceOldestTradeOpen"),
+    "titanic": ("gender", "age"),
+    "adult": ("age", "sex"),
+}
+KINDS = ("logistic", "tree", "forest", "boosting", "network")
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,16 +47,6 @@ class Feature:
     is_fixed: bool
     span: float
     grid: np.ndarray | None  # encoded values of a whole number
-
-
-# Two features per table that a person cannot change, or that others decide.
-FIXED = {
-    "saheart": ("age", "famhist"),
-    "heloc": ("ExternalRiskEstimate", "MSinceOldestTradeOpen"),
-    "titanic": ("gender", "age"),
-    "adult": ("age", "sex"),
-}
-TABLES = tuple(FIXED)
 
 
 def models():
@@ -49,9 +63,6 @@ def models():
         "boosting": GradientBoostingClassifier(n_estimators=30, max_depth=3, random_state=SEED),
         "network": MLPClassifier((8, 4), max_iter=300, random_state=SEED),
     }
-
-
-KINDS = ("logistic", "tree", "forest", "boosting", "network")
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,3 +147,156 @@ def problem_with(task, kind, is_fixed, n_factuals, estimator):
     problem = Problem(task.name, kind, is_fixed, task, estimator, np.empty(0, dtype=int), features_of(task))
     rows = np.flatnonzero(problem.label_of(task.Z) != task.target)[:n_factuals]
     return replace(problem, rows=rows)
+
+
+class Answers(NamedTuple):
+    """One entry per factual."""
+
+    distance: np.ndarray  # NaN where there is no answer
+    n_changes: np.ndarray
+    is_outside: np.ndarray  # an answer was given, but not to this question
+    asked: float  # points asked of the model per factual
+    seconds: float  # of CPU time for all factuals, without fit
+
+
+class Labels:
+    """A model of encoded rows, asked with the table's own rows, that tells no more than labels."""
+
+    def __init__(self, problem):
+        self.problem = problem
+
+    def predict(self, rows):
+        """Return the labels."""
+        return self.problem.label_of(self.problem.task.space.encode(rows))
+
+
+class RowModel(Labels):
+    """The same with probabilities, as models have them."""
+
+    classes_ = np.array([0, 1])
+
+    def predict_proba(self, rows):
+        """Return the probabilities of both labels."""
+        return self.problem.estimator.predict_proba(self.problem.task.space.encode(rows))
+
+
+class CountingModel:
+    """A benchmark's Model that counts the rows it is asked about."""
+
+    def __init__(self, model):
+        self.model, self.asked = model, 0
+
+    def label_of(self, Z):
+        """Return the labels."""
+        self.asked += len(Z)
+        return self.model.label_of(Z)
+
+    def probability_of(self, Z):
+        """Return the probability of label 1."""
+        self.asked += len(Z)
+        return self.model.probability_of(Z)
+
+    def __getattr__(self, name):
+        return getattr(self.model, name)
+
+
+def explained(problem, method):
+    """Return a method's answers, or the reason why it does not run on this model."""
+    if method in OURS:
+        return _ours(problem, OURS[method], Labels if method.endswith("by labels") else RowModel)
+    return _other(problem, method)
+
+
+def _ours(problem, options, model_of):
+    from onbmacf import ONBMACF
+
+    task = problem.task
+    explainer = ONBMACF(**options).fit(task.table, model_of(problem), schema=task.schema)
+    started = time.process_time()
+    answers = explainer.explain(task.table.iloc[problem.rows], target=task.target)
+    seconds = time.process_time() - started
+    points: list[Any] = [None] * len(problem.rows)
+    for line, encoded in zip(answers.batch.factual, task.space.encode(answers.batch.values), strict=True):
+        points[line] = encoded
+    return _judged(problem, points, answers.n_questions / len(problem.rows), seconds)
+
+
+def _other(problem, method):
+    from onbmacf.bench.methods import create
+    from onbmacf.bench.protocol import EstimatorModel
+
+    found = create(method)
+    if found.needs_gradient and problem.kind != "network":
+        return "needs gradients"
+    estimator = problem.estimator
+    model = CountingModel(_torch_network(estimator) if found.needs_gradient else EstimatorModel(estimator))
+    found.fit(problem.task, model, SEED)
+    model.asked = 0
+    started = time.process_time()
+    points = found.explain(problem.task.Z[problem.rows])
+    seconds = time.process_time() - started
+    points = [None if point is None else np.atleast_2d(point)[0] for point in points]
+    return _judged(problem, points, model.asked / len(problem.rows), seconds)
+
+
+def _torch_network(estimator):
+    """Return the benchmark's network with the weights of a scikit-learn one: its scores are 0 and the logit."""
+    import torch
+
+    from onbmacf.bench._torch import forward_net
+    from onbmacf.bench.network import Network
+
+    sizes = [estimator.coefs_[0].shape[0], *(len(offsets) for offsets in estimator.intercepts_[:-1]), 2]
+    module = forward_net(sizes)
+    layers = [layer for layer in module if hasattr(layer, "weight")]
+    with torch.no_grad():
+        for place, layer in enumerate(layers):
+            weights, offsets = estimator.coefs_[place].T, estimator.intercepts_[place]
+            if place == len(layers) - 1:
+                weights, offsets = np.vstack([0 * weights, weights]), np.append(0.0, offsets)
+            layer.weight.copy_(torch.tensor(weights))
+            layer.bias.copy_(torch.tensor(offsets))
+    return Network(module.requires_grad_(False).eval())
+
+
+def _judged(problem, points, asked, seconds):
+    """Return what the answers cost, those outside the question's set left out."""
+    count = len(problem.rows)
+    distance, n_changes, is_outside = np.full(count, np.nan), np.full(count, np.nan), np.zeros(count, dtype=bool)
+    for place, (row, point) in enumerate(zip(problem.rows, points, strict=True)):
+        if point is None:
+            continue
+        z = problem.task.Z[row]
+        kept = within(problem, z, np.asarray(point, dtype=float))
+        is_outside[place] = kept is None
+        if kept is not None:
+            moved = np.array([np.abs(kept[f.block] - z[f.block]).max() for f in problem.features])
+            distance[place], n_changes[place] = moved.sum(), (moved > CHANGED).sum()
+    return Answers(distance, n_changes, is_outside, asked, seconds)
+
+
+def within(problem, z, point):
+    """Return an answer with whole numbers whole, or None where it is none to this question."""
+    if (point < -SLIGHT).any() or (point > 1 + SLIGHT).any():
+        return None
+    for feature in problem.features:
+        if feature.is_fixed and np.abs(point[feature.block] - z[feature.block]).max() > CHANGED:
+            return None
+    for is_away in (False, True):
+        tried = _whole(problem, z, point, is_away)
+        if problem.label_of(tried[np.newaxis])[0] == problem.task.target:
+            return tried
+    return None
+
+
+def _whole(problem, z, point, is_away):
+    """Return the point with whole numbers at the nearest, or at the next one on the far side from the factual's own."""
+    rounded = np.clip(point, 0.0, 1.0)
+    for feature in problem.features:
+        column = feature.block.start
+        if feature.is_whole and abs(point[column] - z[column]) > CHANGED:
+            value, own = rounded[column] * feature.span, z[column] * feature.span
+            outwards = np.ceil(value - SLIGHT) if value > own else np.floor(value + SLIGHT)
+            step = int(outwards if is_away else np.round(value))
+            rounded[column] = feature.grid[min(max(step, 0), len(feature.grid) - 1)]
+    return rounded

@@ -10,19 +10,21 @@ which the model itself gives the label, at most SLACK farther. Otherwise the pro
 
 import time
 from dataclasses import asdict, dataclass
+from itertools import combinations
 
 import numpy as np
 
-from optimum_known import grid_options, known_point, swept
-from optimum_smooth import layers_of, moves_of, score_program
-from optimum_trees import (
+from optimum_programs import (
     TIE,
     Options,
     cheaper,
+    layers_of,
     leaves_reached,
+    moves_of,
     nearest_by_program,
     options_of,
     point_of,
+    score_program,
     trees_of,
 )
 
@@ -30,6 +32,8 @@ SLACK = 5e-6  # encoded units between the bound and a point that the model accep
 MARGINS = (1e-7, 1e-6, 1e-5)  # scores beyond the boundary at which the model is asked
 SAME = 1e-9
 NEAR = 1.05  # times the optimum
+GRID = 17  # values per number in a first look at a model of scores
+AT_ONCE = 60_000  # points per call
 
 
 @dataclass
@@ -128,14 +132,11 @@ def _cheapest(problem, trees, options, most, seconds, budget=None):
 
 def _fewest(problem, z, trees, options, most, budget, seconds):
     """Return the least number of changes, `most` at most; None where that is not proven."""
-    point, bound = _cheapest(problem, trees, counted(options), float(most), seconds, budget)
+    # every change costs 1, whatever the value
+    counted = [Options(o.values, (np.arange(len(o.costs)) != o.own).astype(float), o.own) for o in options]
+    point, bound = _cheapest(problem, trees, counted, float(most), seconds, budget)
     count = None if point is None else n_changes(problem, z, point)
     return count if count is not None and count - bound < 1 - SAME else None
-
-
-def counted(options):
-    """Return the options at the cost of a change: 1, whatever the value."""
-    return [Options(o.values, (np.arange(len(o.costs)) != o.own).astype(float), o.own) for o in options]
 
 
 def _smooth(problem, z, seconds):
@@ -168,14 +169,9 @@ def _nearest_of_scores(problem, z, layers, known, most, seconds):
             if found.values is not None:
                 point = moved(problem, z, moves, found.values)
                 if _accepts(problem, point):
-                    return _nearer(problem, z, point, known), solution.bound
+                    is_nearer = known is None or distance_of(problem, z, point) <= distance_of(problem, z, known)
+                    return point if is_nearer else known, solution.bound
     return known, solution.bound
-
-
-def _nearer(problem, z, point, known):
-    if known is None or distance_of(problem, z, point) <= distance_of(problem, z, known):
-        return point
-    return known
 
 
 def moved(problem, z, moves, values):
@@ -199,3 +195,72 @@ def _fewest_of_scores(problem, z, layers, limit, seconds):
     point = moved(problem, z, moves, solution.values)
     count = n_changes(problem, z, point)
     return count if _accepts(problem, point) and count - solution.bound < 1 - SAME else None
+
+
+def known_point(problem, z, nearest=500):
+    """Return the nearest of the table's rows, with fixed features put back, that the model gives the label."""
+    Z = problem.task.Z.copy()
+    for feature in problem.features:
+        if feature.is_fixed:
+            Z[:, feature.block] = z[feature.block]
+    starts = [feature.block.start for feature in problem.features]
+    distances = np.maximum.reduceat(np.abs(Z - z), starts, axis=1).sum(axis=1)
+    order = np.argsort(distances, kind="stable")
+    for lines in (order[:nearest], order[nearest:]):
+        hits = lines[problem.label_of(Z[lines]) == problem.task.target] if len(lines) else lines
+        if len(hits):
+            return Z[hits[0]], float(distances[hits[0]])
+    return None, np.inf
+
+
+def swept(problem, z, options, known, most):
+    """Try every one and two options; return the nearest point known, its distance, and the least changes if 1 or 2.
+
+    All of one change are tried, and all of two unless one does; then only those that are nearer.
+    """
+    few = None
+    cheapest = [np.delete(choice.costs, choice.own).min(initial=np.inf) for choice in options]
+    for size in (1, 2):
+        for group in combinations(range(len(options)), size):
+            if few is not None and sum(cheapest[at] for at in group) >= most:
+                continue
+            points, costs = _points(problem, z, options, group, np.inf if few is None else most)
+            for start in range(0, len(points), AT_ONCE):
+                part = slice(start, start + AT_ONCE)
+                hits = problem.label_of(points[part]) == problem.task.target
+                if hits.any():
+                    few = few or size
+                    place = np.flatnonzero(hits)[costs[part][hits].argmin()] + start
+                    if costs[place] < most:
+                        known, most = points[place], float(costs[place])
+    return known, most, few
+
+
+def _points(problem, z, options, group, most):
+    """Return the points that change all features of a group, of those that cost at most `most`."""
+    places = [np.delete(np.arange(len(options[at].costs)), options[at].own) for at in group]
+    grid = np.stack(np.meshgrid(*places, indexing="ij"), axis=-1).reshape(-1, len(group))
+    costs = sum(options[at].costs[grid[:, k]] for k, at in enumerate(group))
+    grid, costs = grid[costs < most], costs[costs < most]
+    points = np.tile(z, (len(grid), 1))
+    for k, at in enumerate(group):
+        points[:, problem.features[at].block] = options[at].values[grid[:, k]]
+    return points, costs
+
+
+def grid_options(features, z):
+    """Return some values of each feature: a first look at a model of scores."""
+    found = []
+    for feature in features:
+        own = z[feature.block]
+        if feature.is_fixed:
+            values = own[np.newaxis]
+        elif feature.is_group:
+            values = np.eye(len(own))
+        else:
+            grid = feature.grid if feature.is_whole else np.linspace(0, 1, GRID)
+            places = np.unique(np.linspace(0, len(grid) - 1, GRID).round().astype(int))
+            values = np.unique(np.append(grid[places], own[0]))[:, np.newaxis]
+        costs = np.abs(values - own).max(axis=1)
+        found.append(Options(values, costs, int(costs.argmin())))
+    return found

@@ -11,8 +11,9 @@ import sys
 import warnings
 from pathlib import Path
 
+from common import TARGET
+from speed_models import pipeline_of
 from speed_own import TABLES, Cheap
-from speed_pipelines import TARGET, pipeline_of
 
 
 def main():

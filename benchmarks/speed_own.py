@@ -21,18 +21,13 @@ import subprocess
 import sys
 import time
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from speed_cover import synthetic
-from speed_machine import machine
-from speed_page import QUICK, fill
-from speed_page import table as markdown
-from speed_pipelines import TARGET
+from common import QUICK, SEED, TARGET, Smooth, add_output, machine, names, save
+from common import table as markdown
 
-SEED = 0
 N_ROWS, N_NUMBERS, N_CATEGORIES = 1000, 7, 13
 TURNS = 3  # the quickest of so many counts
 LARGE = (10_000, 10)  # rows and columns of the table that is only fitted
@@ -111,10 +106,7 @@ def main():
     for name in [*options.tables, "uniform"]:
         results["first"][name] = figures = fresh(name, 1 if options.quick else PROCESSES)
         print(f"{name}: {shown_first(figures)}", flush=True)
-    if options.json is not None:
-        options.json.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
-    if options.write is not None:
-        fill(options.write, {"own": page(results)})
+    save(options, results, {"own": page(results)})
 
 
 def parsed(arguments=None):
@@ -122,12 +114,10 @@ def parsed(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, default=40, help="rows that are explained one by one")
     parser.add_argument("--batch", type=int, default=200, help="rows that are explained in one call")
-    parser.add_argument("--tables", type=lambda text: text.split(","), default=list(TABLES))
+    parser.add_argument("--tables", type=names, default=list(TABLES))
     parser.add_argument("--profile", type=int, default=0, help="also print so many lines of a profile")
-    parser.add_argument("--json", type=Path, help="write the results to this file")
-    parser.add_argument("--write", type=Path, help="put the table into the place of this page")
-    parser.add_argument("--quick", action="store_true", help="few rows, to try the script")
     parser.add_argument("--first", choices=[*TABLES, "uniform"], help="measure the first use in this process")
+    add_output(parser)
     options = parser.parse_args(arguments)
     if options.quick:
         options.rows, options.batch = min(options.rows, 4), min(options.batch, 8)
@@ -147,7 +137,10 @@ def measured(table, options):
     batch = open_rows.iloc[: options.batch]
     together, n_calls = spent(explainer, batch, model)
     if options.profile:
-        profiled(explainer, alone, options.profile)
+        with cProfile.Profile() as profile:
+            for row in alone:
+                explainer.explain(row, target=TARGET)
+        pstats.Stats(profile).sort_stats("tottime").print_stats(options.profile)
     return {
         "own_ms": float(np.median(own)),
         "own_ms_worst": float(max(own)),
@@ -175,8 +168,12 @@ def first_use(name):
     """Return milliseconds of the first fit and answer of this process, of later maps, and of later answers."""
     from onbmacf import ONBMACF
 
-    table = uniform() if name == "uniform" else TABLES[name]()
-    model = Halved(table) if name == "uniform" else Cheap(table)
+    if name == "uniform":
+        model = Smooth(*LARGE)
+        table = pd.DataFrame(model.rows).rename(columns="x{}".format)
+    else:
+        table = TABLES[name]()
+        model = Cheap(table)
     row = table[model.predict(table) != TARGET].head(1)
     fits, answers, later = [], [], []
     for _ in range(1 + TURNS):
@@ -192,47 +189,11 @@ def first_use(name):
     return found | {"answer": answers[0], "answer_of_map": min(answers[1:]), "answer_later": min(later)}
 
 
-def uniform():
-    """Return the table that is only there to be fitted."""
-    return pd.DataFrame(synthetic(*LARGE)[0]).rename(columns="x{}".format)
-
-
-class Halved:
-    """The smooth score of speed_cover.py, cut at its median; its last decimals differ with the number of rows."""
-
-    classes_ = np.array([0, 1])
-
-    def __init__(self, table):
-        rng = np.random.default_rng(SEED)
-        rng.random(LARGE)
-        self.weights = rng.normal(size=LARGE[1])
-        self.median = np.median(self.scores(table))
-
-    def scores(self, rows):
-        """Return one number per row."""
-        own = rows.to_numpy(dtype=np.float64)
-        return (own * self.weights).sum(axis=1) + 0.3 * np.sin(7 * own[:, 0])
-
-    def predict(self, rows):
-        """Return the label of each row."""
-        return (self.scores(rows) > self.median).astype(np.intp)
-
-
 def fresh(name, n_processes):
     """Return the median of what fresh processes measure."""
     command = [sys.executable, __file__, "--first", name]
     runs = [json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout) for _ in range(n_processes)]
     return {key: float(np.median([run[key] for run in runs])) for key in runs[0]}
-
-
-def profiled(explainer, alone, n_lines):
-    """Print the functions of this package that take most, with all rows one by one."""
-    profile = cProfile.Profile()
-    profile.enable()
-    for row in alone:
-        explainer.explain(row, target=TARGET)
-    profile.disable()
-    pstats.Stats(profile).sort_stats("tottime").print_stats(n_lines)
 
 
 def shown(figures):

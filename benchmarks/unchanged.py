@@ -1,6 +1,6 @@
-"""What the package answers, in one file: written before a change of the house and compared after it.
+"""What the package answers, in one file: written before a change that must not alter answers, and compared after it.
 
-    python benchmarks/unchanged.py before.json [--rows 4] [--tables saheart,titanic]
+    python benchmarks/unchanged.py before.json [--rows 4] [--tables saheart,titanic] [--models tree,forest]
     python benchmarks/unchanged.py after.json --compare before.json
 
 The eight tables, five models each (trained here, as pipelines of scikit-learn), twelve ways to ask. Of every call the
@@ -21,9 +21,10 @@ from sklearn.compose import make_column_transformer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
+from common import names
 from onbmacf import ONBMACF, Rule, Rules
 from onbmacf.bench.datasets import DESCRIPTIONS, load_task
-from optimum_problems import models
+from optimum_problems import KINDS, models
 
 MOST_ROWS = 3000  # of a table, to train and to fit
 LIMITED = {"max_model_rows": 200, "max_model_calls": 4, "read_model": False}
@@ -49,15 +50,15 @@ def ways(table, schema):
     }
 
 
-def answered(name, n_rows, data_dir):
+def answered(name, kinds, n_rows, data_dir):
     """Yield a name for each call, and what came back."""
     task = load_task(name, data_dir)
     table, schema = task.table.iloc[:MOST_ROWS], task.schema
     text = [feature.name for feature in schema.features if not feature.is_numeric]
     numbers = [column for column in table.columns if column not in text]
-    for kind, estimator in models().items():
+    for kind in kinds:
         steps = make_column_transformer((OneHotEncoder(handle_unknown="ignore"), text), (StandardScaler(), numbers))
-        model = make_pipeline(steps, estimator).fit(table, task.y[: len(table)])
+        model = make_pipeline(steps, models()[kind]).fit(table, task.y[: len(table)])
         said = model.predict(table)
         rows, target = table[said != said.max()].head(n_rows), said.max()
         for way, (options, asked) in ways(table, schema).items():
@@ -76,19 +77,20 @@ def record(answers):
     }
 
 
-def main():
+def main(arguments=None):
     """Ask, write, compare."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("file", type=Path)
     parser.add_argument("--compare", type=Path, help="a file that was written before")
     parser.add_argument("--rows", type=int, default=4)
-    parser.add_argument("--tables", type=lambda text: text.split(","), default=list(DESCRIPTIONS))
+    parser.add_argument("--tables", type=names, default=list(DESCRIPTIONS))
+    parser.add_argument("--models", type=names, default=list(KINDS))
     parser.add_argument("--data-dir", type=Path)
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     warnings.simplefilter("ignore")
     found = {}
     for name in options.tables:
-        found.update(answered(name, options.rows, options.data_dir))
+        found.update(answered(name, options.models, options.rows, options.data_dir))
         print(f"{name}: {len(found)} calls", flush=True)
     options.file.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     if options.compare is None:

@@ -2,10 +2,9 @@
 
     python benchmarks/verbatim.py [--rows 200] [--tables adult,heloc] [--models network,forest]
 
-A counterfactual that equals a fitted row tells of a person: `private` keeps answers from it (decision 0061). Per
-pair of a table and a model the first rows that the model refuses are explained, the immutable features held. Counted
-are the counterfactuals that equal a fitted row in all features, and those that equal one in all that they change
-and in the immutable ones together, beside how many rows match them there.
+A counterfactual that equals a fitted row tells of a person: `private` keeps answers from it. Per pair of a table and a
+model the first rows that the model refuses are explained, the immutable features held. Counted are the counterfactuals
+that equal a fitted row in all features, and those that few fitted rows match in the changed and the immutable ones.
 """
 
 import argparse
@@ -19,7 +18,6 @@ import pandas as pd
 
 from dial import trained
 from onbmacf import ONBMACF
-from onbmacf._table.private import Guard
 from onbmacf.bench.datasets import DESCRIPTIONS, load_task
 from onbmacf.bench.protocol import factual_rows
 
@@ -34,30 +32,23 @@ def measured(table: str, name: str, most: int, folder: Path | None) -> dict[str,
     explainer = ONBMACF().fit(task.table, lambda rows: model.label_of(task.space.encode(rows)), schema=task.schema)
     rows = task.table.iloc[factual_rows(task, model, most)]
     answers = explainer.explain(rows)
-    fitted = explainer.fitted_
-    form, is_immutable = fitted.space.form, fitted.space.is_immutable
+    form, is_immutable = explainer.fitted_.space.form, explainer.fitted_.space.is_immutable
     N, values = form.numbers(task.table), form.numbers(answers.batch.values)
     known = {row.tobytes() for row in N}
-    before = form.numbers(rows)[answers.batch.factual]
-    counts = matches(Guard(N, K, is_immutable), values, before)
+    counts = []  # fitted rows that have an answer's changed and immutable values
+    for value, before in zip(values, form.numbers(rows)[answers.batch.factual], strict=True):
+        at = np.flatnonzero((value != before) | is_immutable)
+        counts.append(int((N[:, at] == value[at]).all(axis=1).sum()))
+    matches = np.array(counts, dtype=int)
     return {
         "table": table,
         "model": name,
         "fitted rows": len(N),
         "answers": len(values),
         "equal a row": share(np.array([row.tobytes() in known for row in values])),
-        f"match 1 to {K - 1} rows where changed or immutable": share((counts > 0) & (counts < K)),
-        "match none": share(counts == 0),
+        f"match 1 to {K - 1} rows where changed or immutable": share((matches > 0) & (matches < K)),
+        "match none": share(matches == 0),
     }
-
-
-def matches(guard: Guard, values: np.ndarray, before: np.ndarray) -> np.ndarray:
-    """Return how many fitted rows have each answer's changed and immutable values."""
-    lines = []
-    for value, own in zip(values, before, strict=True):
-        at = np.flatnonzero((value != own) | guard.is_immutable)
-        lines.append(int((guard.N[:, at] == value[at]).all(axis=1).sum()))
-    return np.array(lines, dtype=int)
 
 
 def share(mask: np.ndarray) -> str:

@@ -61,7 +61,7 @@ def every_point(problem, z, numbers):
 
 def beyond_each_threshold(problem):
     """Return a function from a column to both sides of all its thresholds."""
-    from optimum_trees import trees_of
+    from optimum_programs import trees_of
 
     def numbers(column):
         at = trees_of(problem.estimator).thresholds(column)
@@ -166,7 +166,7 @@ def test_no_random_point_is_nearer_than_the_bound_of_a_network():
 
 
 def test_an_answer_between_whole_numbers_is_rounded_where_the_label_holds_and_else_is_none():
-    from optimum_methods import within
+    from optimum_problems import within
 
     problem = replace(problem_of("ni", "tree", 0), estimator=Above(0.5))
     z = np.array([0.2, 2 / 6])
@@ -209,7 +209,7 @@ def lines_of(distances, **others):
 
 
 def test_the_table_counts_answers_of_proven_problems_only():
-    from optimum_report import summary
+    from optimum import summary
 
     lines = pd.concat([lines_of([1.0, 1.04, 2.0, np.nan]), lines_of([9.0], status="unproven")])
     found = summary(lines, ["question", "method"]).iloc[0]
@@ -220,45 +220,55 @@ def test_the_table_counts_answers_of_proven_problems_only():
 def test_an_answer_below_the_bound_is_noticed_and_ends_with_1(capsys):
     from optimum import report
 
-    assert report(lines_of([1.0, 1.0 - 1e-7]), {}) == 0
-    assert report(lines_of([1.0, 0.999]), {}) == 1
+    assert report(lines_of([1.0, 1.0 - 1e-7])) == 0
+    assert report(lines_of([1.0, 0.999])) == 1
     assert "answers nearer than a proven bound: 1" in capsys.readouterr().out
 
 
 def test_targets_that_were_not_measured_are_not_met():
-    from optimum_report import GOALS, goals
+    from optimum import GOALS, goals
 
-    assert sum(": met" in line for line in goals(lines_of([1.0]), {})) == 3  # median, sum over sum, within 5 %
-    assert len(goals(lines_of([1.0]), {})) == len(GOALS)
-    asked = next(line for line in goals(lines_of([1.0]), {"dial 0": {"small-tree": 50.0}}) if "times" in line)
-    assert asked.endswith("1.4000, limit 1.4: met")
+    assert sum(": met" in line for line in goals(lines_of([1.0]))) == 3  # median, sum over sum, within 5 %
+    assert len(goals(lines_of([1.0]))) == len(GOALS)
 
 
 def test_optima_are_solved_once_and_again_for_another_model(tmp_path, monkeypatch):
-    import optimum_cache
+    import optimum
 
     problem = problem_of("iic", "tree", 0)
-    first = optimum_cache.optima(problem, tmp_path, 60)
-    monkeypatch.setattr(optimum_cache, "solve", None)
-    assert optimum_cache.optima(problem, tmp_path, 60) == first
+    first = optimum.optima(problem, tmp_path, 60)
+    monkeypatch.setattr(optimum, "solve", None)
+    assert optimum.optima(problem, tmp_path, 60) == first
     other = replace(problem, estimator=DecisionTreeClassifier(max_depth=2).fit(problem.task.Z, problem.task.y))
     with pytest.raises(TypeError):
-        optimum_cache.optima(other, tmp_path, 60)
+        optimum.optima(other, tmp_path, 60)
 
 
 def test_a_run_fills_the_committed_page_and_leaves_its_words(tmp_path):
     """Twice: what a run wrote, the next one replaces."""
-    from optimum_page import write_page
+    from common import fill
+    from optimum import parts_of
 
     committed = (Path(__file__).parents[2] / "docs" / "benchmark" / "optimum.md").read_text(encoding="utf-8")
     page = tmp_path / "optimum.md"
     page.write_text(committed, encoding="utf-8")
     lines = pd.concat([lines_of([1.0, 3.5]), lines_of([7.5], model="network", method="GS")])
     for _ in range(2):
-        write_page(page, lines, {})
+        fill(page, parts_of(lines))
     written = page.read_text(encoding="utf-8").splitlines()
     assert [line for line in written if line.startswith("#")] == [
         line for line in committed.splitlines() if line.startswith("#")
     ]
     assert sum("| GS | 1 | 1.00 | 7.500 |" in line for line in written) == 1  # on the network only
     assert any(line.startswith("| answers checked against the bound | 3; 0 are nearer |") for line in written)
+
+
+def test_a_run_prints_its_tables_and_ends_well(tmp_path, capsys):
+    from optimum import main
+
+    options = ["--tables", "saheart", "--models", "tree", "--methods", "dial 0,NICE", "--factuals", "3"]
+    assert main([*options, "--cache", str(tmp_path), "--fixed", "both"]) == 0
+    said = capsys.readouterr().out
+    assert "| nothing fixed | NICE | 3 | 1.00 |" in said
+    assert "| two fixed | dial 0 | tree | 3 |" in said
+    assert "answers nearer than a proven bound: 0" in said

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.xdist_group("speed")
 
 
 def smooth(n_rows, n_columns):
-    """The rows and labels of benchmarks/speed_cover.py."""
+    """The rows and labels of benchmarks/common.py."""
     rng = np.random.default_rng(0)
     Z = rng.random((n_rows, n_columns))
     score = Z @ rng.normal(size=n_columns) + 0.3 * np.sin(7 * Z[:, 0])
