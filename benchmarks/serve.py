@@ -17,7 +17,7 @@ import httpx
 
 from onbmacf import ONBMACF, Schema
 from onbmacf._views.plans import Source
-from onbmacf.cli.demo import labelled_heart
+from onbmacf.cli.inputs import labelled_heart
 from onbmacf.datasets import heart_network
 from onbmacf.web.server import make_server
 from onbmacf.web.settings import Settings

@@ -10,7 +10,7 @@ from onbmacf.datasets import heart_network, load_heart
 @pytest.fixture(scope="module")
 def demo():
     pytest.importorskip("typer")
-    from onbmacf.cli.demo import run_demo
+    from onbmacf.cli.explain import run_demo
 
     return run_demo(3, 2)
 
@@ -32,7 +32,7 @@ def test_the_demo_explains_people_at_risk_and_keeps_their_age(demo):
 
 def test_the_text_shows_every_change_that_was_found(demo):
     from onbmacf._text.wording import shown
-    from onbmacf.cli.demo import demo_text
+    from onbmacf.cli.explain import demo_text
 
     text = demo_text(demo)
     head, *people = text.split("\n\n")

@@ -17,7 +17,7 @@ from commands import PATIENCE, command, one_line, wait_for
 from onbmacf import ONBMACF
 from onbmacf._base.files import sole_writer
 from onbmacf.cli import parts
-from onbmacf.cli.output_file import check_names
+from onbmacf.cli.outputs import check_names
 from onbmacf.errors import ParameterError, StoreError
 
 MODEL = """

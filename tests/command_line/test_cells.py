@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from onbmacf import ONBMACF, Schema
-from onbmacf.cli.cells import as_fitted
+from onbmacf.cli.inputs import as_fitted
 
 MODEL = "def f(rows):\n    return (rows['pay'] > 50).map({True: 'high', False: 'low'})\n"
 

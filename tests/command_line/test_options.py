@@ -9,9 +9,9 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from onbmacf.cli import job
-from onbmacf.cli.options import ARGUMENTS, flag, in_options, offers
-from onbmacf.cli.request import Request
+from onbmacf.cli import preparation
+from onbmacf.cli.options import Request, flag, offers
+from onbmacf.cli.terminal import ARGUMENTS, in_options
 from onbmacf.errors import ParameterError
 from onbmacf.io.models import LOADERS
 
@@ -44,7 +44,7 @@ def asked(run, monkeypatch):
         caught.append(request)
         raise ParameterError("enough")
 
-    monkeypatch.setattr(job, "prepare", prepare)
+    monkeypatch.setattr(preparation, "prepare", prepare)
 
     def asked(*words):
         code, _, err = run(*words)

@@ -12,7 +12,7 @@ from serving import serving  # noqa: E402
 def heart_explainer():
     """The explainer of `onbmacf serve` without a table."""
     from onbmacf import ONBMACF, Schema
-    from onbmacf.cli.demo import labelled_heart
+    from onbmacf.cli.inputs import labelled_heart
     from onbmacf.datasets import heart_network
 
     table, labels = labelled_heart()

@@ -18,16 +18,16 @@ except ImportError as error:  # pragma: no cover - depends on the installation
 from onbmacf import __version__
 from onbmacf._base.limits import exit_code, termination_is_an_interrupt
 from onbmacf.bench.cli import app as bench_app
-from onbmacf.cli import audit, explain, maps, notice, serve
-from onbmacf.cli.options import in_options
-from onbmacf.cli.terminal import plain_warnings, say, show, survive_any_text
+from onbmacf.cli import explain, maps, reports, serve
+from onbmacf.cli.terminal import in_options, plain_warnings, say, show, survive_any_text
 from onbmacf.errors import OnbmacfError, ParameterError
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
 app.command("explain")(explain.explain)
-app.command("audit")(audit.audit)
-app.command("notice")(notice.notice)
+app.command("audit")(reports.audit)
+app.command("notice")(reports.notice)
 app.command("serve")(serve.serve)
+app.command("demo")(explain.demo)
 app.add_typer(maps.app, name="map")
 app.add_typer(bench_app, name="bench")
 
@@ -55,20 +55,6 @@ def about(
         raise typer.Exit
 
 
-@app.command()
-def demo(
-    people: Annotated[int, typer.Option("--people", min=1, help="How many people at risk to explain.")] = 5,
-    n: Annotated[int, typer.Option("--n", min=1, help="Counterfactuals per person.")] = 1,
-) -> None:
-    """Explain a heart-disease network on the embedded data.
-
-    Example: onbmacf demo --people 3 --n 2
-    """
-    from onbmacf.cli.demo import demo_text, run_demo
-
-    show(demo_text(run_demo(people, n)))
-
-
 def main() -> None:
     """Run the command line; an error that the caller can fix becomes one line and exit code 2."""
     survive_any_text()
@@ -76,7 +62,7 @@ def main() -> None:
     debug = "--debug" in sys.argv
     arguments = [word for word in sys.argv[1:] if word != "--debug"]
     try:
-        _check_given(arguments)
+        _check_not_empty(arguments)
         with termination_is_an_interrupt():
             sys.exit(app(args=arguments, prog_name="onbmacf", standalone_mode=False) or 0)
     except BrokenPipeError:  # the reader of our output has closed it
@@ -85,10 +71,10 @@ def main() -> None:
     except Exception as error:
         if debug:
             raise
-        sys.exit(_told(error))
+        sys.exit(_print_error(error))
 
 
-def _check_given(words: list[str]) -> None:
+def _check_not_empty(words: list[str]) -> None:
     """Raise an error if an option has an empty value, as ``--model "$MODEL"`` has where the variable is not set."""
     empty = [option for option, word in pairwise(["", *words]) if not word and option.startswith("--")]
     empty += [word[:-1] for word in words if word.startswith("--") and word.endswith("=") and word.count("=") == 1]
@@ -96,7 +82,7 @@ def _check_given(words: list[str]) -> None:
         raise ParameterError(f"{empty[0]} is empty: give it a value, or leave it out.")
 
 
-def _told(error: Exception) -> int:
+def _print_error(error: Exception) -> int:
     """Print an error as one line and return the exit code."""
     if type(error).__name__ == "Abort":
         return exit_code(error)

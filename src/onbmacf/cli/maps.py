@@ -1,13 +1,15 @@
 """`onbmacf map build` and `onbmacf map info`: save a fitted map, and show what is in it."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from onbmacf.cli.options import ASKING, READING, SEARCH, SOURCE, offers
-from onbmacf.cli.request import Request
+from onbmacf.cli.options import MODEL_OUTPUT, READING, SEARCH, SOURCE, Request, offers
 from onbmacf.cli.terminal import say, show
+
+if TYPE_CHECKING:
+    from onbmacf._disk.map_file import SavedMap
 
 app = typer.Typer(
     no_args_is_help=True, help="Save a map of a table and a model, or show what is in one.", rich_markup_mode=None
@@ -17,7 +19,7 @@ OutOption = Annotated[Path, typer.Option(help="Map to write.")]
 
 
 @app.command()
-@offers(*SOURCE, "out", "immutable", "fillable", "rules", *READING, *SEARCH, *ASKING)
+@offers(*SOURCE, "out", "immutable", "fillable", "rules", *READING, *SEARCH, *MODEL_OUTPUT)
 def build(request: Request, out: OutOption = Path("map.onb")) -> None:
     """Fit a map of a table and a model, and save it; the file does not hold the model.
 
@@ -25,13 +27,13 @@ def build(request: Request, out: OutOption = Path("map.onb")) -> None:
     onbmacf map build people.csv --target-column income --immutable sex --out people.onb
     onbmacf explain people.csv --target-column income --map people.onb --rows 3,17
     """
-    from onbmacf.cli.job import prepare
-    from onbmacf.cli.output_file import output_file
+    from onbmacf.cli.outputs import output_file
+    from onbmacf.cli.preparation import prepare
 
     with output_file(out, request):
-        job = prepare(request)
-        job.explainer.save(out)
-    say(f"{len(job.explainer.cover_):,} balls over {len(job.table):,} rows. Map: {out}")
+        setup = prepare(request)
+        setup.explainer.save(out)
+    say(f"{len(setup.explainer.cover_):,} balls over {len(setup.table):,} rows. Map: {out}")
 
 
 @app.command()
@@ -40,6 +42,37 @@ def info(path: Annotated[Path, typer.Argument(help="Map written by `onbmacf map 
 
     Example: onbmacf map info people.onb
     """
-    from onbmacf.cli.map_info import map_info
+    from onbmacf._disk.map_file import read_map
 
-    show(map_info(path))
+    show(map_text(read_map(path), f"{path} ({path.stat().st_size:,} bytes)"))
+
+
+def map_text(fitted: "SavedMap", file: str) -> str:
+    """Return what a map covers and how, one fact per line. The model is not in the file and is not needed."""
+    import numpy as np
+
+    from onbmacf._text.wording import quoted, rounded, visible
+
+    cover, private = fitted.cover, fitted.options.get("private")
+    radii = " / ".join(rounded(q) for q in np.quantile(cover.radii, [0, 0.5, 1]))
+    facts = [
+        ("file", file),
+        ("rows", f"{len(fitted.Z):,}"),
+        (
+            "holds",
+            "the fitted table: every row can be read back exactly, with the model's label"
+            if private is None
+            else f"means and commonest levels of groups of at least {private} rows, and no row itself",
+        ),
+        ("balls", f"{len(cover):,}, {int(cover.is_degenerate.sum()):,} of them with radius 0"),
+        ("radius", f"{radii} (smallest, median, largest)"),
+    ]
+    for code, label in enumerate(fitted.classes):
+        rows, balls = int((fitted.labels == code).sum()), int((cover.labels == code).sum())
+        facts.append((f"label {quoted(label)}", f"{rows:,} rows in {balls:,} balls"))
+    for feature in fitted.space.schema.features:
+        facts.append((f"column {feature.name}", feature.shown_kind + (", immutable" if feature.immutable else "")))
+    facts += [(name, repr(value)) for name, value in fitted.options.items()]
+    facts += [("warning", message) for message in fitted.warnings]
+    width = min(28, max(len(visible(name)) for name, _ in facts))
+    return "".join(f"{visible(name):<{width}}  {visible(text)}\n" for name, text in facts)

@@ -1,20 +1,26 @@
-"""The options of a command, from the fields of Request and from the command's own parameters.
+"""The options of the commands. A shared option is declared once, as a field of Request.
 
     @offers("table", "model", "out")
     def build(request: Request, out: Annotated[Path, typer.Option(help="Map to write.")] = Path("map.onb")): ...
 
-typer sees a function with the parameters table, model and out, in this order; build gets a Request and out.
+typer sees a function with the parameters table, model and out, in this order; build gets a Request and out. An option
+is called like its field: `target_column` is `--target-column`.
 """
 
 import inspect
-import re
+import shlex
+import sys
 from collections.abc import Callable
-from dataclasses import fields
-from functools import wraps
+from dataclasses import dataclass, fields
+from functools import cache, wraps
 from inspect import Parameter, Signature
+from pathlib import Path
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
-from onbmacf.cli.request import Request
+import typer
+
+from onbmacf.errors import ParameterError
+from onbmacf.io.models import LOADERS, described
 
 # Groups that several commands offer, in the order of the help.
 SOURCE = ("table", "model", "target_column")
@@ -22,59 +28,178 @@ READING = ("id_column", "drop", "drop_missing", "header", "encoding", "sheet", "
 SEARCH = ("strategy", "plausibility", "release", "private")
 LIMITS = ("max_model_rows", "max_model_calls", "max_seconds")
 SHOWN = ("ranges", "prove", "prove_seconds")
-ASKING = ("output", "threshold", "classes", "between", "trust_pickle")
+MODEL_OUTPUT = ("output", "threshold", "classes", "between", "trust_pickle")
 
-# Options whose value is handed to an argument of the library that has the same name.
-ARGUMENTS = (
-    "classes",
-    "encoding",
-    "header",
-    "fillable",
-    "front",
-    "immutable",
-    "max_model_calls",
-    "max_model_rows",
-    "max_seconds",
-    "min_probability",
-    "output",
-    "plausibility",
-    "private",
-    "prove",
-    "prove_seconds",
-    "ranges",
-    "release",
-    "sheet",
-    "strategy",
-    "target",
-    "threshold",
-    "trust_pickle",
-    "vary",
+TABLE_HELP = (
+    "A CSV file with a header (also .tsv, .csv.gz, .parquet, .xlsx, .ods); without it, the embedded heart data."
 )
-_PASSED = re.compile(rf"\b({'|'.join(ARGUMENTS)})=(True|False|'[^']*'|\"[^\"]*\")")
-_LEADING = re.compile(rf"^({'|'.join(ARGUMENTS)})(?= (?:must be|needs|names|is empty|asks|does|looks) )")
-_NAMED = re.compile(rf"(?<![\w'\"-])({'|'.join(name for name in ARGUMENTS if '_' in name)})(?![\w'\"=])")
+MODEL_HELP = (
+    f"module:name, http://..., or a file: {described(loader for loader in LOADERS if not loader.is_pickle)}; with "
+    f"--trust-pickle also {described(loader for loader in LOADERS if loader.is_pickle)}. Without it, a network is "
+    "trained on the target column, or boosted trees where values are missing."
+)
 
 
-def offers(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command the options of these names, in this order: fields of Request, and parameters of its own."""
+@dataclass(frozen=True)
+class Request:
+    """The options of one command; an option that was not typed is empty."""
 
-    def decorate(command: Callable[..., None]) -> Callable[..., None]:
-        own = _own_parameters(command)
-        if not set(own) <= set(names):
-            raise TypeError(f"{command.__name__} does not offer its own {set(own) - set(names)}.")
-        parameters = [_for_typer(own[name] if name in own else SHARED[name]) for name in names]
+    table: Annotated[Path | None, typer.Argument(help=TABLE_HELP, show_default=False)] = None
+    model: Annotated[str, typer.Option(help=MODEL_HELP)] = ""
+    target_column: Annotated[str, typer.Option(help="The column to predict; not a feature.")] = ""
+    output: Annotated[
+        str, typer.Option(help="What the model returns, where it is not clear: label or probability.")
+    ] = "auto"
+    threshold: Annotated[
+        float | None, typer.Option(help="Score or probability from which on the model says the second class.")
+    ] = None
+    classes: Annotated[
+        tuple[str, ...], typer.Option(help="Names of the model's classes, in its order, the lower side first: a,b.")
+    ] = ()
+    between: Annotated[
+        str,
+        typer.Option(
+            help="Range that a regressor should reach: 200,300 or 200, or ,300. Labels: below, inside, above."
+        ),
+    ] = ""
+    trust_pickle: Annotated[bool, typer.Option("--trust-pickle", help="Load pickles too: they can run any code.")] = (
+        False
+    )
+    target: Annotated[tuple[str, ...], typer.Option(help="Label to reach; any other label by default.")] = ()
+    min_probability: Annotated[
+        str,
+        typer.Option(
+            help="The least probability that the model must give the label, from 0 to 1; or 'lasting', which is 0.6: "
+            "such answers hold after retraining more often."
+        ),
+    ] = ""
+    immutable: Annotated[
+        tuple[str, ...], typer.Option(help="Columns that must keep their value: a,b or the option given twice.")
+    ] = ()
+    vary: Annotated[
+        tuple[str, ...], typer.Option(help="The only columns that may change: a,b. Instead of --immutable.")
+    ] = ()
+    fillable: Annotated[
+        tuple[str, ...], typer.Option(help="Columns that may be filled in where a row lacks a value: a,b.")
+    ] = ()
+    rules: Annotated[
+        Path | None, typer.Option(help="TOML file of rules: immutable, directions, ranges, costs and more.")
+    ] = None
+    drop: Annotated[tuple[str, ...], typer.Option(help="Columns to leave out.")] = ()
+    id_column: Annotated[str, typer.Option(help="Column that names the rows; not a feature.")] = ""
+    drop_missing: Annotated[bool, typer.Option("--drop-missing", help="Leave out rows with missing values.")] = False
+    header: Annotated[
+        bool | None, typer.Option(help="Whether the first line names the columns; guessed by default.")
+    ] = None
+    encoding: Annotated[
+        str, typer.Option(help="Encoding of the CSV files; by default as their first bytes say, or UTF-8.")
+    ] = ""
+    sheet: Annotated[str, typer.Option(help="Sheet of a spreadsheet; the first by default.")] = ""
+    dates: Annotated[
+        tuple[str, ...], typer.Option(help="Columns of a CSV file that hold dates or times, such as 2024-05-31.")
+    ] = ()
+    kinds: Annotated[
+        tuple[str, ...],
+        typer.Option(
+            help="Kinds of columns: zip=categorical,pay=continuous or size=S<M<L; read off the table by default."
+        ),
+    ] = ()
+    rows: Annotated[str, typer.Option(help="Row numbers from 0: 3,17 or 20-29, or 'all'.")] = ""
+    rows_file: Annotated[Path | None, typer.Option(help="CSV file of rows to explain.")] = None
+    ids: Annotated[tuple[str, ...], typer.Option(help="Rows by their value in --id-column.")] = ()
+    predicted: Annotated[str, typer.Option(help="Only rows that the model gives this label.")] = ""
+    n: Annotated[int, typer.Option(min=1, help="Counterfactuals per row.")] = 1
+    front: Annotated[
+        bool,
+        typer.Option(
+            "--front",
+            help="Instead of the n best, every counterfactual found that no other beats in distance, number of changes "
+            "and plausibility at once.",
+        ),
+    ] = False
+    ranges: Annotated[
+        bool,
+        typer.Option("--ranges", help="Also ask how far the changed values may move before the label is lost."),
+    ] = False
+    prove: Annotated[
+        bool,
+        typer.Option(
+            "--prove",
+            help="Prove that the first counterfactual is the nearest, or that none exists: for linear models, trees, "
+            "forests, boosted trees and small networks.",
+        ),
+    ] = False
+    prove_seconds: Annotated[
+        float | None, typer.Option(help="The most seconds for the proof of one row; 1 by default.")
+    ] = None
+    map: Annotated[Path | None, typer.Option(help="Map written by `onbmacf map build`, used instead of a new fit.")] = (
+        None
+    )
+    jobs: Annotated[int, typer.Option(min=1, help="Number of processes; the answers do not depend on it.")] = 1
+    strategy: Annotated[str, typer.Option(help="refined (default), or paper: Algorithm 3 as printed.")] = ""
+    release: Annotated[
+        str, typer.Option(help="What may be given up where nothing else is found: nothing, immutable or rules.")
+    ] = ""
+    max_model_rows: Annotated[
+        int | None, typer.Option(help="The most points that the model may be asked about for one row.")
+    ] = None
+    max_model_calls: Annotated[int | None, typer.Option(help="The most calls of the model for one row.")] = None
+    max_seconds: Annotated[
+        float | None,
+        typer.Option(
+            help="The most seconds to explain all rows, without reading, training and fitting: then the best found so "
+            "far is written, and rows that were not reached say so."
+        ),
+    ] = None
+    plausibility: Annotated[
+        float | None, typer.Option(help="From 0 (nearest) to 1 (well inside the wanted class).")
+    ] = None
+    private: Annotated[
+        int | None, typer.Option(help="Answer from groups of at least so many rows, and keep no row in the map.")
+    ] = None
 
-        @wraps(command)
-        def run(**words: Any) -> None:
-            words = {name: tuple(word) if isinstance(word, list) else word for name, word in words.items()}
-            request = Request(**{name: word for name, word in words.items() if name not in own})
-            command(request, **{name: word for name, word in words.items() if name in own})
+    def check(self) -> None:
+        """Raise an error, before any work, where options contradict each other or cannot be read."""
+        if self.immutable and self.vary:
+            raise ParameterError("give --immutable or --vary: one is what the other leaves out.")
+        if self.prove_seconds is not None and not self.prove:
+            raise ParameterError("--prove-seconds is the time for a proof: give --prove, too.")
+        self.explain_arguments()
 
-        run.__signature__ = Signature(parameters, return_annotation=None)  # type: ignore[attr-defined]
-        run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters} | {"return": None}
-        return run
+    def inputs(self) -> list[Path]:
+        """Return the paths that the command reads; the model's need not be a file."""
+        model = Path(self.model) if self.model else None
+        return [path for path in (self.table, self.rules, self.map, self.rows_file, model) if path is not None]
 
-    return decorate
+    def explain_arguments(self) -> dict[str, Any]:
+        """Return the arguments of `ONBMACF.explain` beside rows and target; those not typed keep their defaults."""
+        arguments: dict[str, Any] = {name: True for name in ("front", "ranges", "prove") if getattr(self, name)}
+        if self.prove_seconds is not None:
+            arguments["prove_seconds"] = self.prove_seconds
+        if self.max_seconds is not None:
+            arguments["max_seconds"] = self.max_seconds
+        if self.min_probability:
+            arguments["min_probability"] = _probability(self.min_probability)
+        return arguments
+
+
+def _probability(word: str) -> float | str:
+    """Return a least probability as the library takes it.
+
+    >>> _probability("0.8"), _probability("lasting")
+    (0.8, 'lasting')
+    """
+    if word == "lasting":
+        return word
+    try:
+        return float(word)
+    except ValueError:
+        raise ParameterError(f"--min-probability must be in [0, 1], or 'lasting', got {word!r}.") from None
+
+
+def command_line() -> str:
+    """Return the command as it was typed, for a report or to continue a stopped command."""
+    return shlex.join(["onbmacf", *sys.argv[1:]])
 
 
 def flag(name: str, on: bool = True) -> str:
@@ -86,30 +211,31 @@ def flag(name: str, on: bool = True) -> str:
     return f"--{'' if on else 'no-'}{name.replace('_', '-')}"
 
 
-def in_options(message: str) -> str:
-    """Return a message of the library with options instead of arguments.
+def offers(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command the options of these names, in this order: fields of Request, and the command's parameters."""
 
-    >>> in_options('Pass its encoding, e.g. encoding="latin-1".')
-    'Pass its encoding, e.g. --encoding latin-1.'
-    >>> in_options("plausibility must be in [0, 1], got 3.0.")
-    '--plausibility must be in [0, 1], got 3.0.'
-    >>> in_options("prove asks the model beyond max_model_rows: leave one of them out.")
-    '--prove asks the model beyond --max-model-rows: leave one of them out.'
-    """
-    message = _PASSED.sub(lambda found: _typed(found[1], found[2]), message)
-    return _NAMED.sub(lambda found: flag(found[1]), _LEADING.sub(lambda found: flag(found[1]), message))
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        specific = dict(list(inspect.signature(command, eval_str=True).parameters.items())[1:])  # without the request
+        if not set(specific) <= set(names):
+            raise TypeError(f"{command.__name__} does not offer its own {set(specific) - set(names)}.")
+        parameters = [_for_typer(specific[name] if name in specific else _shared()[name]) for name in names]
+
+        @wraps(command)
+        def run(**values: Any) -> None:
+            values = {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
+            request = Request(**{name: value for name, value in values.items() if name not in specific})
+            command(request, **{name: value for name, value in values.items() if name in specific})
+
+        run.__signature__ = Signature(parameters, return_annotation=None)  # type: ignore[attr-defined]
+        run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters} | {"return": None}
+        return run
+
+    return decorate
 
 
-def _typed(name: str, value: str) -> str:
-    return flag(name, value == "True") if value in ("True", "False") else f"{flag(name)} {value[1:-1]}"
-
-
-def _own_parameters(command: Callable[..., None]) -> dict[str, Parameter]:
-    """Return the parameters of a command after its first, the request."""
-    return dict(list(inspect.signature(command, eval_str=True).parameters.items())[1:])
-
-
+@cache
 def _shared() -> dict[str, Parameter]:
+    """Return the fields of Request as parameters of a function."""
     hints = get_type_hints(Request, include_extras=True)
     return {
         field.name: Parameter(field.name, Parameter.KEYWORD_ONLY, default=field.default, annotation=hints[field.name])
@@ -118,12 +244,9 @@ def _shared() -> dict[str, Parameter]:
 
 
 def _for_typer(parameter: Parameter) -> Parameter:
-    """Return a parameter as typer wants it: given by name, and a list where we have a tuple."""
+    """Return a parameter as typer wants it: passed by name, and a list where we have a tuple."""
     kind, *more = get_args(parameter.annotation)
     if get_origin(kind) is not tuple:
         return parameter.replace(kind=Parameter.KEYWORD_ONLY)
     several = Annotated[list[get_args(kind)[0]], *more]  # type: ignore[misc, valid-type]
     return parameter.replace(kind=Parameter.KEYWORD_ONLY, annotation=several, default=list(parameter.default))
-
-
-SHARED = _shared()

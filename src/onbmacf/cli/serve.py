@@ -5,8 +5,7 @@ from typing import Annotated
 
 import typer
 
-from onbmacf.cli.options import ASKING, READING, SEARCH, SOURCE, offers
-from onbmacf.cli.request import Request
+from onbmacf.cli.options import MODEL_OUTPUT, READING, SEARCH, SOURCE, Request, offers
 from onbmacf.cli.terminal import say, show
 
 PortOption = Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes a free one.")]
@@ -32,10 +31,11 @@ TimeoutOption = Annotated[float, typer.Option(min=0.1, help="Seconds until a req
 WaitingOption = Annotated[int, typer.Option(min=1, help="Requests that may wait at a time.")]
 OpenOption = Annotated[bool, typer.Option("--open/--no-open", help="Open the link in a browser, if there is one.")]
 LogOption = Annotated[bool, typer.Option("--log", help="Write a line per request to stderr, without what is in it.")]
-OWN = ("port", "host", "open_", "token", "behind_proxy", "allow_host", "workers", "folder", "timeout", "waiting", "log")
+ADDRESS = ("port", "host", "open_", "token", "behind_proxy", "allow_host")
+LOAD = ("workers", "folder", "timeout", "waiting", "log")
 
 
-@offers(*SOURCE, *OWN, "target", "n", "immutable", "rules", *READING, *SEARCH, "map", *ASKING)
+@offers(*SOURCE, *ADDRESS, *LOAD, "target", "n", "immutable", "rules", *READING, *SEARCH, "map", *MODEL_OUTPUT)
 def serve(
     request: Request,
     port: PortOption = 8017,
@@ -58,14 +58,22 @@ def serve(
     onbmacf serve people.csv --model income.skops --target-column income --map people.onb --port 0 --no-open
     """
     from onbmacf._views.plans import Source
-    from onbmacf.cli.job import prepare
+    from onbmacf.cli.preparation import prepare
     from onbmacf.web.server import run_server
     from onbmacf.web.settings import Limits, Settings
 
     limits = Limits(timeout=timeout, max_waiting=waiting)
     settings = Settings(host, port, token, behind_proxy, allow_host, workers, folder, log, limits)
-    job = prepare(request)
-    source = Source(job.explainer, job.table, job.target, Path(job.source).name, job.model_name, job.files, job.notes)
+    setup = prepare(request)
+    source = Source(
+        setup.explainer,
+        setup.table,
+        setup.target,
+        Path(setup.source).name,
+        setup.model_name,
+        setup.files,
+        setup.notes,
+    )
     say("Open the link below in a browser on this machine; Ctrl-C ends the service.")
     run_server(source, settings, open_browser=open_, tell=show)
     say("The service has ended.")

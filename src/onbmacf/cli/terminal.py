@@ -1,14 +1,48 @@
-"""What the terminal shows beside the result: notes, progress, warnings. All of it goes to stderr, as plain text."""
+"""What the terminal shows: results on stdout; notes, warnings, errors and progress on stderr, all as plain text.
 
+Messages of the library name its arguments; here they name the options that set them.
+"""
+
+import re
 import sys
 import time
 import warnings
 from typing import Any
 
 from onbmacf._text.wording import visible
-from onbmacf.cli.options import in_options
+from onbmacf.cli.options import flag
+from onbmacf.errors import OnbmacfWarning
 
-EVERY = 2.0  # seconds between two lines of progress
+PROGRESS_SECONDS = 2.0  # between two lines of progress
+ARGUMENTS = (  # of the library, each set by the option of the same name
+    "classes",
+    "encoding",
+    "header",
+    "fillable",
+    "front",
+    "immutable",
+    "max_model_calls",
+    "max_model_rows",
+    "max_seconds",
+    "min_probability",
+    "output",
+    "plausibility",
+    "private",
+    "prove",
+    "prove_seconds",
+    "ranges",
+    "release",
+    "sheet",
+    "strategy",
+    "target",
+    "threshold",
+    "trust_pickle",
+    "vary",
+)
+# A message may show an argument with its value, begin with it, or name one that has an underscore and so is no word.
+_WITH_VALUE = re.compile(rf"\b({'|'.join(ARGUMENTS)})=(True|False|'[^']*'|\"[^\"]*\")")
+_LEADING = re.compile(rf"^({'|'.join(ARGUMENTS)})(?= (?:must be|needs|names|is empty|asks|does|looks) )")
+_NAMED = re.compile(rf"(?<![\w'\"-])({'|'.join(name for name in ARGUMENTS if '_' in name)})(?![\w'\"=])")
 
 
 def say(text: str) -> None:
@@ -19,8 +53,8 @@ def say(text: str) -> None:
 def show(text: str, is_drawn: bool = False) -> None:
     """Write a result to stdout, in the terminal's own encoding.
 
-    A terminal gets control characters written out, unless we have drawn the text ourselves; a file or a pipe gets
-    what the format says, to the byte.
+    On a terminal control characters are written out, unless we have drawn the text ourselves; a file or a pipe gets
+    the exact bytes of the format.
     """
     if sys.stdout is None:  # as `>&-` leaves it
         raise OSError("there is no standard output to write to: leave it open, or name a file with --out.")
@@ -39,14 +73,32 @@ def survive_any_text() -> None:
 
 def plain_warnings() -> None:
     """Print our warnings as one line each, and those of other libraries not at all."""
-    warnings.showwarning = _as_line
+
+    def as_line(message: Any, *_: Any, **__: Any) -> None:
+        say(f"note: {in_options(str(message))}")
+
+    warnings.showwarning = as_line
     warnings.simplefilter("ignore")
-    warnings.filterwarnings("always", category=_ours())
+    warnings.filterwarnings("always", category=OnbmacfWarning)
 
 
-def minutes(seconds: float) -> str:
-    """Return a time as text: seconds, or minutes where there are many."""
-    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"
+def in_options(message: str) -> str:
+    """Return a message of the library that names options instead of arguments.
+
+    >>> in_options('Pass its encoding, e.g. encoding="latin-1".')
+    'Pass its encoding, e.g. --encoding latin-1.'
+    >>> in_options("plausibility must be in [0, 1], got 3.0.")
+    '--plausibility must be in [0, 1], got 3.0.'
+    >>> in_options("prove asks the model beyond max_model_rows: leave one of them out.")
+    '--prove asks the model beyond --max-model-rows: leave one of them out.'
+    """
+
+    def with_value(found: re.Match[str]) -> str:
+        name, value = found[1], found[2]
+        return flag(name, value == "True") if value in ("True", "False") else f"{flag(name)} {value[1:-1]}"
+
+    message = _LEADING.sub(lambda found: flag(found[1]), _WITH_VALUE.sub(with_value, message))
+    return _NAMED.sub(lambda found: flag(found[1]), message)
 
 
 class Progress:
@@ -60,17 +112,8 @@ class Progress:
         """Count rows as done; print a line if the last one was some seconds ago."""
         self.done += n_rows
         now = time.monotonic()
-        if now - self.last >= EVERY and self.done < self.total:
+        if now - self.last >= PROGRESS_SECONDS and self.done < self.total:
             self.last = now
-            left = (now - self.started) / max(self.done - self.before, 1) * (self.total - self.done)
-            say(f"{self.done:,} of {self.total:,} rows explained, about {minutes(left)} left")
-
-
-def _ours() -> Any:
-    from onbmacf.errors import OnbmacfWarning
-
-    return OnbmacfWarning
-
-
-def _as_line(message: Any, *_: Any, **__: Any) -> None:
-    say(f"note: {in_options(str(message))}")
+            seconds = (now - self.started) / max(self.done - self.before, 1) * (self.total - self.done)
+            left = f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"
+            say(f"{self.done:,} of {self.total:,} rows explained, about {left} left")

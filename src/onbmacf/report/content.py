@@ -3,7 +3,7 @@
 explainer, answers  ->  audit_report  ->  Report
 """
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
@@ -19,14 +19,14 @@ from onbmacf.audit.arguments import typed
 from onbmacf.audit.changes import check_same
 from onbmacf.explainer import ONBMACF
 from onbmacf.explanations import Explanations
-from onbmacf.report.extras import Asked, more_sections
-from onbmacf.report.first_page import front
-from onbmacf.report.groups import Compared
+from onbmacf.report.extras import Against, more_sections
+from onbmacf.report.first_page import first_page
 from onbmacf.report.render import Report, model_digest, table_digest, versions
-from onbmacf.report.sections import beside, sections
+from onbmacf.report.sections import Comparison, Subject, beside, sections
 from onbmacf.report.tables import cases, table
 from onbmacf.rules import describe
 
+MOST_LEVELS = 8  # of a category, in the list of columns
 LIMITS = (
     "A counterfactual is about the model, not about causes: it says what the model would answer for other values, not "
     "what would happen to a person whose values changed.",
@@ -151,13 +151,12 @@ def audit_report(
     n_cases = n_cases if explainer.private is None else 0  # single rows are what must not be shown
     cost = _weights(explainer) if cost is None else cost
     decisions = None if target is None else audit.Decisions.of(explainer, target, truth)
-    compared = Compared.of(answers, by, decisions, cost, seed)
-    asked = Asked(explainer, answers, compared, target, n_actions)
+    subject = Subject(explainer, answers, Comparison.of(answers, by, decisions, cost, seed), target, n_actions)
     content = {
         **_head(explainer, answers, about),
-        **_body(asked, others, against, truth, count(1)),
-        "findings": [*about.notes, *_findings(asked)],
-        "asked": _asked(explainer, answers, target, list(by)),
+        **_body(subject, others, against, truth),
+        "findings": [*about.notes, *_findings(subject)],
+        "asked": _question(explainer, answers, target, list(by)),
         "data": _data(explainer, about),
         "columns": table("Columns of the table", _columns(explainer)),
         "model": _model(explainer, about),
@@ -172,45 +171,37 @@ def audit_report(
     return Report(content)
 
 
-def _findings(asked: Asked) -> list[str]:
-    """Return what the audit states, then what is not known."""
-    schema, compared = asked.explainer.schema_, asked.compared
-    stated = audit.findings(asked.answers, schema, compared.gaps, asked.target)
-    return [*stated, *_without_truth(compared.decisions)]
-
-
-def _without_truth(decisions: audit.Decisions | None) -> list[str]:
-    """Return a sentence where some rows have no true label."""
-    n_rows, n_unknown = (0, 0) if decisions is None else (len(decisions.rows), decisions.n_unknown)
+def _findings(subject: Subject) -> list[str]:
+    """Return what the audit states, and how many rows have no true label."""
+    stated = audit.findings(subject.answers, subject.schema, subject.comparison.gaps, subject.target)
+    decisions = subject.comparison.decisions
+    if decisions is None or not decisions.n_unknown:
+        return stated
+    n_rows, n_unknown = len(decisions.rows), decisions.n_unknown
     have = "has" if n_unknown == 1 else "have"
     counted = "how often decisions are right is counted among the others."
-    return [f"Of {n_rows:,} rows of the table, {n_unknown:,} {have} no true label: {counted}"] if n_unknown else []
+    return [*stated, f"Of {n_rows:,} rows of the table, {n_unknown:,} {have} no true label: {counted}"]
 
 
 def _body(
-    asked: Asked,
-    others: Mapping[str, Explanations] | None,
-    against: tuple[str, ONBMACF, Explanations] | None,
-    truth: Any,
-    places: Iterator[int],
+    subject: Subject, others: Mapping[str, Explanations] | None, against: Against | None, truth: Any
 ) -> dict[str, Any]:
-    """Return the first page and the sections; `places` number the pictures."""
-    explainer, answers, compared, target, _ = asked
-    first = front(explainer, answers, compared, target, places)
-    parts = [*sections(answers, explainer.schema_, compared, places), *more_sections(asked, against, truth, places)]
-    return {**first, "sections": [*parts, beside(answers, others)] if others else parts}
+    """Return the first page and the sections."""
+    places = count(1)  # the numbers of the pictures, in the order of the report
+    first = first_page(subject, places)
+    found = [*sections(subject, places), *more_sections(subject, against, truth, places)]
+    return {**first, "sections": [*found, beside(subject.answers, others)] if others else found}
 
 
 def _head(explainer: ONBMACF, answers: Explanations, about: About) -> dict[str, Any]:
-    """Return the title, who made the report, when and what for."""
+    """Return the title, what was explained, who made the report, when and what for."""
     lines = [("Purpose", about.purpose), ("Author", about.author), ("Date", about.date)]
-    return {"title": about.title, "lead": _lead(explainer, answers), "made": [line for line in lines if line[1]]}
-
-
-def _lead(explainer: ONBMACF, answers: Explanations) -> str:
     balls, rows = len(explainer.cover_), len(explainer.Z_)
-    explained = f"{len(answers):,} rows, explained with a map of {balls:,} balls fitted on {rows:,} rows."
-    return f"{explained} Made by onbmacf {__version__}."
+    lead = (
+        f"{len(answers):,} rows, explained with a map of {balls:,} balls fitted on {rows:,} rows. "
+        f"Made by onbmacf {__version__}."
+    )
+    return {"title": about.title, "lead": lead, "made": [line for line in lines if line[1]]}
 
 
 def _weights(explainer: ONBMACF) -> dict[Hashable, float] | None:
@@ -218,7 +209,7 @@ def _weights(explainer: ONBMACF) -> dict[Hashable, float] | None:
     return weights or None
 
 
-def _asked(explainer: ONBMACF, answers: Explanations, target: Any, by: Sequence[Hashable]) -> list[tuple[str, str]]:
+def _question(explainer: ONBMACF, answers: Explanations, target: Any, by: Sequence[Hashable]) -> list[tuple[str, str]]:
     several = target if isinstance(target, list | tuple | set) else [target]
     goal = "any label other than the row's own" if target is None else " or ".join(quoted(label) for label in several)
     immutable = ", ".join(str(name) for name in explainer.schema_.immutable) or "none"
@@ -243,21 +234,19 @@ def rules_in_words(explainer: ONBMACF) -> list[str]:
 
 
 def _data(explainer: ONBMACF, about: About) -> list[tuple[str, str]]:
+    if explainer.private is None:
+        held = "the table itself: every row can be read back exactly, with the model's label."
+    else:
+        held = (
+            f"means and commonest levels of groups of at least {explainer.private} rows, and no row itself. This "
+            "report shows no single row."
+        )
     return [
         ("Table", about.table),
         ("Rows and columns", f"{len(explainer.Z_):,} and {len(explainer.schema_.features)}"),
         ("Digest of the rows", f"sha256 {table_digest(explainer)}"),
-        ("What a saved map of it holds", _held(explainer)),
+        ("What a saved map of it holds", held),
     ]
-
-
-def _held(explainer: ONBMACF) -> str:
-    if explainer.private is None:
-        return "the table itself: every row can be read back exactly, with the model's label."
-    return (
-        f"means and commonest levels of groups of at least {explainer.private} rows, and no row itself. This report "
-        "shows no single row."
-    )
 
 
 def _model(explainer: ONBMACF, about: About) -> list[tuple[str, str]]:
@@ -274,15 +263,12 @@ def _columns(explainer: ONBMACF) -> pd.DataFrame:
         if feature.is_numeric:
             values = " to ".join(shown(end) for end in ends[feature.name].array)
         else:
-            values = _some([shown(level) for level in feature.levels or ()])
+            levels = [shown(level) for level in feature.levels or ()]
+            more = f" and {len(levels) - MOST_LEVELS} more" if len(levels) > MOST_LEVELS else ""
+            values = ", ".join(levels[:MOST_LEVELS]) + more
         values += ", or unknown" if feature.missing else ""
         lines.append((feature.name, feature.shown_kind, feature.immutable, values))
     return pd.DataFrame(lines, columns=["feature", "kind", "immutable", "values"])
-
-
-def _some(words: list[str], most: int = 8) -> str:
-    more = f" and {len(words) - most} more" if len(words) > most else ""
-    return ", ".join(words[:most]) + more
 
 
 def _classes(explainer: ONBMACF) -> pd.DataFrame:

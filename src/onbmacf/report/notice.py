@@ -77,7 +77,7 @@ def described(facts: Mapping[str, Any], words: Words, language: str) -> dict[str
         "plans": [_plan(n, found, words) for n, found in enumerate(answer["counterfactuals"], start=1)],
         "no_plan": "" if answer["counterfactuals"] else _no_plan(answer, words),
         "would_not": _would_not(facts, words) or [words["not_nothing"]],
-        "asked": _asked(facts, words),
+        "asked": _question(facts, words),
         "again": [
             (words["contact"], facts["contact"] or words["contact_blank"]),
             (words["review"], facts["review"] or words["review_blank"]),
@@ -93,12 +93,12 @@ def _decision(facts: Mapping[str, Any], words: Words) -> list[str]:
 
 
 def _reason(reason: Mapping[str, Any], words: Words) -> str:
-    own = {"feature": reason["feature"], "value": shown(reason["value"])}
+    values = {"feature": reason["feature"], "value": shown(reason["value"])}
     if not reason["alone"]:
-        return words["reason_together"].format(**own)
+        return words["reason_together"].format(**values)
     key = "reason_only" if reason["n_asked"] == 1 else "reason_alone"
     counts = {name: _whole(reason[name], words) for name in ("n_asked", "n_reached")}
-    return words[key].format(**own, **counts, nearest=shown(reason["nearest"]))
+    return words[key].format(**values, **counts, nearest=shown(reason["nearest"]))
 
 
 def _no_reasons(answer: Mapping[str, Any], words: Words) -> str:
@@ -109,13 +109,13 @@ def _no_reasons(answer: Mapping[str, Any], words: Words) -> str:
 
 
 def _plan(number: int, found: Mapping[str, Any], words: Words) -> dict[str, Any]:
-    together = {own["feature"]: own for own in found.get("box") or ()}  # what is read in one table holds together
+    box = {side["feature"]: side for side in found.get("box") or ()}  # ranges that hold all at once, as one table reads
     rows = [
         (
             change["feature"],
             shown(change["before"]),
             shown(change["after"]),
-            _works(together.get(change["feature"]), words),
+            _works(box.get(change["feature"]), words),
         )
         for change in found["changes"]
     ]
@@ -125,19 +125,19 @@ def _plan(number: int, found: Mapping[str, Any], words: Words) -> dict[str, Any]
     return {"title": words["plan"].format(number=number), "heads": heads, "rows": rows, "note": note}
 
 
-def _works(own: Mapping[str, Any] | None, words: Words) -> str:
-    """Return the range around a value in words; empty where it was not asked for."""
-    if own is None:
+def _works(side: Mapping[str, Any] | None, words: Words) -> str:
+    """Return the range of a value in words; empty where none is known."""
+    if side is None:
         return ""
-    if own["levels"] is not None:
-        levels = [shown(level) for level in own["levels"]]
+    if side["levels"] is not None:
+        levels = [shown(level) for level in side["levels"]]
         return words["one_of"].format(levels=", ".join(levels)) if len(levels) > 1 else words["exactly"]
-    low, high = shown(own["low"]), shown(own["high"])
-    if own["low"] == own["high"]:
+    low, high = shown(side["low"]), shown(side["high"])
+    if side["low"] == side["high"]:
         return words["exactly"]
-    if own["reaches_low"] != own["reaches_high"]:
-        most, least = ("not_after", "not_before") if is_moment_text(own["high"]) else ("at_most", "at_least")
-        return words[most].format(high=high) if own["reaches_low"] else words[least].format(low=low)
+    if side["reaches_low"] != side["reaches_high"]:
+        most, least = ("not_after", "not_before") if is_moment_text(side["high"]) else ("at_most", "at_least")
+        return words[most].format(high=high) if side["reaches_low"] else words[least].format(low=low)
     return words["between"].format(low=low, high=high)
 
 
@@ -154,18 +154,15 @@ def _would_not(facts: Mapping[str, Any], words: Words) -> list[str]:
     kept = next((found["semifactual"] for found in facts["answer"]["counterfactuals"][:1]), None)
     said = []
     if kept is not None:
-        parts = [words["even_if_change"].format(**_shown(change)) for change in kept["changes"]]
+        changes = [{name: shown(value) for name, value in change.items()} for change in kept["changes"]]
+        parts = [words["even_if_change"].format(**change) for change in changes]
         said.append(words["even_if"].format(changes=_list(parts, words)))
     if facts["no_help"]:
         said.append(words["no_help"].format(features=", ".join(str(name) for name in facts["no_help"])))
     return said
 
 
-def _shown(change: Mapping[str, Any]) -> dict[str, str]:
-    return {name: shown(value) for name, value in change.items()}
-
-
-def _asked(facts: Mapping[str, Any], words: Words) -> list[tuple[str, str]]:
+def _question(facts: Mapping[str, Any], words: Words) -> list[tuple[str, str]]:
     kept = ", ".join(str(name) for name in facts["kept"]) or words["kept_none"]
     count = words["questions_text"].format(count=_whole(facts["n_questions"], words))
     return [
@@ -281,20 +278,21 @@ def notice(
 
     """
     catalogue(language)  # an unknown one is an error before the work
-    asked = explainer.with_options(n_counterfactuals=n_plans).explain(row, target, ranges=True)
-    if len(asked) != 1:
-        raise ParameterError(f"a notice is about one row, got {len(asked)}.")
+    answers = explainer.with_options(n_counterfactuals=n_plans).explain(row, target, ranges=True)
+    if len(answers) != 1:
+        raise ParameterError(f"a notice is about one row, got {len(answers)}.")
+    answer = answers[0]
     alone = explainer.responsiveness(row, target)
     return Notice(
         {
             "date": str(date or datetime.date.today()),
             "wanted": _wanted(target),
-            "answer": asked[0].to_dict(),
-            "reasons": _reasons(asked[0], alone),
+            "answer": answer.to_dict(),
+            "reasons": _reasons(answer, alone),
             "no_help": [plain(name) for name in alone.loc[alone["share"] == 0, "feature"]],
-            "kept": [plain(name) for name in _kept(explainer, asked[0])],
+            "kept": [plain(name) for name in _kept(explainer, answer)],
             "rules": rules_in_words(explainer),
-            "n_questions": asked.n_questions + int(alone["n_asked"].sum()),
+            "n_questions": answers.n_questions + int(alone["n_asked"].sum()),
             "table_digest": table_digest(explainer),
             "model_digest": model_digest(explainer),
             "made_by": f"onbmacf {__version__}",
@@ -320,7 +318,7 @@ def _kept(explainer: ONBMACF, answer: Explanation) -> list[Hashable]:
 def _reasons(answer: Explanation, alone: Any) -> list[dict[str, Any]]:
     """Return the features that the decision depends on most: alone, then together with others."""
     alone = alone[alone["share"] > 0].sort_values("share", ascending=False, kind="stable")
-    found = [
+    reasons = [
         {
             "feature": name,
             "alone": True,
@@ -331,10 +329,10 @@ def _reasons(answer: Explanation, alone: Any) -> list[dict[str, Any]]:
         for name, n_asked, n_reached, _, nearest in alone.itertuples(index=False)
     ]
     known = set(alone["feature"])
-    together = [name for own in answer.counterfactuals[:1] for name in own.changed if name not in known]
-    found += [{"feature": name, "alone": False} for name in together]
+    together = [name for found in answer.counterfactuals[:1] for name in found.changed if name not in known]
+    reasons += [{"feature": name, "alone": False} for name in together]
     return [
         {**reason, "feature": plain(name), "value": cell(answer.factual[name], name in answer.days)}
-        for reason in found[:MOST_REASONS]
+        for reason in reasons[:MOST_REASONS]
         for name in [reason["feature"]]
     ]

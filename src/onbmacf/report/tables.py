@@ -1,7 +1,9 @@
-"""Frames, plots and individual rows in the form that the templates use: plain dicts of text."""
+"""Frames, plots and individual rows in the form that the templates take: plain dicts of text."""
 
 import io
 import re
+import warnings
+from collections import Counter
 from collections.abc import Hashable
 from typing import Any
 
@@ -83,9 +85,7 @@ SHARES = (
     "within_budget",
     "false_negative_rate",
 )
-
-
-OWN_SHARES = {"share", "responsiveness"}  # whose interval, in ENDS, is one of shares, too
+WITH_ENDS = {"share", "responsiveness"}  # shares whose intervals, in ENDS, are shares, too
 ENDS = ("low", "high")
 NOISE = 1e-12  # what is left of equal numbers that were subtracted
 MOST_OF_KIND = 300  # rows among which the most central one is looked for
@@ -98,7 +98,7 @@ FIRST_PICTURE = 1000  # first id of the plots of cases, above those of all other
 def table(caption: str, frame: pd.DataFrame) -> dict[str, Any]:
     """Return a frame as a caption, column headings, rows of text, and which columns are numeric."""
     columns = [frame.iloc[:, place] for place in range(frame.shape[1])]
-    shares = {*SHARES, *ENDS} if OWN_SHARES & set(frame.columns) else set(SHARES)
+    shares = {*SHARES, *ENDS} if WITH_ENDS & set(frame.columns) else set(SHARES)
     cells = [[_cell(column.name in shares, value) for value in column] for column in columns]
     return {
         "caption": caption,
@@ -122,10 +122,19 @@ def picture(place: int, title: str, description: str, ax: Any) -> dict[str, Any]
     return {"id": f"p{place}", "title": title, "description": description, **_svg(ax, f"p{place}-")}
 
 
+def bars(frame: pd.DataFrame, measure: str, name: str, place: int) -> dict[str, Any]:
+    """Return a picture of a measure's mean and interval per group, with its values in words."""
+    lines = frame[frame["measure"] == measure]
+    values = "; ".join(
+        f"{line.group}: {rounded(line.estimate)} ({rounded(line.low)} to {rounded(line.high)}), n = {line.n_rows:,}"
+        for line in lines.itertuples()
+    )
+    title = f"{plots.AXIS_NAMES.get(measure, measure).capitalize()} by {name}"
+    return picture(place, title, f"Mean and interval: {values}.", plots.burden(frame, measure, new_figure()))
+
+
 def _svg(ax: Any, prefix: str) -> dict[str, Any]:
     """Return the body of the SVG and its size; ids get a prefix, so that several plots fit on one page."""
-    import warnings
-
     from matplotlib import rc_context
     from matplotlib.backends.backend_svg import FigureCanvasSVG
 
@@ -134,26 +143,22 @@ def _svg(ax: Any, prefix: str) -> dict[str, Any]:
         warnings.filterwarnings("ignore", "Glyph .* missing")  # the reader's browser has its own fonts
         FigureCanvasSVG(ax.figure).print_svg(sink, metadata={"Date": None})  # savefig would draw twice
     text = _short(re.sub(r"<metadata>.*?</metadata>", "", sink.getvalue(), flags=re.S))
-    (head, width, height), body = _opening(text), text[text.index(">", text.index("<svg")) + 1 : text.rindex("</svg>")]
-    body = re.sub(r'(\sid="|href="#|url\(#)', rf"\g<1>{prefix}", body)
-    return {"view_box": head, "width_rem": round(width / 12, 2), "height_rem": round(height / 12, 2), "body": body}
+    start = text.index("<svg")
+    end = text.index(">", start)
+    box = re.search(r'viewBox="([-0-9. ]+)"', text[start:end])
+    assert box is not None
+    _, _, width, height = (float(number) for number in box[1].split())
+    body = re.sub(r'(\sid="|href="#|url\(#)', rf"\g<1>{prefix}", text[end + 1 : text.rindex("</svg>")])
+    return {"view_box": box[1], "width_rem": round(width / 12, 2), "height_rem": round(height / 12, 2), "body": body}
 
 
 def _short(text: str) -> str:
     """Return an SVG whose coordinates have two decimals, which no eye tells from six; texts stay as they are."""
-    return re.sub(r' (?:d|x|y|transform)="[^"]*"', lambda found: _two_decimals(" ".join(found[0].split())), text)
 
+    def with_two_decimals(found: re.Match[str]) -> str:
+        return " " + re.sub(r"(\.\d\d)\d+", r"\1", " ".join(found[0].split()))
 
-def _two_decimals(text: str) -> str:
-    return " " + re.sub(r"(\.\d\d)\d+", r"\1", text)
-
-
-def _opening(text: str) -> tuple[str, float, float]:
-    opening = text[text.index("<svg") : text.index(">", text.index("<svg"))]
-    box = re.search(r'viewBox="([-0-9. ]+)"', opening)
-    assert box is not None
-    _, _, width, height = (float(number) for number in box[1].split())
-    return box[1], width, height
+    return re.sub(r' (?:d|x|y|transform)="[^"]*"', with_two_decimals, text)
 
 
 def _cell(is_share: bool, value: Any) -> str:
@@ -179,10 +184,14 @@ def _is_number(column: "pd.Series[Any]") -> bool:
 
 def cases(explainer: ONBMACF, answers: Explanations, most: int) -> list[dict[str, Any]]:
     """Return up to `most` rows that stand for many: released ones first, then some without a counterfactual."""
-    chosen, sizes = representatives(explainer, answers, most), _sizes(answers)
+    kinds = _kinds(answers)
+    sizes = Counter(kinds)
     return [
-        {**_case(answers[place], FIRST_PICTURE + number), "kind": _kind_in_words(answers, place, sizes)}
-        for number, place in enumerate(chosen)
+        {
+            **_case(answers[place], FIRST_PICTURE + number),
+            "kind": _kind_in_words(kinds[place], sizes[kinds[place]], list(answers.rows.columns)),
+        }
+        for number, place in enumerate(representatives(explainer, answers, most))
     ]
 
 
@@ -228,20 +237,12 @@ def _medoid(explainer: ONBMACF, answers: Explanations, places: list[int]) -> int
     return some[int(distances(Z, Z, explainer.metric).sum(axis=1).argmin())]
 
 
-def _sizes(answers: Explanations) -> dict[Any, int]:
-    counts: dict[Any, int] = {}
-    for kind in _kinds(answers):
-        counts[kind] = counts.get(kind, 0) + 1
-    return counts
-
-
-def _kind_in_words(answers: Explanations, place: int, sizes: dict[Any, int]) -> str:
-    kind = _kinds(answers[place : place + 1])[0]
+def _kind_in_words(kind: Any, size: int, columns: list[Hashable]) -> str:
     if kind is None:
         return ""
-    names = joined([str(answers.rows.columns[at]) for at in kind[1]]) if kind[0] != "none" else ""
+    names = joined([str(columns[at]) for at in kind[1]]) if kind[0] != "none" else ""
     what = f"whose first counterfactual changes {names}" if names else f"with the status {kind[1]}"
-    return f"One of {sizes[kind]:,} rows {what}."
+    return f"One of {size:,} rows {what}."
 
 
 def _case(answer: Explanation, place: int) -> dict[str, Any]:
@@ -249,8 +250,8 @@ def _case(answer: Explanation, place: int) -> dict[str, Any]:
     if not answer.counterfactuals:
         return {"title": title, "sentences": [why_none(answer)], "tables": [], "pictures": []}
     found = answer.counterfactuals[0]
-    bars = plots.before_after(found, new_figure())
-    drawn = picture(place, f"Row {shown(answer.factual.name)} before and after", _in_words(found), bars)
+    ax = plots.before_after(found, new_figure())
+    drawn = picture(place, f"Row {shown(answer.factual.name)} before and after", _in_words(found), ax)
     tables = [table(f"Counterfactual {rank}", _changes(f)) for rank, f in enumerate(answer.counterfactuals, start=1)]
     return {"title": title, "sentences": answer.sentences(), "tables": tables, "pictures": [drawn]}
 
@@ -260,13 +261,10 @@ def _changes(found: Counterfactual) -> pd.DataFrame:
     for name in found.changed:
         even_if = shown(kept.values[name]) if kept else "\u2013"
         values = (shown(found.factual[name]), shown(found.values[name]), even_if)
-        lines.append((marked(name, found.released), *values, *_range(found, name)))
+        holds_for = () if found.ranges is None else (works_in(found, name),)
+        lines.append((marked(name, found.released), *values, *holds_for))
     with_range = [] if found.ranges is None else ["label holds for"]
     return pd.DataFrame(lines, columns=["feature", "before", "after", "even if", *with_range])
-
-
-def _range(found: Counterfactual, name: Hashable) -> tuple[str, ...]:
-    return () if found.ranges is None else (works_in(found, name),)
 
 
 def _in_words(found: Counterfactual) -> str:
