@@ -8,7 +8,7 @@ import pytest
 
 from onbmacf import ONBMACF, Rule, Rules, Schema
 from onbmacf._explain.searches import MOST_TOGETHER
-from onbmacf._search import joint, refined, rounds
+from onbmacf._search import joint, oracle, refined, rounds
 from onbmacf.errors import ParameterError
 
 TABLE = pd.DataFrame(np.random.default_rng(0).random((60, 3)).round(2) * 5, columns=["x", "r", "s"])
@@ -118,6 +118,14 @@ def test_no_stage_prepares_questions_that_come_too_late(model, monkeypatch, modu
     model.calls_left = 1  # the rows' own labels are known then, and the time is up
     explainer.explain(low, max_seconds=LIMIT, **asked)
     assert begun == []
+
+
+def test_rows_that_were_not_reached_have_no_label(model, monkeypatch):
+    explainer = ONBMACF().fit(TABLE, model)
+    monkeypatch.setattr(oracle, "is_over", lambda deadline: deadline < np.inf)  # up once the search has begun
+    answers = explainer.explain(TABLE.head(9), max_seconds=600)
+    assert list(answers.labels) == [None] * 9
+    assert all("max_seconds" in reason for reason in answers.reasons)
 
 
 WIDE = pd.DataFrame(np.random.default_rng(0).random((40, 340)).round(3)).add_prefix("c")

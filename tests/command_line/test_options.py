@@ -10,13 +10,13 @@ import typer
 from typer.testing import CliRunner
 
 from onbmacf.cli import preparation
-from onbmacf.cli.options import Request, flag, offers
+from onbmacf.cli.options import Arguments, flag, offers
 from onbmacf.cli.terminal import ARGUMENTS, in_options
 from onbmacf.errors import ParameterError
 from onbmacf.io.models import LOADERS
 
 COMMANDS = ("explain", "audit", "map build")
-KINDS = {name: get_args(hint)[0] for name, hint in get_type_hints(Request, include_extras=True).items()}
+KINDS = {name: get_args(hint)[0] for name, hint in get_type_hints(Arguments, include_extras=True).items()}
 # For each kind of value: words that follow the option, and what must arrive.
 GIVEN = {
     str: (["a word"], "a word"),
@@ -31,7 +31,7 @@ GIVEN = {
 
 
 def offered_in(shown):
-    """The names of the fields of Request whose options a help lists."""
+    """The names of the fields of Arguments whose options a help lists."""
     return {name for name in KINDS if re.search(rf"^  {flag(name)}[ \n]", shown, flags=re.M)}
 
 
@@ -61,19 +61,19 @@ def test_every_option_of_the_help_reaches_the_request(run, asked, command):
     assert {"model", "target_column", "immutable", "encoding", "header", "trust_pickle"} <= offered
     for name in offered:
         words, value = GIVEN[KINDS[name]]
-        assert asked(*command.split(), flag(name), *words) == Request(**{name: value}), name
-    assert asked(*command.split(), "a.csv") == Request(table=Path("a.csv"))
-    assert asked(*command.split()) == Request()
+        assert asked(*command.split(), flag(name), *words) == Arguments(**{name: value}), name
+    assert asked(*command.split(), "a.csv") == Arguments(table=Path("a.csv"))
+    assert asked(*command.split()) == Arguments()
 
 
 def test_the_commands_offer_all_options_together(run):
     helps = "".join(run(*command.split(), "--help")[1] for command in COMMANDS)
-    assert offered_in(helps) == {field.name for field in fields(Request)} - {"table"}
+    assert offered_in(helps) == {field.name for field in fields(Arguments)} - {"table"}
 
 
 def test_lists_may_be_given_twice_and_flags_turned_off(asked):
     request = asked("explain", "--immutable", "a,b", "--immutable", "c", "--no-header")
-    assert request == Request(immutable=("a,b", "c"), header=False)
+    assert request == Arguments(immutable=("a,b", "c"), header=False)
 
 
 def test_a_command_gets_a_request_and_its_own_options_in_the_order_of_the_help():
@@ -81,7 +81,7 @@ def test_a_command_gets_a_request_and_its_own_options_in_the_order_of_the_help()
 
     @offers("table", "by", "n", "most")
     def command(
-        request: Request,
+        request: Arguments,
         most: Annotated[int, typer.Option(help="Most.")] = 7,
         by: Annotated[tuple[str, ...], typer.Option(help="By.")] = (),
     ) -> None:
@@ -94,7 +94,7 @@ def test_a_command_gets_a_request_and_its_own_options_in_the_order_of_the_help()
     assert re.findall(r"^  \[?(--\w+|table)", shown.lower(), flags=re.M)[:4] == ["table", "--by", "--n", "--most"]
     assert CliRunner().invoke(app, ["t.csv", "--by", "a", "--by", "b", "--n", "2"]).exit_code == 0
     assert CliRunner().invoke(app, []).exit_code == 0
-    assert got == [(Request(table=Path("t.csv"), n=2), 7, ("a", "b")), (Request(), 7, ())]
+    assert got == [(Arguments(table=Path("t.csv"), n=2), 7, ("a", "b")), (Arguments(), 7, ())]
 
 
 def test_options_that_are_not_declared_are_an_error_at_once():

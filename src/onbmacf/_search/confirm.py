@@ -41,7 +41,7 @@ def confirm(search: Search, record: Record, is_proven: Mask, score: Matrix, find
     factual, this one is searched again by labels alone; within a budget, it gets its label and no answer. Where it
     contradicts the copy of the model, all are asked about again without. `find` is how factuals are searched again.
     """
-    oracle, codes = search.oracle, record.code[:, 0].copy()
+    oracle, codes = search.oracle, np.where(record.size > 0, record.code[:, 0], UNASKED)  # the time may have been up
     labels = oracle.named(codes)
     row, slot = chosen(search, record, score)
     confirmed = _look_back(search, record, row, slot, codes, with_own=not oracle.has_limits or oracle.sees_scores)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from onbmacf.cli.options import LIMITS, MODEL_OUTPUT, READING, SEARCH, SHOWN, SOURCE, Request, command_line, offers
+from onbmacf.cli.options import LIMITS, MODEL_OUTPUT, READING, SEARCH, SHOWN, SOURCE, Arguments, command_line, offers
 from onbmacf.cli.terminal import say, show
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ NOption = Annotated[int, typer.Option("--n", min=1, help="Counterfactuals per pe
 
 
 @offers(*SOURCE, *ROWS, *WANTED, *SHOWN, "format", "out", *READING, *SEARCH, *LIMITS, "map", *MODEL_OUTPUT, "jobs")
-def explain(request: Request, format: FormatOption = "", out: OutOption = None) -> None:
+def explain(arguments: Arguments, format: FormatOption = "", out: OutOption = None) -> None:
     """Show which changes to a row would make the model decide otherwise.
 
     \b
@@ -45,21 +45,21 @@ def explain(request: Request, format: FormatOption = "", out: OutOption = None) 
     kind = kind_of(format, out)
     if kind == "table":
         check_installed("a table", ["rich"], "cli")
-    with output_file(out, request):
-        _explain(request, kind, out)
+    with output_file(out, arguments):
+        _explain(arguments, kind, out)
 
 
-def _explain(request: Request, kind: str, out: Path | None) -> None:
+def _explain(arguments: Arguments, kind: str, out: Path | None) -> None:
     """Explain, write, and delete the parts, in this order."""
     from onbmacf.cli.outputs import check_names, check_room, kept_parts, summary
     from onbmacf.cli.parts import StoppedError, explain_in_parts, parts_beside
     from onbmacf.cli.preparation import FIRST, chosen_rows, prepare
     from onbmacf.explanations import Explanations
 
-    setup = prepare(request)
-    rows = chosen_rows(setup, request, None if request.predicted else FIRST)
+    setup = prepare(arguments)
+    rows = chosen_rows(setup, arguments, None if arguments.predicted else FIRST)
     check_names(kind, rows.columns)
-    check_room(out, rows.shape, request.n)
+    check_room(out, rows.shape, arguments.n)
     parts = parts_beside(out, setup.explainer, setup.target, setup.arguments)
     try:
         answers = explain_in_parts(setup.explainer, rows, setup.target, parts, setup.arguments)

@@ -1,7 +1,7 @@
 """What a command reads: the table, the rows of a file, and the model, its own or one trained on the target column.
 
-Request  ->  read_columns  ->  Columns: features, target column, row numbers
-features, target column, Request  ->  chosen_model  ->  ChosenModel: the model, its name, remarks for a report
+Arguments  ->  read_columns  ->  Columns: features, target column, row numbers
+features, target column, Arguments  ->  chosen_model  ->  ChosenModel: the model, its name, remarks for a report
 rows of a file, fitted form  ->  as_fitted  ->  rows whose cells are as the fitted columns have them
 """
 
@@ -18,7 +18,7 @@ import pandas as pd
 from onbmacf._base.checks import listed
 from onbmacf._columns.moments import with_dates
 from onbmacf._table.form import TableForm
-from onbmacf.cli.options import Request
+from onbmacf.cli.options import Arguments
 from onbmacf.cli.terminal import say
 from onbmacf.cli.words import columns_of
 from onbmacf.datasets import load_heart
@@ -44,22 +44,22 @@ def labelled_heart() -> "tuple[pd.DataFrame, pd.Series[Any]]":
     return table, chd.map({0: "healthy", 1: "at risk"})
 
 
-def read_file(path: Path, request: Request) -> pd.DataFrame:
+def read_file(path: Path, arguments: Arguments) -> pd.DataFrame:
     """Read a file as the request says; dates are text."""
-    sheet = int(request.sheet) if request.sheet.isdecimal() else request.sheet or None
-    return read_table(path, encoding=request.encoding or None, header=request.header, sheet=sheet)
+    sheet = int(arguments.sheet) if arguments.sheet.isdecimal() else arguments.sheet or None
+    return read_table(path, encoding=arguments.encoding or None, header=arguments.header, sheet=sheet)
 
 
-def read_columns(path: Path, request: Request) -> Columns:
+def read_columns(path: Path, arguments: Arguments) -> Columns:
     """Read the table of a request, without the columns and the rows that it leaves out."""
-    table = read_file(path, request)
-    table = with_dates(table, columns_of(request.dates, list(table.columns), "--dates"))
-    table = table.drop(columns=columns_of(request.drop, list(table.columns), "--drop"))
+    table = read_file(path, arguments)
+    table = with_dates(table, columns_of(arguments.dates, list(table.columns), "--dates"))
+    table = table.drop(columns=columns_of(arguments.drop, list(table.columns), "--drop"))
     columns = list(table.columns)
-    target = columns_of([request.target_column] if request.target_column else [], columns, "--target-column")
-    names = columns_of([request.id_column] if request.id_column else [], columns, "--id-column")
+    target = columns_of([arguments.target_column] if arguments.target_column else [], columns, "--target-column")
+    names = columns_of([arguments.id_column] if arguments.id_column else [], columns, "--id-column")
     numbers, missing = None, table.isna().any(axis=1)
-    if request.drop_missing and missing.any():
+    if arguments.drop_missing and missing.any():
         table, numbers = table[~missing], table.index[~missing]
         say(f"Left out {int(missing.sum()):,} rows with missing values; {len(table):,} remain.")
     table = table.set_index(names[0]) if names else table
@@ -119,22 +119,22 @@ class ChosenModel(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-def chosen_model(features: pd.DataFrame, y: "pd.Series[Any] | None", request: Request) -> ChosenModel:
+def chosen_model(features: pd.DataFrame, y: "pd.Series[Any] | None", arguments: Arguments) -> ChosenModel:
     """Return the model that a request names; without one, a model that takes the table, trained on its labels."""
-    if request.model:
-        name = request.model if "://" in request.model else Path(request.model).name
-        return ChosenModel(named_model(features, request), name)
+    if arguments.model:
+        name = arguments.model if "://" in arguments.model else Path(arguments.model).name
+        return ChosenModel(named_model(features, arguments), name)
     assert y is not None  # prepare has made sure of it
     return _trained_model(features, y)
 
 
-def named_model(features: pd.DataFrame, request: Request) -> Any:
+def named_model(features: pd.DataFrame, arguments: Arguments) -> Any:
     """Return the model that a request names: a file, an address, or module:name."""
-    name, folder = request.model, str(Path.cwd())
+    name, folder = arguments.model, str(Path.cwd())
     if ":" in name and "://" not in name and not Path(name).exists() and not {"", folder} & set(sys.path):
         sys.path.append(folder)  # after all others: a file there must not stand in for a library
         say(f"note: {name} is also looked for in the working folder, {folder}, after the installed modules.")
-    return load_model(name, features, trust_pickle=request.trust_pickle)
+    return load_model(name, features, trust_pickle=arguments.trust_pickle)
 
 
 def _trained_model(features: pd.DataFrame, y: "pd.Series[Any]") -> ChosenModel:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from onbmacf.cli.options import MODEL_OUTPUT, READING, SEARCH, SOURCE, Request, offers
+from onbmacf.cli.options import MODEL_OUTPUT, READING, SEARCH, SOURCE, Arguments, offers
 from onbmacf.cli.terminal import say, show
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ OutOption = Annotated[Path, typer.Option(help="Map to write.")]
 
 @app.command()
 @offers(*SOURCE, "out", "immutable", "fillable", "rules", *READING, *SEARCH, *MODEL_OUTPUT)
-def build(request: Request, out: OutOption = Path("map.onb")) -> None:
+def build(arguments: Arguments, out: OutOption = Path("map.onb")) -> None:
     """Fit a map of a table and a model, and save it; the file does not hold the model.
 
     \b
@@ -30,8 +30,8 @@ def build(request: Request, out: OutOption = Path("map.onb")) -> None:
     from onbmacf.cli.outputs import output_file
     from onbmacf.cli.preparation import prepare
 
-    with output_file(out, request):
-        setup = prepare(request)
+    with output_file(out, arguments):
+        setup = prepare(arguments)
         setup.explainer.save(out)
     say(f"{len(setup.explainer.cover_):,} balls over {len(setup.table):,} rows. Map: {out}")
 

@@ -1,9 +1,9 @@
-"""The options of the commands. A shared option is declared once, as a field of Request.
+"""The options of the commands. A shared option is declared once, as a field of Arguments.
 
     @offers("table", "model", "out")
-    def build(request: Request, out: Annotated[Path, typer.Option(help="Map to write.")] = Path("map.onb")): ...
+    def build(request: Arguments, out: Annotated[Path, typer.Option(help="Map to write.")] = Path("map.onb")): ...
 
-typer sees a function with the parameters table, model and out, in this order; build gets a Request and out. An option
+typer sees a function with the parameters table, model and out, in this order; build gets Arguments and out. An option
 is called like its field: `target_column` is `--target-column`.
 """
 
@@ -41,7 +41,7 @@ MODEL_HELP = (
 
 
 @dataclass(frozen=True)
-class Request:
+class Arguments:
     """The options of one command; an option that was not typed is empty."""
 
     table: Annotated[Path | None, typer.Argument(help=TABLE_HELP, show_default=False)] = None
@@ -212,7 +212,7 @@ def flag(name: str, on: bool = True) -> str:
 
 
 def offers(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command the options of these names, in this order: fields of Request, and the command's parameters."""
+    """Give a command the options of these names, in this order: fields of Arguments, and the command's parameters."""
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         specific = dict(list(inspect.signature(command, eval_str=True).parameters.items())[1:])  # without the request
@@ -223,8 +223,8 @@ def offers(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
         @wraps(command)
         def run(**values: Any) -> None:
             values = {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
-            request = Request(**{name: value for name, value in values.items() if name not in specific})
-            command(request, **{name: value for name, value in values.items() if name in specific})
+            arguments = Arguments(**{name: value for name, value in values.items() if name not in specific})
+            command(arguments, **{name: value for name, value in values.items() if name in specific})
 
         run.__signature__ = Signature(parameters, return_annotation=None)  # type: ignore[attr-defined]
         run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters} | {"return": None}
@@ -235,11 +235,11 @@ def offers(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
 
 @cache
 def _shared() -> dict[str, Parameter]:
-    """Return the fields of Request as parameters of a function."""
-    hints = get_type_hints(Request, include_extras=True)
+    """Return the fields of Arguments as parameters of a function."""
+    hints = get_type_hints(Arguments, include_extras=True)
     return {
         field.name: Parameter(field.name, Parameter.KEYWORD_ONLY, default=field.default, annotation=hints[field.name])
-        for field in fields(Request)
+        for field in fields(Arguments)
     }
 
 

@@ -23,7 +23,7 @@ from onbmacf._base.checks import listed
 from onbmacf._base.files import check_replaceable, check_space, sole_writer
 from onbmacf._text.frames import as_csv, as_markdown, say_proven
 from onbmacf._text.wording import COLUMNS, joined, lines, shown, visible, why_none
-from onbmacf.cli.options import Request
+from onbmacf.cli.options import Arguments
 from onbmacf.errors import OnbmacfError, ParameterError, StoreError
 from onbmacf.explanations import Explanations
 
@@ -132,7 +132,7 @@ WRITERS: dict[str, Callable[[Explanations], str]] = {
 
 
 @contextmanager
-def output_file(out: Path | None, request: Request) -> Iterator[None]:
+def output_file(out: Path | None, arguments: Arguments) -> Iterator[None]:
     """Check where the result is to be written, before any work, and hold it; nothing to do without a file."""
     if out is None:
         yield
@@ -143,7 +143,7 @@ def output_file(out: Path | None, request: Request) -> Iterator[None]:
         check_replaceable(out)
     except StoreError as error:
         raise ParameterError(f"--out: {error}") from error
-    for path in request.inputs():
+    for path in arguments.inputs():
         if out.exists() and path.exists() and out.samefile(path):
             raise ParameterError(f"--out names {out}, which this command reads: name another file.")
     with sole_writer(out, ".lock"):

@@ -1,6 +1,6 @@
 """A request made ready: the table read, the model loaded or trained, the map fitted or loaded, the rows chosen.
 
-Request  ->  prepare  ->  Setup  ->  chosen_rows  ->  rows to explain
+Arguments  ->  prepare  ->  Setup  ->  chosen_rows  ->  rows to explain
 """
 
 from dataclasses import dataclass, field, replace
@@ -14,7 +14,7 @@ from onbmacf._explain.request import Question
 from onbmacf._table.form import TableForm
 from onbmacf._table.readings import Between
 from onbmacf.cli.inputs import as_fitted, chosen_model, labelled_heart, named_model, read_columns, read_file
-from onbmacf.cli.options import Request, flag
+from onbmacf.cli.options import Arguments, flag
 from onbmacf.cli.terminal import say
 from onbmacf.cli.words import columns_of, ends_of, kinds_of, label_of, labels_of, named, numbered, split
 from onbmacf.datasets import heart_network
@@ -46,145 +46,149 @@ class Setup:
 # --- table, model and map ---------------------------------------------------------------------------------------------
 
 
-def prepare(request: Request) -> Setup:
+def prepare(arguments: Arguments) -> Setup:
     """Read the table, load or train the model, and fit; tell on stderr what the reader should know."""
-    request.check()
-    if request.table is None:
-        return _with_heart(request)
-    if not request.model and not request.target_column:
+    arguments.check()
+    if arguments.table is None:
+        return _with_heart(arguments)
+    if not arguments.model and not arguments.target_column:
         raise ParameterError("give a model (--model), or a column to train one on (--target-column).")
-    table, y, numbers = read_columns(request.table, request)
-    TableForm.fit(table, Schema.infer(table) if request.map else _schema(table, request))  # before a model is trained
-    chosen = chosen_model(table, y, request)
-    explainer, target = _fitted(table, chosen.model, request)
+    table, y, numbers = read_columns(arguments.table, arguments)
+    TableForm.fit(
+        table, Schema.infer(table) if arguments.map else _schema(table, arguments)
+    )  # before a model is trained
+    chosen = chosen_model(table, y, arguments)
+    explainer, target = _fitted(table, chosen.model, arguments)
     return Setup(
         table,
         explainer,
         target,
-        str(request.table),
+        str(arguments.table),
         chosen.name,
-        _digests(request),
+        _digests(arguments),
         chosen.notes,
         y,
         numbers,
-        request.explain_arguments(),
+        arguments.explain_arguments(),
     )
 
 
-def _with_heart(request: Request) -> Setup:
+def _with_heart(arguments: Arguments) -> Setup:
     table, labels = labelled_heart()
-    age_stays = not request.immutable and not request.vary and request.map is None
-    request = replace(
-        request, immutable=("age",) if age_stays else request.immutable, target=request.target or ("healthy",)
+    age_stays = not arguments.immutable and not arguments.vary and arguments.map is None
+    arguments = replace(
+        arguments, immutable=("age",) if age_stays else arguments.immutable, target=arguments.target or ("healthy",)
     )
-    name = request.model or "a 32-16 network"
-    model = named_model(table, request) if request.model else heart_network().fit(table, labels)
+    name = arguments.model or "a 32-16 network"
+    model = named_model(table, arguments) if arguments.model else heart_network().fit(table, labels)
     age = " Age must stay as it is." if age_stays else ""
     say(f"Using the embedded heart data: {len(table)} men; {name} predicts who is at risk.{age}")
-    explainer, target = _fitted(table, model, request)
+    explainer, target = _fitted(table, model, arguments)
     return Setup(
         table,
         explainer,
         target,
         "the embedded heart data",
         name,
-        _digests(request),
+        _digests(arguments),
         truth=labels,
-        arguments=request.explain_arguments(),
+        arguments=arguments.explain_arguments(),
     )
 
 
-def fitted_again(setup: Setup, request: Request, spec: str) -> ONBMACF:
+def fitted_again(setup: Setup, arguments: Arguments, spec: str) -> ONBMACF:
     """Return an explainer of another model, fitted on the same table with the same rules and options."""
-    model = named_model(setup.table, replace(request, model=spec))
-    return ONBMACF(**_options(request)).fit(setup.table, model, schema=setup.explainer.schema_, output=request.output)
+    model = named_model(setup.table, replace(arguments, model=spec))
+    return ONBMACF(**_options(arguments)).fit(
+        setup.table, model, schema=setup.explainer.schema_, output=arguments.output
+    )
 
 
-def _fitted(table: pd.DataFrame, model: Any, request: Request) -> tuple[ONBMACF, Any]:
+def _fitted(table: pd.DataFrame, model: Any, arguments: Arguments) -> tuple[ONBMACF, Any]:
     """Return the explainer, and the label or labels to reach."""
-    explainer = _loaded(request.map, model, request) if request.map else _fresh(table, model, request)
-    words = request.target or (("inside",) if request.between else ())
+    explainer = _loaded(arguments.map, model, arguments) if arguments.map else _fresh(table, model, arguments)
+    words = arguments.target or (("inside",) if arguments.between else ())
     labels = labels_of(words, explainer.classes_, "--target")
     return explainer, None if not labels else labels[0] if len(labels) == 1 else labels
 
 
-def _loaded(path: Path, model: Any, request: Request) -> ONBMACF:
+def _loaded(path: Path, model: Any, arguments: Arguments) -> ONBMACF:
     """Load a map; what the request leaves out stays as the map was built."""
-    fixed = (request.kinds, request.fillable, request.classes, request.between)
-    if any(fixed) or request.threshold is not None:
+    fixed = (arguments.kinds, arguments.fillable, arguments.classes, arguments.between)
+    if any(fixed) or arguments.threshold is not None:
         names = "--kinds, --fillable, --threshold, --classes and --between"
         say(f"note: {names} are ignored: a map keeps those it was built with.")
-    explainer = ONBMACF.load(path, model).set_params(**_options(request))
+    explainer = ONBMACF.load(path, model).set_params(**_options(arguments))
     columns = explainer.schema_.names
-    immutable, vary = (columns_of(getattr(request, name), columns, flag(name)) for name in ("immutable", "vary"))
-    rules = None if request.rules is None else Rules.from_toml(request.rules)
+    immutable, vary = (columns_of(getattr(arguments, name), columns, flag(name)) for name in ("immutable", "vary"))
+    rules = None if arguments.rules is None else Rules.from_toml(arguments.rules)
     schema = Question(immutable=immutable or None, vary=vary or None, rules=rules).schema(explainer.schema_)
     explainer.fitted_ = explainer.fitted_.under(schema)
     return explainer
 
 
-def _fresh(table: pd.DataFrame, model: Any, request: Request) -> ONBMACF:
-    return ONBMACF(**_options(request)).fit(
+def _fresh(table: pd.DataFrame, model: Any, arguments: Arguments) -> ONBMACF:
+    return ONBMACF(**_options(arguments)).fit(
         table,
         model,
-        target=Between(**ends_of(request.between)) if request.between else None,
-        threshold=request.threshold,
-        classes=split(",".join(request.classes)) or None,
-        schema=_schema(table, request),
-        output=request.output,
+        target=Between(**ends_of(arguments.between)) if arguments.between else None,
+        threshold=arguments.threshold,
+        classes=split(",".join(arguments.classes)) or None,
+        schema=_schema(table, arguments),
+        output=arguments.output,
     )
 
 
-def _options(request: Request) -> dict[str, Any]:
+def _options(arguments: Arguments) -> dict[str, Any]:
     """Return the options of the explainer that were typed; the others keep their defaults, or those of a map."""
     typed = {
-        "strategy": request.strategy or None,
-        "plausibility": request.plausibility,
-        "release": request.release or None,
-        "private": request.private,
-        "max_model_rows": request.max_model_rows,
-        "max_model_calls": request.max_model_calls,
+        "strategy": arguments.strategy or None,
+        "plausibility": arguments.plausibility,
+        "release": arguments.release or None,
+        "private": arguments.private,
+        "max_model_rows": arguments.max_model_rows,
+        "max_model_calls": arguments.max_model_calls,
     }
     typed = {name: value for name, value in typed.items() if value is not None}
-    return {"n_counterfactuals": request.n, "n_jobs": request.jobs, **typed}
+    return {"n_counterfactuals": arguments.n, "n_jobs": arguments.jobs, **typed}
 
 
-def _schema(table: pd.DataFrame, request: Request) -> Schema:
+def _schema(table: pd.DataFrame, arguments: Arguments) -> Schema:
     columns = list(table.columns)
-    immutable = columns_of(request.immutable, columns, "--immutable")
-    fillable = columns_of(request.fillable, columns, "--fillable")
-    kinds, ordinal = kinds_of(request.kinds, columns)
+    immutable = columns_of(arguments.immutable, columns, "--immutable")
+    fillable = columns_of(arguments.fillable, columns, "--fillable")
+    kinds, ordinal = kinds_of(arguments.kinds, columns)
     schema = Schema.infer(table, immutable=immutable, kinds=kinds, ordinal=ordinal, fillable=fillable)
-    schema = Question(vary=columns_of(request.vary, columns, "--vary") or None).schema(schema)
-    return schema if request.rules is None else schema.with_rules(Rules.from_toml(request.rules))
+    schema = Question(vary=columns_of(arguments.vary, columns, "--vary") or None).schema(schema)
+    return schema if arguments.rules is None else schema.with_rules(Rules.from_toml(arguments.rules))
 
 
-def _digests(request: Request) -> dict[str, str]:
-    return {path.name: file_digest(path) for path in request.inputs() if path.is_file()}
+def _digests(arguments: Arguments) -> dict[str, str]:
+    return {path.name: file_digest(path) for path in arguments.inputs() if path.is_file()}
 
 
 # --- rows -------------------------------------------------------------------------------------------------------------
 
 
-def chosen_rows(setup: Setup, request: Request, most: int | None, seed: int | None = None) -> pd.DataFrame:
+def chosen_rows(setup: Setup, arguments: Arguments, most: int | None, seed: int | None = None) -> pd.DataFrame:
     """Return the rows that the request names; without any, those that do not have the target label.
 
     Of these at most `most` are taken, drawn with a seed, or the first ones without; a line on stderr says so.
     """
-    return as_fitted(_chosen(setup, request, most, seed), setup.explainer.fitted_.space.form)
+    return as_fitted(_chosen(setup, arguments, most, seed), setup.explainer.fitted_.space.form)
 
 
-def _chosen(setup: Setup, request: Request, most: int | None, seed: int | None) -> pd.DataFrame:
+def _chosen(setup: Setup, arguments: Arguments, most: int | None, seed: int | None) -> pd.DataFrame:
     table = setup.table
-    if request.rows_file is not None:
-        rows = read_file(request.rows_file, request)
+    if arguments.rows_file is not None:
+        rows = read_file(arguments.rows_file, arguments)
         known = [name for name in rows.columns if name in table.columns]
-        return (rows.set_index(request.id_column) if request.id_column in rows.columns else rows)[known]
-    if request.ids:
-        return table.iloc[named(request.ids, table.index)]
-    if request.rows:
-        return table.iloc[numbered(request.rows, range(len(table)) if setup.numbers is None else setup.numbers)]
-    places = _places(setup, request)
+        return (rows.set_index(arguments.id_column) if arguments.id_column in rows.columns else rows)[known]
+    if arguments.ids:
+        return table.iloc[named(arguments.ids, table.index)]
+    if arguments.rows:
+        return table.iloc[numbered(arguments.rows, range(len(table)) if setup.numbers is None else setup.numbers)]
+    places = _places(setup, arguments)
     if most is None or len(places) <= most:
         return table.iloc[places]
     if seed is None:
@@ -196,14 +200,14 @@ def _chosen(setup: Setup, request: Request, most: int | None, seed: int | None) 
     return table.iloc[kept]
 
 
-def _places(setup: Setup, request: Request) -> list[int]:
+def _places(setup: Setup, arguments: Arguments) -> list[int]:
     """Return the positions of the rows to explain by what the model says of them."""
     explainer = setup.explainer
     if len(explainer.labels_) != len(setup.table):  # a map of another table: what the model says here is not known
         return list(range(len(setup.table)))
     labels = explainer.classes_[explainer.labels_]
-    if request.predicted:
-        label = label_of(request.predicted, explainer.classes_, "--predicted")
+    if arguments.predicted:
+        label = label_of(arguments.predicted, explainer.classes_, "--predicted")
         return [place for place, said in enumerate(labels) if said == label]
     wanted = setup.target if isinstance(setup.target, list) else [setup.target]
     return [place for place, said in enumerate(labels) if said not in wanted]

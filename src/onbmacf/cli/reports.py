@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from onbmacf.cli.options import MODEL_OUTPUT, READING, SEARCH, SHOWN, SOURCE, Request, command_line, offers
+from onbmacf.cli.options import MODEL_OUTPUT, READING, SEARCH, SHOWN, SOURCE, Arguments, command_line, offers
 from onbmacf.cli.terminal import say, show
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class ReportOptions(NamedTuple):
     "jobs",
 )
 def audit(
-    request: Request,
+    arguments: Arguments,
     out: ReportOption = Path("report.html"),
     by: ByOption = (),
     most: MostOption = 1000,
@@ -104,9 +104,9 @@ def audit(
 
     _check_suffix(out)
     check_installed("a report", ["jinja2", "matplotlib"], "report")
-    with output_file(out, request):
+    with output_file(out, arguments):
         options = ReportOptions(by, most, seed, cases, actions, against, full, title, author, purpose)
-        _audit(request, out, options)
+        _audit(arguments, out, options)
 
 
 def _check_suffix(out: Path) -> None:
@@ -119,25 +119,25 @@ def _check_suffix(out: Path) -> None:
         raise ParameterError(f"--out must end in {listed(SUFFIXES)}, got {out.name!r}.")
 
 
-def _audit(request: Request, out: Path, options: ReportOptions) -> None:
+def _audit(arguments: Arguments, out: Path, options: ReportOptions) -> None:
     """Explain, write the report, and delete the parts, in this order."""
     from onbmacf._text.wording import visible
     from onbmacf.cli.outputs import check_room, kept_parts, summary
     from onbmacf.cli.parts import StoppedError, explain_in_parts, parts_beside
     from onbmacf.cli.preparation import chosen_rows, prepare
 
-    setup = prepare(request)
-    groups = _group_columns(setup, request, options.by)
-    rows = chosen_rows(setup, request, options.most, options.seed)
+    setup = prepare(arguments)
+    groups = _group_columns(setup, arguments, options.by)
+    rows = chosen_rows(setup, arguments, options.most, options.seed)
     parts = parts_beside(out, setup.explainer, setup.target, setup.arguments)
-    check_room(out, rows.shape, request.n)
+    check_room(out, rows.shape, arguments.n)
     try:
         answers = explain_in_parts(setup.explainer, rows, setup.target, parts, setup.arguments)
     except StoppedError as stopped:
         say(f"{str(stopped).capitalize()}. To go on: {command_line()}")
         raise typer.Exit(stopped.code) from None
     with kept_parts(parts.folder):
-        report = _report(setup, request, answers, groups, options)
+        report = _report(setup, arguments, answers, groups, options)
         report.save(out)
     parts.clear(rows)
     for sentence in report.content["findings"]:
@@ -145,13 +145,13 @@ def _audit(request: Request, out: Path, options: ReportOptions) -> None:
     say(summary(answers) + f" Report: {out}")
 
 
-def _group_columns(setup: "Setup", request: Request, by: tuple[str, ...]) -> list[Any]:
+def _group_columns(setup: "Setup", arguments: Arguments, by: tuple[str, ...]) -> list[Any]:
     """Return the columns whose groups are compared; an error where one of them is left out."""
     from onbmacf.cli.words import columns_of, split
     from onbmacf.errors import ParameterError
 
     columns = list(setup.table.columns)
-    left_out = {name for word in request.drop for name in (word, *split(word))}
+    left_out = {name for word in arguments.drop for name in (word, *split(word))}
     for name in (name for word in by for name in split(word)):
         if name in left_out and name not in columns:
             raise ParameterError(
@@ -163,7 +163,7 @@ def _group_columns(setup: "Setup", request: Request, by: tuple[str, ...]) -> lis
 
 
 def _report(
-    setup: "Setup", request: Request, answers: "Explanations", groups: list[Any], options: ReportOptions
+    setup: "Setup", arguments: Arguments, answers: "Explanations", groups: list[Any], options: ReportOptions
 ) -> Any:
     from onbmacf.cli.preparation import fitted_again
     from onbmacf.report import About, audit_report
@@ -183,7 +183,7 @@ def _report(
     )
     truth, against = _usable_truth(setup), None
     if options.against:
-        other = fitted_again(setup, request, options.against)
+        other = fitted_again(setup, arguments, options.against)
         others = other.explain(answers.rows, target=setup.target, **setup.arguments)
         against = (Path(options.against).name, other, others)
     return audit_report(
@@ -221,7 +221,7 @@ def _usable_truth(setup: "Setup") -> Any:
 
 @offers(*SOURCE, *NOTICE_WANTED, *NOTICE, *READING, *SEARCH, "map", *MODEL_OUTPUT)
 def notice(
-    request: Request,
+    arguments: Arguments,
     out: NoticeOption = None,
     language: LanguageOption = "en",
     contact: ContactOption = "",
@@ -237,12 +237,12 @@ def notice(
 
     It is about one row, named with --rows, --ids or --rows-file.
     """
-    _check_notice(request, out, language)
+    _check_notice(arguments, out, language)
     from onbmacf.cli.preparation import chosen_rows, prepare
     from onbmacf.report import notice as write
 
-    setup = prepare(request)
-    row = chosen_rows(setup, request, None)
+    setup = prepare(arguments)
+    row = chosen_rows(setup, arguments, None)
     page = write(
         setup.explainer, row, target=setup.target, language=language, contact=contact, review=review, date=date or None
     )
@@ -252,7 +252,7 @@ def notice(
         say(f"Written to {page.save(out)}.")
 
 
-def _check_notice(request: Request, out: Path | None, language: str) -> None:
+def _check_notice(arguments: Arguments, out: Path | None, language: str) -> None:
     """Raise before any work where the notice could not be written."""
     from onbmacf._base.checks import listed
     from onbmacf.errors import ParameterError
@@ -261,5 +261,5 @@ def _check_notice(request: Request, out: Path | None, language: str) -> None:
     catalogue(language)
     if out is not None and out.suffix.lower() not in KINDS:
         raise ParameterError(f"--out must end in {listed(KINDS)}, got {out.name!r}.")
-    if not (request.rows or request.ids or request.rows_file):
+    if not (arguments.rows or arguments.ids or arguments.rows_file):
         raise ParameterError("a notice is about one row: name it with --rows, --ids or --rows-file.")

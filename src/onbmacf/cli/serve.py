@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from onbmacf.cli.options import MODEL_OUTPUT, READING, SEARCH, SOURCE, Request, offers
+from onbmacf.cli.options import MODEL_OUTPUT, READING, SEARCH, SOURCE, Arguments, offers
 from onbmacf.cli.terminal import say, show
 
 PortOption = Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes a free one.")]
@@ -37,7 +37,7 @@ LOAD = ("workers", "folder", "timeout", "waiting", "log")
 
 @offers(*SOURCE, *ADDRESS, *LOAD, "target", "n", "immutable", "rules", *READING, *SEARCH, "map", *MODEL_OUTPUT)
 def serve(
-    request: Request,
+    arguments: Arguments,
     port: PortOption = 8017,
     host: HostOption = "127.0.0.1",
     open_: OpenOption = True,
@@ -64,7 +64,7 @@ def serve(
 
     limits = Limits(timeout=timeout, max_waiting=waiting)
     settings = Settings(host, port, token, behind_proxy, allow_host, workers, folder, log, limits)
-    setup = prepare(request)
+    setup = prepare(arguments)
     source = Source(
         setup.explainer,
         setup.table,
