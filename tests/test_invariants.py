@@ -7,12 +7,12 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 
+from _search.test_paper import explained_by_the_package
 from conftest import dose_model
 from onbmacf import ONBMACF, Relaxation, Schema
 from onbmacf._balls.cover import build_cover
 from onbmacf._balls.distance import distances
 from strategies import ExplanationCase, LabelledGrid, explanation_cases, labelled_grids
-from test_against_paper import explained_by_the_package
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # the tables are odd on purpose
 often = settings(max_examples=200, deadline=None, derandomize=True)
