@@ -311,7 +311,7 @@ class Explanations(Sequence[Explanation]):
         """Return the answers for some rows, in the order given; counts stay those of the whole batch."""
         lines = [np.array(self._lines(place), dtype=np.intp) for place in places]
         batch = take(self.batch, np.concatenate([np.empty(0, dtype=np.intp), *lines]))
-        batch = batch._replace(factual=np.repeat(np.arange(len(places)), [len(own) for own in lines]))
+        batch = batch._replace(factual=np.repeat(np.arange(len(places)), [len(found) for found in lines]))
         of_rows = (self.labels[places], self.statuses[places], self.reasons[places], self.would_need[places])
         asked = (self.n_calls, self.n_questions, self.n_model_rows)
         counts = (*asked, self.n_members, self.n_member_questions, self.n_copy_questions)

@@ -344,10 +344,10 @@ def _infer_feature(
 def _holding(features: list[Feature], frame: pd.DataFrame, named: set[Hashable]) -> list[Feature]:
     """Return the features with those made immutable whose text is each row's own; not if nothing could change then."""
     free = [feature for feature in features if not feature.immutable]
-    own = {f.name for f in free if f.name not in named and is_own_text(frame[f.name])}
-    if len(own) == len(free):
+    texts = {f.name for f in free if f.name not in named and is_own_text(frame[f.name])}
+    if len(texts) == len(free):
         return features
-    return [replace(f, immutable=True, held=True) if f.name in own else f for f in features]
+    return [replace(f, immutable=True, held=True) if f.name in texts else f for f in features]
 
 
 def _feature(name: str, value: Any) -> Feature:

@@ -112,8 +112,8 @@ def build_cover(
     n_balls = 0
     for label in classes:  # line 3
         rows = np.flatnonzero(labels == label)  # line 4
-        own = (lines_of(Z, rows), reach[rows])
-        chosen, owned = lines_6_to_18(*own, metric, competitors, fast, threads, client, groups)
+        of_label = (lines_of(Z, rows), reach[rows])
+        chosen, owned = lines_6_to_18(*of_label, metric, competitors, fast, threads, client, groups)
         centers.append(rows[chosen])
         owner[rows] = owned + n_balls
         n_balls += len(chosen)

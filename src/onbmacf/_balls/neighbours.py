@@ -160,7 +160,7 @@ class Neighbours:
 
     def _squares(self, points: Matrix) -> Matrix:
         """Return squared distances to all rows, with one column per category where no point lies between levels."""
-        own = None if self._compact is None else compacted(points, self._groups)
-        if own is None or self._compact is None or self._groups is None:
+        compact = None if self._compact is None else compacted(points, self._groups)
+        if compact is None or self._compact is None or self._groups is None:
             return squares(points, self._Z)
-        return squares_of_compact(own, self._compact, self._groups.heights)
+        return squares_of_compact(compact, self._compact, self._groups.heights)

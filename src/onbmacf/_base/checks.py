@@ -206,8 +206,8 @@ def message_of(error: BaseException) -> str:
     """
     try:
         text = str(error)
-    except Exception as own:
-        text = f"{type(error).__name__}, whose message cannot be read ({type(own).__name__})"
+    except Exception as other:
+        text = f"{type(error).__name__}, whose message cannot be read ({type(other).__name__})"
     return (text if len(text) <= MOST else f"{text[:MOST]}...") or type(error).__name__
 
 

@@ -102,7 +102,9 @@ class PolarsTypes:
 
     def described(self) -> list[list[Any]]:
         """Return the dtypes in a form that JSON can hold: name, arguments, whether missing values are NaN."""
-        return [[_name(own), _arguments(own), is_nan] for own, is_nan in zip(self.dtypes, self.is_nan, strict=True)]
+        return [
+            [_name(dtype), _arguments(dtype), is_nan] for dtype, is_nan in zip(self.dtypes, self.is_nan, strict=True)
+        ]
 
     @classmethod
     def from_description(cls, entries: Iterable[list[Any]]) -> "PolarsTypes":

@@ -208,8 +208,8 @@ def step_in(name: str, value: Any, by: Converter | None) -> float | None:
 
 def _periods(text: str, by: Converter) -> int:
     """Return how many periods of a column a text such as '3M' is."""
-    given, own = pd.PeriodDtype(text).freq, by.dtype.freq
-    if given.base != own.base:
+    given, usual = pd.PeriodDtype(text).freq, by.dtype.freq
+    if given.base != usual.base:
         raise ValueError(text)
     return int(given.n)
 

@@ -47,36 +47,40 @@ def split_ranges(ranges: NDArray[Any], values: pd.DataFrame, form: TableForm) ->
     `values` are those of the counterfactuals: they stand where a feature has no ends.
     """
     ends = {end: form.numbers(_with_ends(ranges, values, end)) for end in ENDS}
-    return ends, [None if own is None else [_words(one, form) for one in own.values()] for own in ranges]
+    return ends, [None if of_row is None else [_words(one, form) for one in of_row.values()] for of_row in ranges]
 
 
 def joined_ranges(ends: Mapping[str, Any], words: list[Any], form: TableForm) -> NDArray[Any]:
     """Return the ranges that `split_ranges` took apart."""
     frames = [form.frame(ends[end]) for end in ENDS]
     found = []
-    for line, own in enumerate(words):
-        ranges = [_range(told, [frame.iloc[line, told["at"]] for frame in frames], form) for told in own or ()]
-        found.append(None if own is None else {one.feature: one for one in ranges})
+    for line, of_row in enumerate(words):
+        ranges = [_range(told, [frame.iloc[line, told["at"]] for frame in frames], form) for told in of_row or ()]
+        found.append(None if of_row is None else {one.feature: one for one in ranges})
     return objects(found)
 
 
 def _with_ends(ranges: NDArray[Any], values: pd.DataFrame, end: str) -> pd.DataFrame:
     columns = {
-        name: pd.Series([_end(own, name, end, value) for own, value in zip(ranges, column, strict=True)], dtype=dtype)
+        name: pd.Series(
+            [_end(of_row, name, end, value) for of_row, value in zip(ranges, column, strict=True)], dtype=dtype
+        )
         for (name, column), dtype in zip(values.items(), values.dtypes, strict=True)
     }
     return pd.DataFrame(columns)
 
 
 def _end(ranges: Any, name: Any, end: str, value: Any) -> Any:
-    own = (ranges or {}).get(name)
-    return value if own is None or own.levels is not None else getattr(own, end)
+    found = (ranges or {}).get(name)
+    return value if found is None or found.levels is not None else getattr(found, end)
 
 
-def _words(own: Range, form: TableForm) -> dict[str, Any]:
-    at = form.schema.names.index(own.feature)
-    levels = None if own.levels is None else [(form.schema.features[at].levels or ()).index(one) for one in own.levels]
-    return {"at": at, "levels": levels, **{name: getattr(own, name) for name in REST}}
+def _words(range_: Range, form: TableForm) -> dict[str, Any]:
+    at = form.schema.names.index(range_.feature)
+    levels = (
+        None if range_.levels is None else [(form.schema.features[at].levels or ()).index(one) for one in range_.levels]
+    )
+    return {"at": at, "levels": levels, **{name: getattr(range_, name) for name in REST}}
 
 
 def _range(told: Mapping[str, Any], ends: list[Any], form: TableForm) -> Range:

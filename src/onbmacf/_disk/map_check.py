@@ -91,11 +91,11 @@ def _converter(name: str, entry: Any) -> list[Any]:
 def _polars_type(name: str, entry: Any) -> list[Any]:
     """Return the name of a dtype of polars, its arguments, and whether missing values are NaN."""
     dtype, arguments, is_nan = sequence(lambda _, value: value, length=3)(name, entry)
-    own = ARGUMENTS[word(*ARGUMENTS)(name, dtype)]
+    expected = ARGUMENTS[word(*ARGUMENTS)(name, dtype)]
     either = optional(
-        lambda where, value: sequence(word())(where, value) if own == ("categories",) else level(where, value)
+        lambda where, value: sequence(word())(where, value) if expected == ("categories",) else level(where, value)
     )
-    return [dtype, list(sequence(either, length=len(own))(name, arguments)), flag(name, is_nan)]
+    return [dtype, list(sequence(either, length=len(expected))(name, arguments)), flag(name, is_nan)]
 
 
 def check_manifest(manifest: Any) -> dict[str, Any]:

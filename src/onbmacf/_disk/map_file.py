@@ -80,7 +80,7 @@ def save_map(path: Any, fitted: Fitted, options: Options) -> None:
         "rules": _rules_out(form.schema.rules),
         "dtypes": [_dtype_out(dtype) for dtype in form.dtypes],
         "lacking": [_missing_out(value) for value in form.lacking],
-        "converters": [[at, own.kind, str(own.dtype), own.unit] for at, own in form.converters],
+        "converters": [[at, converter.kind, str(converter.dtype), converter.unit] for at, converter in form.converters],
         "array_dtype": None if form.array_dtype is None else np.dtype(form.array_dtype).str,
         "polars": _polars_out(form.polars),
         "height": space.height,

@@ -42,18 +42,18 @@ def predictions(fitted: Fitted, options: Options, rows: Any) -> pd.DataFrame:
     fitted.check(checked(options))
     frame, _ = fitted.space.form.arrange(rows)
     box = fitted.black_box.counting()
-    own = Factuals.of(frame, Request.of(fitted, options, Question()), box)
-    known = np.flatnonzero((own.codes >= 0) & (own.codes < len(box.classes)))
-    found = box.probability(own.N[known], own.codes[known], retries=ENDLESS)
+    factuals = Factuals.of(frame, Request.of(fitted, options, Question()), box)
+    known = np.flatnonzero((factuals.codes >= 0) & (factuals.codes < len(box.classes)))
+    found = box.probability(factuals.N[known], factuals.codes[known], retries=ENDLESS)
     probability = np.full(len(frame), np.nan)
     if found is not None:
         probability[known] = found
-    is_said = own.codes >= 0  # a label that no fitted row has is said, too
+    is_said = factuals.codes >= 0  # a label that no fitted row has is said, too
     columns = {
-        "label": pd.Series(objects(own.labels), frame.index, dtype=object),  # None where there is none
+        "label": pd.Series(objects(factuals.labels), frame.index, dtype=object),  # None where there is none
         "probability": probability,
-        "status": objects(np.where(is_said, PREDICTED, own.statuses)),
-        "reason": objects(np.where(is_said, "", own.reasons)),
+        "status": objects(np.where(is_said, PREDICTED, factuals.statuses)),
+        "reason": objects(np.where(is_said, "", factuals.reasons)),
     }
     return pd.DataFrame(columns, index=frame.index)
 
@@ -102,18 +102,18 @@ def _asked(asker: Asker, cells: list[tuple[int, int]], values: dict[int, Matrix]
     N, line = np.concatenate(trials), np.repeat(np.arange(len(cells)), lengths)
     rows, features = np.array(cells, dtype=np.intp).T
     reached = asker.reached(asker.box.ask(N), rows[line])
-    nearest = [_nearest(asker, *cells[own], N[reached[line[reached] == own]]) for own in range(len(cells))]
+    nearest = [_nearest(asker, *cells[cell], N[reached[line[reached] == cell]]) for cell in range(len(cells))]
     n_reached = np.bincount(line[reached], minlength=len(cells))
     return Responses(rows, features, lengths, n_reached, np.array(nearest, dtype=np.float64))
 
 
 def _trials(asker: Asker, row: int, at: int, values: Matrix) -> Matrix:
     """Return a row with each other value of one feature that the rules allow."""
-    own = asker.factuals.N[row]
-    trial = np.repeat(own[np.newaxis], len(values), axis=0)
+    factual = asker.factuals.N[row]
+    trial = np.repeat(factual[np.newaxis], len(values), axis=0)
     trial[:, at] = values
-    good = (values != own[at]) & ~np.isnan(own[at])  # a missing value is not filled in
-    return trial[good & asker.request.constraints.allowed(trial, np.broadcast_to(own, trial.shape))]
+    good = (values != factual[at]) & ~np.isnan(factual[at])  # a missing value is not filled in
+    return trial[good & asker.request.constraints.allowed(trial, np.broadcast_to(factual, trial.shape))]
 
 
 def _nearest(asker: Asker, row: int, at: int, reached: Matrix) -> float:

@@ -30,9 +30,9 @@ def on_the_front(batch: Batch) -> Rows:
     kept = []
     for place in np.unique(batch.factual):
         lines = np.flatnonzero(batch.factual == place)
-        own = figures[lines]
-        no_worse = (own[:, np.newaxis] <= own[np.newaxis]).all(axis=2)
-        better = no_worse & (own[:, np.newaxis] < own[np.newaxis]).any(axis=2)
+        some = figures[lines]
+        no_worse = (some[:, np.newaxis] <= some[np.newaxis]).all(axis=2)
+        better = no_worse & (some[:, np.newaxis] < some[np.newaxis]).any(axis=2)
         twin = np.tril(no_worse & no_worse.T, k=-1).any(axis=1)  # an equal one stands before
         best = lines[~better.any(axis=0) & ~twin]
         kept.append(best[np.lexsort((best, batch.distance[best]))])
@@ -59,16 +59,16 @@ def answered(asker: Asker, found: Found, effort: Effort, frame: pd.DataFrame) ->
         batch, n = take(batch, on_the_front(batch)), 0
     statuses, reasons = factuals.statuses.copy(), factuals.reasons.copy()
     for row in factuals.open_lines():
-        own = Effort(*(column[row] for column in effort))
-        own = (
-            own if request.fitted.guard is None else own._replace(is_proven=np.zeros_like(own.is_proven))
+        spent = Effort(*(column[row] for column in effort))
+        spent = (
+            spent if request.fitted.guard is None else spent._replace(is_proven=np.zeros_like(spent.is_proven))
         )  # some may have been withheld
         outcome = (
             int(n_found[row]),
             int(n_held[row]),
             n,
             int(row) in raised,
-            own,
+            spent,
             request.limits,
             _terms(request),
         )
@@ -99,11 +99,11 @@ def _without_exposed(asker: Asker, found: Found) -> Found:
     if guard is None:
         return found
     assert found.semifactual_numbers is not None
-    z, own = asker.factuals.z[found.factual], asker.factuals.N[found.factual]
-    exposed = guard.exposes(found.semifactual_numbers, own)
+    z, factual = asker.factuals.z[found.factual], asker.factuals.N[found.factual]
+    exposed = guard.exposes(found.semifactual_numbers, factual)
     return found._replace(
         semifactual=np.where(exposed[:, np.newaxis], z, found.semifactual),
-        semifactual_numbers=np.where(exposed[:, np.newaxis], own, found.semifactual_numbers),
+        semifactual_numbers=np.where(exposed[:, np.newaxis], factual, found.semifactual_numbers),
         has_semifactual=found.has_semifactual & ~exposed,
     )
 
@@ -214,15 +214,15 @@ def _probabilities(asker: Asker, found: Found, N: Matrix, effort: Effort) -> Mat
     """
     assert found.probability is not None
     every, unknown = found.probability.copy(), np.flatnonzero(np.isnan(found.probability))
-    own = unknown[turns(found.factual[unknown]) < effort.left[found.factual[unknown]]]
+    within = unknown[turns(found.factual[unknown]) < effort.left[found.factual[unknown]]]
 
     def noted(lines: Rows, error: Exception) -> None:
-        asker.notes.raise_on(found.factual[own[lines]], error)
+        asker.notes.raise_on(found.factual[within[lines]], error)
 
     if len(unknown) == 0 and len(every):
         return every
-    known = asker.box.probability(N[own], found.label[own], noted, ENDLESS)
+    known = asker.box.probability(N[within], found.label[within], noted, ENDLESS)
     if known is None:
         return None
-    every[own] = known
+    every[within] = known
     return every

@@ -56,15 +56,17 @@ class _Proofs:
     @cached_property
     def prover(self) -> Prover | str:
         """The model as read, or why it cannot be."""
-        request, own = self.asker.request, self.asker.factuals
+        request, factuals = self.asker.request, self.asker.factuals
         asked = request.prove
         if not self.asker.box.reading.is_plain:
             return "proofs cannot read a model behind a threshold, named classes or a range"
         model = self.asker.box.model if asked is True else asked
         fitted, metric, lines = request.fitted, request.options.metric, self.lines[self.complete]
         try:
-            domain = Domain(fitted.space, request.constraints, fitted.ranges, request.is_held, metric, own.N[lines])
-            return Prover.of(model, domain, fitted.space.form, own.labels[lines], request.min_probability)
+            domain = Domain(
+                fitted.space, request.constraints, fitted.ranges, request.is_held, metric, factuals.N[lines]
+            )
+            return Prover.of(model, domain, fitted.space.form, factuals.labels[lines], request.min_probability)
         except NotKnownError as error:
             return str(error)
 
@@ -81,8 +83,8 @@ class _Proofs:
         line, prover, seconds = int(self.lines[place]), self.prover, self._seconds
         place, reason = int(np.searchsorted(self.complete, place)), prover if isinstance(prover, str) else ""
         if isinstance(prover, Prover):
-            own = self.asker.factuals
-            wanted = self.asker.box.named(np.flatnonzero(own.wanted[line])).tolist()
+            factuals = self.asker.factuals
+            wanted = self.asker.box.named(np.flatnonzero(factuals.wanted[line])).tolist()
             try:
                 proof = prover.row(place, wanted, distance, lambda row: self._holds(line, row), seconds)
                 return proof, f"for this {prover.structure.words}"
@@ -92,11 +94,11 @@ class _Proofs:
 
     def _by_asking(self, line: int, distance: float, reason: str) -> tuple[Proof, str]:
         """Ask about all that the row may become, where that is little."""
-        request, own = self.asker.request, self.asker.factuals
-        rows = request.reach.rows(own.N[line], MOST_ASKED) if isinstance(request.options.metric, str) else None
+        request, factuals = self.asker.request, self.asker.factuals
+        rows = request.reach.rows(factuals.N[line], MOST_ASKED) if isinstance(request.options.metric, str) else None
         if rows is None:
             return Proof(0.0, None, False, 0.0, reason), ""
-        Z, z = request.fitted.space.encode_numbers(rows), np.repeat(own.z[[line]], len(rows), axis=0)
+        Z, z = request.fitted.space.encode_numbers(rows), np.repeat(factuals.z[[line]], len(rows), axis=0)
         apart = paired(Z, z, request.options.metric)
         is_answer = lambda some: self._accepted(line, some) >= 0  # noqa: E731 - one line, passed on
         proof = ask_nearest_first(rows, apart, distance, is_answer, self._seconds)
@@ -173,9 +175,9 @@ def _nearest_first(asker: Asker, found: Found) -> Found:
     apart, order = _distances(asker, found), np.arange(len(found.factual))
     rank = order.astype(np.float64)
     for line in np.unique(found.factual):
-        own = np.flatnonzero(found.factual == line)
-        first = own[apart[own].argmin()]
-        rank[own] += np.where(_is_like(asker, found, own, int(first)), len(order), 0)
+        lines = np.flatnonzero(found.factual == line)
+        first = lines[apart[lines].argmin()]
+        rank[lines] += np.where(_is_like(asker, found, lines, int(first)), len(order), 0)
         rank[first] = -1.0
     found = take(found, np.lexsort((rank, found.factual)))
     if asker.request.front:
@@ -183,12 +185,12 @@ def _nearest_first(asker: Asker, found: Found) -> Found:
     return take(found, turns(found.factual) < asker.request.options.n_counterfactuals)
 
 
-def _is_like(asker: Asker, found: Found, own: Rows, first: int) -> Mask:
+def _is_like(asker: Asker, found: Found, lines: Rows, first: int) -> Mask:
     """Say which lines of a row change the same features as the first and are hardly anywhere else."""
-    points, space = found.counterfactual[own], asker.request.fitted.space
-    changed = space.changed(points, asker.factuals.z[found.factual[own]])
-    is_same = (changed == changed[own == first]).all(axis=1)
-    apart = paired(points, np.repeat(found.counterfactual[[first]], len(own), axis=0), asker.request.options.metric)
+    points, space = found.counterfactual[lines], asker.request.fitted.space
+    changed = space.changed(points, asker.factuals.z[found.factual[lines]])
+    is_same = (changed == changed[lines == first]).all(axis=1)
+    apart = paired(points, np.repeat(found.counterfactual[[first]], len(lines), axis=0), asker.request.options.metric)
     return np.asarray(is_same & (apart <= ALIKE))
 
 

@@ -135,13 +135,13 @@ def _told(request: Request, release: Release, answers: Explanations, tried: Expl
     reasons, needs, statuses = answers.reasons.copy(), answers.would_need.copy(), answers.statuses.copy()
     new = []
     for line in np.flatnonzero(tried.statuses == Status.FOUND):
-        own = take(tried.batch, np.flatnonzero(tried.batch.factual == line))
-        changed = own.changed & request.fitted.space.is_immutable
+        found = take(tried.batch, np.flatnonzero(tried.batch.factual == line))
+        changed = found.changed & request.fitted.space.is_immutable
         row, needed = places[line], (*_names(tried, changed[0]), *release.rules)
         if not needed or request.release in release.wanted_by:
             needed = (*_names(tried, changed.any(axis=0)), *release.rules)
             relaxed = RELAXED[changed.any(axis=1).astype(np.intp), int(bool(release.rules))]
-            new.append(own._replace(factual=np.full(len(own.factual), row), relaxation=relaxed))
+            new.append(found._replace(factual=np.full(len(found.factual), row), relaxation=relaxed))
             statuses[row] = Status.FOUND
             before = f"{reasons[row]} {_words(needed, 'Found')}" if needed else ""
             reasons[row] = f"{before} {tried.reasons[line]}".strip()  # also what is told of these answers themselves

@@ -222,9 +222,9 @@ def _questions(region: Region, n: int, random: Generator) -> Matrix:
 def _corners(region: Region, random: Generator) -> Matrix:
     """Return every corner where they are few, else some."""
     ends = [part.ends() for part in region]
-    if np.prod([float(len(own)) for own in ends]) <= MOST_CORNERS:
+    if np.prod([float(len(values)) for values in ends]) <= MOST_CORNERS:
         return np.array(list(product(*ends)), dtype=np.float64)
-    return np.column_stack([random.choice(own, MOST_CORNERS) for own in ends])
+    return np.column_stack([random.choice(values, MOST_CORNERS) for values in ends])
 
 
 def _inside(region: Region, points: Matrix) -> Matrix:
@@ -283,8 +283,8 @@ def with_ranges(request: Request, factuals: Factuals, answers: Explanations, lef
     boxes: list[Any] = [None] * len(around.N)
     for lines, purse in _portions(request, answers, left, box):
         try:
-            for line, own, together in _found(replace(around, purse=purse), lines):
-                ranges[line], boxes[line] = own, together
+            for line, alone, together in _found(replace(around, purse=purse), lines):
+                ranges[line], boxes[line] = alone, together
         except SpentError:
             continue
     return replace(answers, batch=answers.batch._replace(ranges=objects(ranges), box=objects(boxes)))
@@ -358,7 +358,7 @@ class Around:
     request: Request
     box: BlackBox
     N: Matrix  # the counterfactuals
-    own: Matrix  # the factual of each
+    factuals: Matrix  # of each
     less: Matrix  # its semifactual, or the factual again
     changed: Mask
     codes: Rows
@@ -433,7 +433,7 @@ class Around:
 
     @cached_property
     def _keeps_own(self) -> Mask:
-        return self.request.constraints.kept(self.N, self.own)
+        return self.request.constraints.kept(self.N, self.factuals)
 
     @cached_property
     def _rules(self) -> list[tuple[Constraints, Mask]]:
@@ -442,7 +442,7 @@ class Around:
         singly = [Rules({name: rule}) for name, rule in rules.features.items() if rule.kinds]
         singly += [Rules(at_most=(pair,)) for pair in rules.at_most]
         bound = [Constraints(space, rule) for rule in singly]
-        return [(one, one.allowed(self.N, self.own)) for one in bound]
+        return [(one, one.allowed(self.N, self.factuals)) for one in bound]
 
     def _known(self, place: Place) -> Matrix:
         """Return what the answer itself tells of: the factual's values and the semifactual's."""
@@ -453,16 +453,18 @@ class Around:
     @cached_property
     def _before(self) -> tuple[Matrix, Matrix]:
         """The values before the change; where there was none, that of the answer."""
-        return np.where(np.isnan(self.own), self.N, self.own), np.where(np.isnan(self.less), self.N, self.less)
+        return np.where(np.isnan(self.factuals), self.N, self.factuals), np.where(
+            np.isnan(self.less), self.N, self.less
+        )
 
     def _hold(self, places: list[Place], points: list[Matrix]) -> list[Mask]:
         """Say which points keep the rules and have the counterfactual's label, with the probability asked for."""
-        N = np.concatenate([self._rows(place, own) for place, own in zip(places, points, strict=True)])
-        sizes = [len(own) for own in points]
+        N = np.concatenate([self._rows(place, some) for place, some in zip(places, points, strict=True)])
+        sizes = [len(some) for some in points]
         line = np.repeat([place.line for place in places], sizes)
         good = np.ones(len(N), dtype=bool)
         for rule, is_kept in self._rules:
-            good &= rule.allowed(N, self.own[line]) | ~is_kept[line]
+            good &= rule.allowed(N, self.factuals[line]) | ~is_kept[line]
         if self.request.is_over:  # what is not asked does not hold: the ranges end where they are
             return np.split(np.zeros(len(N), dtype=bool), np.cumsum(sizes)[:-1])
         asked = np.flatnonzero(good)

@@ -129,7 +129,7 @@ class Question:
         for row in range(n_rows):
             groups.setdefault(repr([_in_full(getattr(self, name)[row]) for name in each]), []).append(row)
         lines = [np.array(rows) for rows in groups.values()] or [np.arange(0)]
-        return [(own, self._of_row(each, own[:1])) for own in lines]
+        return [(rows, self._of_row(each, rows[:1])) for rows in lines]
 
     def _of_row(self, each: list[str], row: Rows) -> "Question":
         """Return what is asked of one row, or of none; what it leaves open is as `fit` was told."""

@@ -140,12 +140,12 @@ def _labelled(box: BlackBox, N: Matrix, good: Rows, deadline: float) -> tuple[ND
     labels, codes = np.full(len(N), None, dtype=object), np.full(len(N), FAILED, dtype=np.intp)
     codes[good] = UNREACHED
     for start in range(0, len(good), box.largest):
-        own = good[start : start + box.largest]
+        lines = good[start : start + box.largest]
         if is_over(deadline):
             break
-        answers = box.ask_labels(N[own], ENDLESS)
-        codes[own] = box.codes(answers)
-        labels[own] = answers.tolist()
+        answers = box.ask_labels(N[lines], ENDLESS)
+        codes[lines] = box.codes(answers)
+        labels[lines] = answers.tolist()
     return labels, codes
 
 

@@ -50,7 +50,7 @@ def explain_rows(fitted: Fitted, options: Options, rows: Any, asked: Sequence[An
     question, columns = question.of_rows(rows, known)
     frame, ignored = form.arrange(without_columns(rows, columns))
     parts = [
-        (lines, Request.of(fitted, options, own)) for lines, own in question.for_index(frame.index).parts(len(frame))
+        (lines, Request.of(fitted, options, same)) for lines, same in question.for_index(frame.index).parts(len(frame))
     ]
     for message in ignored:
         warnings.warn(message, OnbmacfWarning, stacklevel=3)

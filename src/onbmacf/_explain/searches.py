@@ -130,11 +130,11 @@ def _run(
     parts: list[Part] = []
     for how in _searches(request):
         if request.strategy.finds_labels:
-            work: list[Any] = [(own, N[own], z[own]) for own in _pieces(request, lines)]
+            work: list[Any] = [(piece, N[piece], z[piece]) for piece in _pieces(request, lines)]
             part: Any = partial(_refined_part, request, box, how)
         else:
             assert factuals is not None, "such a strategy is told the labels"
-            work = [(own, take(factuals, own)) for own in _pieces(request, lines)]
+            work = [(piece, take(factuals, piece)) for piece in _pieces(request, lines)]
             part = partial(_walked_part, request, box, how)
         parts += run_all(part, work, request.options.n_jobs, "explaining", told=box.notices.append)
     return parts
@@ -220,18 +220,18 @@ def _distance(request: Request, A: Matrix, B: Matrix) -> Matrix:
 
 def _walked_part(request: Request, box: BlackBox, how: tuple[Options, int], piece: tuple[Rows, Factuals]) -> Part:
     """Search for some factuals with counts of its own; lines in the result are those of the whole batch."""
-    (options, n), (lines, own), fitted = how, piece, request.fitted
-    asker = Asker(request, box.counting(), own)
+    (options, n), (lines, factuals), fitted = how, piece, request.fitted
+    asker = Asker(request, box.counting(), factuals)
     if request.is_over:
         return Part(_none(fitted.space), lines, _unreached(len(lines)), asker.box.counts)
     cost, reserve = 2 if request.min_probability > 0 else 1, n * request.strategy.reserve(options)
     asks = asker.label_of, asker.plain_label_of
     questions = Questions(len(lines), options, *asks, cost=cost, reserve=reserve, deadline=request.deadline)
     has_rules = bool(request.constraints) or request.constraints.rules.max_changes is not None
-    home, balls, pairs = opposing_pairs(fitted.map, options, own.z, own.codes, own.wanted)
+    home, balls, pairs = opposing_pairs(fitted.map, options, factuals.z, factuals.codes, factuals.wanted)
     problem = Problem(
-        z=own.z,
-        codes=own.codes,
+        z=factuals.z,
+        codes=factuals.codes,
         home=home,
         balls=balls,
         pairs=pairs,
@@ -285,6 +285,6 @@ def _effort(parts: list[Part], n_factuals: int) -> Effort:
         total.is_proven[part.lines] |= part.effort.is_proven
         total.failed[part.lines] += part.effort.failed
         total.left[part.lines] = part.effort.left
-        for words, own in ((total.raised, part.effort.raised), (total.unseen, part.effort.unseen)):
-            words[part.lines] = np.where(own == "", words[part.lines], own)
+        for words, more in ((total.raised, part.effort.raised), (total.unseen, part.effort.unseen)):
+            words[part.lines] = np.where(more == "", words[part.lines], more)
     return total

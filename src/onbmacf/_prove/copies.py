@@ -112,10 +112,10 @@ class ModelCopy:
             if is_of(read.estimator, "xgboost", "XGBClassifier") and hasattr(read.given, "toarray"):
                 read = _zeros_lacking(read)
             structure = reader_of(read.estimator)(read.estimator, read.columns, np.abs(read.columns).max(axis=0))
-            own = np.asarray(structure.classes).tolist()
-            if sorted(own, key=str) != sorted(classes, key=str):
+            known = np.asarray(structure.classes).tolist()
+            if sorted(known, key=str) != sorted(classes, key=str):
                 raise NotKnownError("the model has labels that no fitted row has")
-            order = np.array([own.index(label) for label in classes], dtype=np.intp)
+            order = np.array([known.index(label) for label in classes], dtype=np.intp)
             recipes, sums = sums_of(structure, read.estimator, read.recipes, read.lacks)
             program, answer = Program.of(recipes, read.whole), _answer(model, read.rows, order)
             weights = getattr(read.estimator, "coef_", answer)
@@ -159,9 +159,9 @@ class ModelCopy:
         least = 64 * np.finfo(answer.dtype).eps * (1.0 if self.link else np.abs(answer).max(initial=1.0))
         return found.shape == answer.shape and np.allclose(found, answer, rtol=slack, atol=least)
 
-    def _check_sums(self, points: Matrix, own: Matrix, slack: float) -> None:
+    def _check_sums(self, points: Matrix, expected: Matrix, slack: float) -> None:
         """Raise NotKnownError where sums are not the estimator's own; far out, probabilities would not show it."""
-        if not np.allclose(self._sums(points), own[:, self.order], rtol=slack, atol=slack):
+        if not np.allclose(self._sums(points), expected[:, self.order], rtol=slack, atol=slack):
             raise NotKnownError(DIFFERS)
 
     def _check_labels(self, points: Matrix, labels: Any, slack: float) -> None:

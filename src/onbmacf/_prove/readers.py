@@ -86,9 +86,9 @@ class Network:
             raise NotKnownError(f"a network of {self.activation!r} units is not known")
         weights = [*self.weights[1:-1], self.weights[-1] @ conditions]
         bias = [np.zeros(len(fixed)), *self.bias[1:-1], self.bias[-1] @ conditions]
-        sizes = np.array([len(own) for own in bias])
-        at = np.cumsum([0, 0, *(own.size for own in weights)])[: len(sizes)]
-        flat = np.concatenate([np.ascontiguousarray(own).ravel() for own in weights])
+        sizes = np.array([len(layer) for layer in bias])
+        at = np.cumsum([0, 0, *(layer.size for layer in weights)])[: len(sizes)]
+        flat = np.concatenate([np.ascontiguousarray(layer).ravel() for layer in weights])
         start = np.cumsum([0, *sizes])[: len(sizes)]
         return Layers(given, fixed, *lines, sizes, start, flat, at, np.concatenate(bias))
 
@@ -99,7 +99,7 @@ def read_network(model: Any, columns: Matrix, size: Matrix) -> Network:
         raise NotKnownError("this kind of network is not known")
     if model._label_binarizer.y_type_.startswith("multilabel"):
         raise NotKnownError("the model has several outputs")
-    weights, bias = ([own.astype(np.float64) for own in every] for every in (model.coefs_, model.intercepts_))
+    weights, bias = ([layer.astype(np.float64) for layer in every] for every in (model.coefs_, model.intercepts_))
     if len(weights) < 2:
         raise NotKnownError("a network without hidden layers is not known")
     if model.n_outputs_ == 1:  # the sum of the second class against the first
@@ -200,8 +200,8 @@ def read(model: Any, columns: Matrix, size: Matrix) -> Structure:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "X does not have valid feature names")  # as columns of numbers it has none
         found = reader_of(model)(model, columns, size)
-        own = found.own_scores(columns)
-    if not np.isfinite(own).all() or np.abs(found.scores(columns) - own).max() > 16 * found.error:
+        expected = found.own_scores(columns)
+    if not np.isfinite(expected).all() or np.abs(found.scores(columns) - expected).max() > 16 * found.error:
         raise NotKnownError("the model's answers are not those of its structure")
     return found
 
@@ -243,8 +243,8 @@ def _linear(model: Any, columns: Matrix, size: Matrix) -> Additive:
     offset = _two(np.atleast_2d(np.asarray(model.intercept_, dtype=np.float64)))[0]
     offset = np.broadcast_to(offset, weights.shape[1]) if len(offset) != weights.shape[1] else offset
     is_logit = len(offset) == 2 and is_of(model, "sklearn", "LogisticRegression", "LinearDiscriminantAnalysis")
-    own, largest = (lambda C: _two(model.decision_function(C))), float(size.max(initial=0.0))
-    return Additive("linear model", model.classes_, weights, offset, "softmax" if is_logit else "", own, largest)
+    scores, largest = (lambda C: _two(model.decision_function(C))), float(size.max(initial=0.0))
+    return Additive("linear model", model.classes_, weights, offset, "softmax" if is_logit else "", scores, largest)
 
 
 def _of_sklearn(tree: Any, values: Matrix) -> Tree:
@@ -274,18 +274,18 @@ def _forest_of(model: Any, estimators: list[Any], words: str) -> Trees:
 
 
 def _boosted(
-    words: str, model: Any, trees: list[Tree], own: Callable[[Matrix], Matrix], columns: Matrix, **more: Any
+    words: str, model: Any, trees: list[Tree], scores: Callable[[Matrix], Matrix], columns: Matrix, **more: Any
 ) -> Trees:
     """Return boosted trees; the offset is what their sums lack of the model's own scores."""
     n = trees[0].values.shape[1]
-    plain = Trees(words, model.classes_, trees, np.zeros(n), link="softmax", own_scores=own, **more)
+    plain = Trees(words, model.classes_, trees, np.zeros(n), link="softmax", own_scores=scores, **more)
     return Trees(
         words,
         model.classes_,
         trees,
-        np.median(own(columns) - plain.scores(columns), axis=0),
+        np.median(scores(columns) - plain.scores(columns), axis=0),
         link="softmax",
-        own_scores=own,
+        own_scores=scores,
         **more,
     )
 
@@ -306,8 +306,8 @@ def _gradient_boosting(model: Any, columns: Matrix, size: Matrix) -> Trees:
         for round_ in model.estimators_
         for k, one in enumerate(round_)
     ]
-    own = lambda C: _two(model.decision_function(C))  # noqa: E731 - one line, used twice
-    return _boosted("boosted model", model, trees, own, columns, is_single=True)
+    scores = lambda C: _two(model.decision_function(C))  # noqa: E731 - one line, used twice
+    return _boosted("boosted model", model, trees, scores, columns, is_single=True)
 
 
 def _hist_boosting(model: Any, columns: Matrix, size: Matrix) -> Trees:
@@ -315,8 +315,8 @@ def _hist_boosting(model: Any, columns: Matrix, size: Matrix) -> Trees:
         raise NotKnownError("boosting with categories of its own is not known")
     n = len(model.classes_)
     trees = [_of_hist(one.nodes, k, n) for round_ in model._predictors for k, one in enumerate(round_)]
-    own = lambda C: _two(model.decision_function(C))  # noqa: E731
-    return _boosted("boosted model", model, trees, own, columns, is_single=False)
+    scores = lambda C: _two(model.decision_function(C))  # noqa: E731
+    return _boosted("boosted model", model, trees, scores, columns, is_single=False)
 
 
 def _of_hist(nodes: Any, place: int, n_classes: int) -> Tree:
@@ -338,8 +338,8 @@ def _xgboost(model: Any, columns: Matrix, size: Matrix) -> Trees:
     stop = content["iteration_indptr"][model.best_iteration + 1] if _stopped_early(model) else None
     chosen = list(zip(content["trees"], content["tree_info"], strict=True))[:stop]
     trees = [_of_xgboost(tree, k, n) for tree, k in chosen]
-    own = lambda C: _two(model.predict(C, output_margin=True))  # noqa: E731
-    return _boosted("boosted model", model, trees, own, columns, is_single=True, unit=SINGLE)
+    scores = lambda C: _two(model.predict(C, output_margin=True))  # noqa: E731
+    return _boosted("boosted model", model, trees, scores, columns, is_single=True, unit=SINGLE)
 
 
 def _stopped_early(model: Any) -> bool:
@@ -365,8 +365,8 @@ def _lightgbm(model: Any, columns: Matrix, size: Matrix) -> Trees:
         raise NotKnownError("this kind of lightgbm model is not known")
     each = content["num_tree_per_iteration"]
     trees = [_of_lightgbm(tree["tree_structure"], at % each, n) for at, tree in enumerate(content["tree_info"])]
-    own = lambda C: _two(model.predict(C, raw_score=True))  # noqa: E731
-    return _boosted("boosted model", model, trees, own, columns, is_single=False)
+    scores = lambda C: _two(model.predict(C, raw_score=True))  # noqa: E731
+    return _boosted("boosted model", model, trees, scores, columns, is_single=False)
 
 
 def _of_lightgbm(root: dict[str, Any], place: int, n_classes: int) -> Tree:

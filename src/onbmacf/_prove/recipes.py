@@ -115,7 +115,7 @@ def varied(form: TableForm, N: Matrix, row: Matrix) -> tuple[Matrix, Rows]:
     The numbers are the ends of the fitted range and some beyond. Also returned: the feature of each copy.
     """
     values = [_tried(form, N, at) for at in range(N.shape[1])]
-    feature = np.repeat(np.arange(N.shape[1]), [len(own) for own in values])
+    feature = np.repeat(np.arange(N.shape[1]), [len(some) for some in values])
     points = np.repeat(row[np.newaxis], len(feature), axis=0)
     points[np.arange(len(feature)), feature] = np.concatenate(values)
     return points, feature
@@ -212,11 +212,11 @@ def _chosen_through(step: Any, rows: Any, columns: list[Column], n_made: int) ->
     found: list[Column] = [Unread("ColumnTransformer")] * n_made
     for name, part, chosen in step.transformers_:
         slots = step.output_indices_.get(name, slice(0, 0))
-        own = np.ravel(np.asarray(_safe_indexing(places, chosen, axis=1)))
-        if slots.start == slots.stop or not len(own):
+        mine = np.ravel(np.asarray(_safe_indexing(places, chosen, axis=1)))
+        if slots.start == slots.stop or not len(mine):
             continue
-        given = _safe_indexing(rows, [*map(int, own)], axis=1)
-        found[slots] = _through(part, given, [columns[at] for at in own])[1]
+        given = _safe_indexing(rows, [*map(int, mine)], axis=1)
+        found[slots] = _through(part, given, [columns[at] for at in mine])[1]
     return found
 
 
@@ -224,7 +224,7 @@ def _of_step(step: Any, columns: list[Column], is_single: bool, n_made: int) -> 
     """Yield the columns that a transformer of scikit-learn makes."""
     name = type(step).__name__
     if name == "SimpleImputer" and _is_nan(step.missing_values) and n_made == _n_imputed(step):
-        kept = [at for at, own in enumerate(step.statistics_) if step.keep_empty_features or not _is_nan(own)]
+        kept = [at for at, fill in enumerate(step.statistics_) if step.keep_empty_features or not _is_nan(fill)]
         for at in kept:
             yield _then(columns[at], name, _imputed(step.statistics_[at], is_single))
         for at in step.indicator_.features_ if step.add_indicator else ():
@@ -246,7 +246,7 @@ def _imputed(value: Any, is_single: bool) -> Stage | None:
 
 
 def _n_imputed(step: Any) -> int:
-    n_kept = len(step.statistics_) if step.keep_empty_features else sum(not _is_nan(own) for own in step.statistics_)
+    n_kept = len(step.statistics_) if step.keep_empty_features else sum(not _is_nan(fill) for fill in step.statistics_)
     return n_kept + (len(step.indicator_.features_) if step.add_indicator else 0)
 
 
@@ -271,4 +271,4 @@ def _scaled(step: Any, name: str, at: int, is_single: bool) -> Stage | None:
         part |= dict(zip(("low", "high"), step.feature_range, strict=True)) if step.clip else {}
     else:
         return None
-    return Stage(**{own: float(number) for own, number in part.items()}, is_single=float(is_single))
+    return Stage(**{field: float(number) for field, number in part.items()}, is_single=float(is_single))

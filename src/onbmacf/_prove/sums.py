@@ -71,7 +71,7 @@ def sums_of(structure: Structure, estimator: Any, recipes: list[Recipe], lacks: 
 def _layer_sums(weights: list[Matrix], bias: list[Matrix], activation: str) -> LayerSums:
     if weights[-1].shape[1] == 2 and not weights[-1][:, 0].any() and bias[-1][0] == 0:
         weights, bias = [*weights[:-1], weights[-1][:, 1:]], [*bias[:-1], bias[-1][1:]]
-    weights, bias = ([np.ascontiguousarray(own, dtype=np.float64) for own in every] for every in (weights, bias))
+    weights, bias = ([np.ascontiguousarray(layer, dtype=np.float64) for layer in every] for every in (weights, bias))
     return LayerSums(weights, bias, activation)
 
 
@@ -88,14 +88,14 @@ def _tree_sums(structure: Trees, estimator: Any, recipes: list[Recipe], lacks: M
     used = np.unique(np.concatenate(slots))
     shift = len(used).bit_length()
     roots, place, threshold, link, added = [0], [], [], [], []
-    for tree, slot, own in zip(structure.trees, slots, values, strict=True):
+    for tree, slot, added_by in zip(structure.trees, slots, values, strict=True):
         # A boosted tree adds to the scores of one class, a tree of a forest to all.
-        first, width = (0, len(offset)) if n_averaged else (int(np.abs(own).max(axis=0).argmax()), 1)
+        first, width = (0, len(offset)) if n_averaged else (int(np.abs(added_by).max(axis=0).argmax()), 1)
         nodes, left = _by_level(tree)
         place.append(0 if is_one else first)
         threshold.append(np.where(tree.left < 0, np.inf, np.minimum(tree.threshold, LARGEST))[nodes])
         link.append((left + roots[-1] << shift) | np.searchsorted(used, slot)[nodes])
-        added.append(own[nodes, 1:] if is_one else own[nodes, first : first + width])
+        added.append(added_by[nodes, 1:] if is_one else added_by[nodes, first : first + width])
         roots.append(roots[-1] + len(nodes))
     chosen = [_compared(recipes[slot % len(recipes)], slot >= len(recipes), structure.is_single) for slot in used]
     return chosen, TreeSums(
@@ -139,8 +139,8 @@ def _by_level(tree: Tree) -> tuple[Rows, Rows]:
     nodes, left, n_placed = [np.zeros(1, dtype=np.intp)], [], 1
     while len(level := nodes[-1]):
         is_inner = tree.left[level] >= 0
-        own = n_placed - len(level) + np.arange(len(level))
-        left.append(np.where(is_inner, n_placed + 2 * (np.cumsum(is_inner) - 1), own))
+        here = n_placed - len(level) + np.arange(len(level))
+        left.append(np.where(is_inner, n_placed + 2 * (np.cumsum(is_inner) - 1), here))
         inner = level[is_inner]
         nodes.append(np.stack([tree.left[inner], tree.right[inner]], axis=1).ravel().astype(np.intp))
         n_placed += len(nodes[-1])

@@ -101,8 +101,8 @@ class BlockForm:
         of each column that is neither levels nor numbers of a dtype of numpy.
         """
         numeric = [place for place in range(len(dtypes)) if place not in levels and place not in arrays_of]
-        numbers = (Numbers(dtypes[own[0]], own, [BlockPlacement(own)]) for own in _by_dtype(dtypes, numeric))
-        joined = (_joined(levels, own, missing) for own in _by_dtype(dtypes, levels))
+        numbers = (Numbers(dtypes[some[0]], some, [BlockPlacement(some)]) for some in _by_dtype(dtypes, numeric))
+        joined = (_joined(levels, some, missing) for some in _by_dtype(dtypes, levels))
         single = (Single(place, [BlockPlacement(place)], array_of) for place, array_of in arrays_of.items())
         return cls(columns, (*numbers, *joined, *single))
 
@@ -133,11 +133,11 @@ def _row(values: Sequence[Any], columns: Any, index: Any) -> pd.DataFrame | None
         return None
     blocks: list[Any] = []
     try:
-        for kind, own in places.items():
-            cells = [values[place] for place in own]
+        for kind, same in places.items():
+            cells = [values[place] for place in same]
             array = _plain(pd.Series(cells).array) if kind is str else np.array(cells, dtype=kind)
             array = array[:, np.newaxis] if isinstance(array, np.ndarray) else array
-            blocks += _blocks(array, _placed(array, np.array(own)))
+            blocks += _blocks(array, _placed(array, np.array(same)))
         return _framed(blocks, columns, index)
     except Exception:  # a number too large, half a character, a pandas without blocks: as slowly as ever
         return None
@@ -166,7 +166,7 @@ def _by_dtype(dtypes: Sequence[Any], places: Iterable[int]) -> list[Rows]:
     for place in places:
         dtype = dtypes[place]
         groups.setdefault(place if isinstance(dtype, pd.CategoricalDtype) else dtype, []).append(place)
-    return [np.array(own, dtype=np.intp) for own in groups.values()]
+    return [np.array(same, dtype=np.intp) for same in groups.values()]
 
 
 def _joined(levels: dict[int, Any], places: Rows, missing: set[int]) -> Levels:

@@ -53,8 +53,8 @@ def in_calls(ask: Ask, N: Matrix, largest: int, retries: int = SOME) -> list[tup
     """Return what the model says, in pieces: the rows of each, and their lines or the error that they raised."""
     pieces: list[tuple[Rows, Any]] = []
     for start in range(0, len(N), largest):
-        own = np.arange(start, min(start + largest, len(N)))
-        pieces += _kept(ask, N, own, [retries])
+        lines = np.arange(start, min(start + largest, len(N)))
+        pieces += _kept(ask, N, lines, [retries])
     return pieces
 
 
@@ -93,15 +93,15 @@ class Notes:
 
     def raise_on(self, factual: Rows, error: Exception) -> None:
         """Note an error on points of some factuals."""
-        for own in factual.tolist():
-            self._raised.setdefault(own, raised_words(error))
-            self._errors.setdefault(own, error)
+        for row in factual.tolist():
+            self._raised.setdefault(row, raised_words(error))
+            self._errors.setdefault(row, error)
 
     def forget(self, factual: Rows) -> None:
         """Forget the errors on points of some factuals, which are asked about again."""
-        for own in factual.tolist():
-            self._raised.pop(own, None)
-            self._errors.pop(own, None)
+        for row in factual.tolist():
+            self._raised.pop(row, None)
+            self._errors.pop(row, None)
 
     def error(self, factual: int) -> Exception | None:
         """Return the first error on points of a factual."""
@@ -109,8 +109,8 @@ class Notes:
 
     def unseen_on(self, factual: Rows, labels: list[Any]) -> None:
         """Note that some points have a label that no fitted row has: one of those given."""
-        for own in np.unique(factual).tolist():
-            self._unseen.setdefault(own, []).extend(label for label in labels if label not in self._unseen[own])
+        for row in np.unique(factual).tolist():
+            self._unseen.setdefault(row, []).extend(label for label in labels if label not in self._unseen[row])
 
     def raised(self, n_factuals: int) -> NDArray[Any]:
         """Return per factual what the model did instead of answering, in words; empty where it always answered."""

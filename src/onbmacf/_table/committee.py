@@ -69,10 +69,10 @@ class Committee:
 
 def seated(models: Any, box: BlackBox, probes: Matrix) -> tuple[BlackBox, ...]:
     """Return models as black boxes that are called as the model is; each is asked about some fitted rows first."""
-    own = [replace(box, model=model, counts=Counts(), unseen=[], sizes=()) for model in models]
-    for place, member in enumerate(own, start=1):
+    members = [replace(box, model=model, counts=Counts(), unseen=[], sizes=()) for model in models]
+    for place, member in enumerate(members, start=1):
         _check_labels(member, f"member {place} of the committee", probes)
-    return tuple(_in_large_calls(member, probes) if box.sizes else member for member in own)
+    return tuple(_in_large_calls(member, probes) if box.sizes else member for member in members)
 
 
 def _in_large_calls(member: BlackBox, probes: Matrix) -> BlackBox:
@@ -167,7 +167,7 @@ def committee(
 def sample(labels: Rows, random: np.random.Generator, share: float, replace: bool) -> Rows:
     """Draw a share of the rows of each label, one at least; in the order of the table."""
     every = [np.flatnonzero(labels == label) for label in range(labels.max() + 1)]
-    drawn = [random.choice(own, size=max(1, round(share * len(own))), replace=replace) for own in every]
+    drawn = [random.choice(rows, size=max(1, round(share * len(rows))), replace=replace) for rows in every]
     return np.sort(np.concatenate(drawn))
 
 

@@ -56,8 +56,8 @@ class TableForm:
         frame = frame if types is None else with_room(frame, [f.name for f in schema.features if f.missing])
         features = tuple(_with_levels(feature, frame[feature.name]) for feature in schema.features)
         array_dtype = None if isinstance(table, pd.DataFrame) or types is not None else np.asarray(table).dtype
-        dtypes, own = tuple(frame[name].dtype for name in schema.names), frame if array_dtype is None else table
-        form = cls(replace(schema, features=features), dtypes, array_dtype, missing_values(own, len(features)))
+        dtypes, given = tuple(frame[name].dtype for name in schema.names), frame if array_dtype is None else table
+        form = cls(replace(schema, features=features), dtypes, array_dtype, missing_values(given, len(features)))
         form = replace(form.converting(frame), polars=types)
         _check_finite(form, form.numbers(frame))
         return form
@@ -73,7 +73,11 @@ class TableForm:
     @property
     def days(self) -> tuple[Hashable, ...]:
         """The names of the columns that hold dates as times of whole days."""
-        return tuple(self.schema.names[at] for at, own in self.converters if own.kind == "time" and own.unit == "D")
+        return tuple(
+            self.schema.names[at]
+            for at, converter in self.converters
+            if converter.kind == "time" and converter.unit == "D"
+        )
 
     def under(self, schema: Schema) -> "TableForm":
         """Return the same form with other immutable features and rules."""
@@ -149,13 +153,15 @@ class TableForm:
 
     @shared
     def _level_cells(self) -> dict[int, list[Any]]:
-        own = self._level_arrays.items()
-        return {position: [levels[at] for at in range(len(levels))] for position, levels in own}
+        levels_at = self._level_arrays.items()
+        return {position: [levels[at] for at in range(len(levels))] for position, levels in levels_at}
 
     @shared
     def _row_dtype(self) -> Any:
         """The dtype of all columns, or of objects where they have different ones."""
-        dtypes = {own.dtype if (own := self.converter(at)) else dtype for at, dtype in enumerate(self.dtypes)}
+        dtypes = {
+            converter.dtype if (converter := self.converter(at)) else dtype for at, dtype in enumerate(self.dtypes)
+        }
         return dtypes.pop() if len(dtypes) == 1 else np.dtype(object)
 
     def _places(self, N: Matrix, position: int) -> Rows:
@@ -168,8 +174,8 @@ class TableForm:
     def _blocks(self) -> BlockForm | None:
         """How frames are made of blocks; None where this pandas does not make the frame that it makes of columns."""
         has_missing = {at for at in self._level_arrays if self.schema.features[at].missing}
-        own = [at for at, f in enumerate(self.schema.features) if f.is_numeric and not self._is_cast(at)]
-        arrays_of = {at: partial(self._number_array, at) for at in own}
+        plain = [at for at, f in enumerate(self.schema.features) if f.is_numeric and not self._is_cast(at)]
+        arrays_of = {at: partial(self._number_array, at) for at in plain}
         rows = np.zeros((2, len(self.dtypes)))
         rows[1, self._may_lack] = np.nan
         try:
@@ -192,8 +198,8 @@ class TableForm:
         """The levels of each feature that has them, in the caller's dtype; behind them the missing value, if any."""
         lacking = self.lacking or (None,) * len(self.dtypes)
         return {
-            position: _level_array(feature, dtype, own)
-            for position, (feature, dtype, own) in enumerate(
+            position: _level_array(feature, dtype, missing)
+            for position, (feature, dtype, missing) in enumerate(
                 zip(self.schema.features, self.dtypes, lacking, strict=True)
             )
             if not feature.is_numeric
@@ -258,7 +264,7 @@ class TableForm:
     def given_together(self) -> tuple[tuple[Any, Rows], ...]:
         """The features of each of these dtypes; not of float64, which holds every number as it is."""
         known = [dtype for dtype in dict.fromkeys(self.given_dtypes) if dtype is not None and dtype != np.float64]
-        return tuple((dtype, np.flatnonzero([own == dtype for own in self.given_dtypes])) for dtype in known)
+        return tuple((dtype, np.flatnonzero([each == dtype for each in self.given_dtypes])) for dtype in known)
 
     @shared
     def narrow_dtypes(self) -> tuple[tuple[int, Any], ...]:

@@ -127,8 +127,8 @@ class BlackBox:
         """Return the model's own labels, with the caught exception in place of a label where it raised."""
         pieces = in_calls(self._predict, N, self.largest, self._retries(retries))
         if any(_is_raised(answer) for _, answer in pieces):
-            lists = [[own] * len(lines) if _is_raised(own) else own.tolist() for lines, own in pieces]
-            return objects(label for own in lists for label in own)
+            lists = [[answer] * len(lines) if _is_raised(answer) else answer.tolist() for lines, answer in pieces]
+            return objects(label for answer in lists for label in answer)
         return np.concatenate([answer for _, answer in pieces]) if pieces else np.empty(0, dtype=object)
 
     def codes(self, labels: NDArray[Any]) -> Codes:
@@ -264,8 +264,8 @@ class BlackBox:
         names: Any = getattr(self.asked, "classes_", None)
         if not isinstance(names, Collection) or isinstance(names, str) or getattr(names, "shape", None) == ():
             return None
-        own = names.tolist() if isinstance(names, np.ndarray) else [_plain(name) for name in names]
-        return own if all(pd.api.types.is_scalar(name) for name in own) else None
+        plain = names.tolist() if isinstance(names, np.ndarray) else [_plain(name) for name in names]
+        return plain if all(pd.api.types.is_scalar(name) for name in plain) else None
 
     def _code(self, label: Any) -> int:
         known = [*self.classes, *self.unseen]
@@ -309,7 +309,7 @@ def _says_the_same(box: BlackBox, sizes: tuple[int, ...], N: Matrix) -> bool:
         asked = [_at_once(box, np.roll(N, turn, axis=0), -turn, size) for turn, size in enumerate(sizes)]
     except Exception:  # a predict_proba that fails is reported where it is needed
         return False
-    return all(_is_same(one, asked[-1][at]) for own in asked for at, one in enumerate(own))
+    return all(_is_same(one, asked[-1][at]) for replies in asked for at, one in enumerate(replies))
 
 
 def _is_same(one: NDArray[Any], other: NDArray[Any]) -> bool:

@@ -44,8 +44,8 @@ def _cuts(points: Matrix, lacks: Mask, rows: Rows, k: int) -> Iterator[tuple[Row
     """Yield the ways to cut a group in two, the better first: by what rows lack, then at the median of a column."""
     if len(rows) < 2 * k:
         return
-    for own in lacks[rows].T:
-        yield rows[own], rows[~own]
+    for is_lacking in lacks[rows].T:
+        yield rows[is_lacking], rows[~is_lacking]
     half = len(rows) // 2
     for column in np.argsort(-points[rows].var(axis=0), kind="stable"):
         order = rows[np.argsort(points[rows, column], kind="stable")]
@@ -121,9 +121,9 @@ class Guard:
     def exposes(self, values: Matrix, before: Matrix) -> Mask:
         """Say which values match from 1 to k - 1 rows in all changed and immutable features together."""
         found = np.zeros(len(values), dtype=bool)
-        for line, (value, own) in enumerate(zip(values, before, strict=True)):
+        for line, (value, factual) in enumerate(zip(values, before, strict=True)):
             rows = np.arange(len(self.N))
-            for at in np.flatnonzero(differs(value, own) | self.is_immutable):
+            for at in np.flatnonzero(differs(value, factual) | self.is_immutable):
                 rows = rows[~differs(self.N[rows, at], np.full(len(rows), value[at]))]
             found[line] = 0 < len(rows) < self.k
         return found

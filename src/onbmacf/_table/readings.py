@@ -66,8 +66,8 @@ def _lightgbm(booster: Any) -> Raw:
 
     def scores(rows: Any) -> Any:
         rows = pandas_frame(rows)
-        own = _underscored(rows, names) if isinstance(rows, pd.DataFrame) else names
-        return booster.predict(_in_order(rows, None if _is_nameless(names) else own))
+        known = _underscored(rows, names) if isinstance(rows, pd.DataFrame) else names
+        return booster.predict(_in_order(rows, None if _is_nameless(names) else known))
 
     objective = words.split(" ")[0]
     if objective.startswith("multiclass"):
@@ -130,8 +130,8 @@ def _in_order(rows: Any, names: Any) -> Any:
 
 def _underscored(rows: pd.DataFrame, names: list[str]) -> list[Any]:
     """Return the columns that lightgbm means: it writes the blanks of their names as underscores."""
-    own = {str(name).replace(" ", "_"): name for name in rows.columns}
-    return [name if name in rows.columns else own.get(name, name) for name in names]
+    by_name = {str(name).replace(" ", "_"): name for name in rows.columns}
+    return [name if name in rows.columns else by_name.get(name, name) for name in names]
 
 
 def _is_nameless(names: list[str]) -> bool:

@@ -58,8 +58,8 @@ def _power_of_ten(exponent: int) -> float:
 def readable_decimals(values: Matrix, dtype: object) -> int:
     """Return the decimals of the values that a continuous feature may change to."""
     needed = of_range(float(values.max() - values.min()))
-    own = own_decimals(values, dtype, max(FEW, needed))
-    return needed if own is None else own
+    given = own_decimals(values, dtype, max(FEW, needed))
+    return needed if given is None else given
 
 
 def of_range(span: float) -> int:

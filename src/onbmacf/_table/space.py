@@ -174,10 +174,10 @@ class FeatureSpace:
             N, changed = near[1].copy(), self.changed(Z, near[0])
         cells, places, features = self._cells(changed & ~self._is_group)
         N.reshape(-1)[cells] = self._unscaled(Z.reshape(-1)[places], features)
-        for position, own in _lines_of(changed, self._is_group):
-            levels = Z[own, self.blocks[position]].argmax(axis=1)
+        for position, lines in _lines_of(changed, self._is_group):
+            levels = Z[lines, self.blocks[position]].argmax(axis=1)
             n_levels = len(self.schema.features[position].levels or ())
-            N[own, position] = np.where(levels < n_levels, levels, np.nan)
+            N[lines, position] = np.where(levels < n_levels, levels, np.nan)
         return N
 
     def _unscaled(self, codes: Matrix, features: Rows) -> Matrix:
@@ -186,12 +186,12 @@ class FeatureSpace:
         rounded = self._fine.of(values, features)
         if self.known:
             searched = self._has_known[features] & (self._has_known_grid[features] | ~self._on_grid(codes, features))
-            for position, own in _cells_of(features, np.flatnonzero(searched)):
+            for position, cells in _cells_of(features, np.flatnonzero(searched)):
                 place = np.minimum(
-                    np.searchsorted(self._known_codes[position], codes[own]), len(self.known[position]) - 1
+                    np.searchsorted(self._known_codes[position], codes[cells]), len(self.known[position]) - 1
                 )
-                is_known = self._known_codes[position][place] == codes[own]
-                rounded[own] = np.where(is_known, self.known[position][place], rounded[own])
+                is_known = self._known_codes[position][place] == codes[cells]
+                rounded[cells] = np.where(is_known, self.known[position][place], rounded[cells])
         return np.where(is_missing(codes), np.nan, rounded) if may_lack(codes) else rounded
 
     def _on_grid(self, codes: Matrix, features: Rows) -> Mask:
@@ -216,17 +216,17 @@ class FeatureSpace:
         _, places, features = self._cells(to_round & self._is_whole)
         rounded = self._round(features, points.reshape(-1)[places], goal.reshape(-1)[places])
         snapped.reshape(-1)[places] = rounded
-        for position, own in _lines_of(to_round, self._is_group):
+        for position, lines in _lines_of(to_round, self._is_group):
             block = self.blocks[position]
-            snapped[own, block] = _strongest(points[own, block], goal[own, block], self.heights[position])
+            snapped[lines, block] = _strongest(points[lines, block], goal[lines, block], self.heights[position])
         return snapped
 
     def to_grid(self, points: Matrix, z: Matrix) -> Matrix:
         """Round changed continuous values to their readable decimals; one that rounds to the factual's is its own."""
         gridded = points.copy()
         _, places, features = self._cells(self.changed(points, z) & self._is_continuous)
-        rounded, own = self._gridded(points.reshape(-1)[places], features), z.reshape(-1)[places]
-        gridded.reshape(-1)[places] = np.where(np.abs(rounded - own) <= SAME, own, rounded)
+        rounded, kept = self._gridded(points.reshape(-1)[places], features), z.reshape(-1)[places]
+        gridded.reshape(-1)[places] = np.where(np.abs(rounded - kept) <= SAME, kept, rounded)
         return gridded
 
     def _cells(self, mask: Mask) -> tuple[Rows, Rows, Rows]:
@@ -325,9 +325,9 @@ def _lines_of(changed: Mask, among: Mask) -> Iterator[tuple[int, Rows]]:
 
 def _cells_of(features: Rows, cells: Rows) -> Iterator[tuple[int, Rows]]:
     """Yield each feature that some cells belong to, with those cells."""
-    own = features[cells]
-    order = np.argsort(own, kind="stable")
-    for part in np.split(cells[order], np.flatnonzero(np.diff(own[order])) + 1) if len(cells) else []:
+    of_cell = features[cells]
+    order = np.argsort(of_cell, kind="stable")
+    for part in np.split(cells[order], np.flatnonzero(np.diff(of_cell[order])) + 1) if len(cells) else []:
         yield int(features[part[0]]), part
 
 

@@ -164,11 +164,11 @@ def range_frame(answers: Any) -> pd.DataFrame:
     batch, rank = answers.batch, ranks(answers.batch.factual)
     for line in range(len(batch.factual)):
         ranges = None if batch.ranges is None else batch.ranges[line]
-        for name, own in (ranges or {}).items():
+        for name, found in (ranges or {}).items():
             box = (batch.box[line] or {}).get(name)
             after = batch.values.iloc[line, names.index(name)]
             together = (None,) * 4 if box is None else (box.low, box.high, box.levels, box.n_asked)
-            lines.append((line, rank[line], name, after, own.low, own.high, own.levels, own.n_asked, *together))
+            lines.append((line, rank[line], name, after, found.low, found.high, found.levels, found.n_asked, *together))
     alone = ["low", "high", "levels", "n_asked"]
     columns = ["line", "rank", "feature", "after", *alone, *(f"box_{name}" for name in alone)]
     frame = pd.DataFrame(lines, columns=columns)
@@ -200,7 +200,7 @@ def _listed(released: NDArray[Any], columns: Any) -> NDArray[Any]:
 
 def _in_words(ranges: NDArray[Any]) -> NDArray[Any]:
     """Return, per line, its ranges as one text; empty where there are none."""
-    return objects(["; ".join(f"{name} {own}" for name, own in (one or {}).items()) for one in ranges])
+    return objects(["; ".join(f"{name} {found}" for name, found in (one or {}).items()) for one in ranges])
 
 
 def proven_columns(certificates: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:

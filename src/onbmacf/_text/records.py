@@ -92,16 +92,16 @@ def _ranges(found: Any, days: Days) -> dict[str, Any]:
     """Return the ranges and the box of a counterfactual; nothing where they were not asked for."""
     if found.ranges is None:
         return {}
-    box = None if found.box is None else [_range(own, days) for own in found.box.values()]
-    return {"ranges": [_range(own, days) for own in found.ranges.values()], "box": box}
+    box = None if found.box is None else [_range(each, days) for each in found.box.values()]
+    return {"ranges": [_range(each, days) for each in found.ranges.values()], "box": box}
 
 
-def _range(own: Any, days: Days) -> dict[str, Any]:
-    levels = None if own.levels is None else [plain(level) for level in own.levels]
-    is_day = own.feature in days
-    ends = {"low": cell(own.low, is_day), "high": cell(own.high, is_day), "levels": levels}
-    reaches = {"reaches_low": own.reaches_low, "reaches_high": own.reaches_high}
-    return {"feature": plain(own.feature), "text": str(own), **ends, **reaches, "n_asked": own.n_asked}
+def _range(found: Any, days: Days) -> dict[str, Any]:
+    levels = None if found.levels is None else [plain(level) for level in found.levels]
+    is_day = found.feature in days
+    ends = {"low": cell(found.low, is_day), "high": cell(found.high, is_day), "levels": levels}
+    reaches = {"reaches_low": found.reaches_low, "reaches_high": found.reaches_high}
+    return {"feature": plain(found.feature), "text": str(found), **ends, **reaches, "n_asked": found.n_asked}
 
 
 def _certificate(certificate: Any) -> dict[str, Any]:

@@ -208,18 +208,18 @@ def range_sentences(found: Any) -> str:
     """
     if found.ranges is None:
         return ""
-    parts = [f"{marked(own.feature, found.released)} {own} ({_asked(own)})" for own in found.ranges.values()]
+    parts = [f"{marked(each.feature, found.released)} {each} ({_asked(each)})" for each in found.ranges.values()]
     if len(parts) == 1:
         return f" The label {quoted(found.label)} holds for {parts[0]}."
     text = f" With the other changes as they are, the label {quoted(found.label)} holds for {joined(parts)}."
     if found.box is None:
         return text
-    together = [f"{marked(own.feature, found.released)} {own}" for own in found.box.values()]
+    together = [f"{marked(each.feature, found.released)} {each}" for each in found.box.values()]
     return f"{text} It holds for {joined(together)} together ({_asked(next(iter(found.box.values())))})."
 
 
-def _asked(own: Any) -> str:
-    return "the answer itself" if own.n_asked == 1 else f"of {own.n_asked:,} points asked, all hold"
+def _asked(found: Any) -> str:
+    return "the answer itself" if found.n_asked == 1 else f"of {found.n_asked:,} points asked, all hold"
 
 
 def joined(parts: Sequence[str], last: str = "and") -> str:

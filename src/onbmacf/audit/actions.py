@@ -94,9 +94,9 @@ class Actions:
         lines = []
         for place, words in enumerate(self.actions):
             before, now = self.flips[:, :place].any(axis=1), self.flips[:, place]
-            own = self.costs[now, place]
+            paid = self.costs[now, place]
             lines.append(
-                (words, len(self.moves[place]), now.mean(), (now & ~before).mean(), _mean_finite(own))
+                (words, len(self.moves[place]), now.mean(), (now & ~before).mean(), _mean_finite(paid))
                 if len(now)
                 else (words, len(self.moves[place]), np.nan, np.nan, np.nan)
             )
@@ -115,8 +115,8 @@ class Actions:
         groups = pd.Series(["all"] * len(self.flips)) if self.groups is None else self.groups
         least, lines = cheapest(self.flips, self.costs), []
         for group, rows in members_of(groups).items():
-            own = least[rows]
-            lines.append((group, len(own), float(np.isfinite(own).mean()), _mean_finite(own)))
+            paid = least[rows]
+            lines.append((group, len(paid), float(np.isfinite(paid).mean()), _mean_finite(paid)))
         return pd.DataFrame(lines, columns=["group", "n_rows", "effectiveness", "mean_cost"])
 
 
@@ -168,8 +168,8 @@ def actions(
     rows = Asked.of(explainer.fitted_, answers.rows.iloc[lines], _wanted(answers, target))
     asked = evenly(len(lines), SAMPLE)
 
-    def candidates_of(own: NDArray[np.bool_]) -> list[Action]:
-        return candidates(answers, explainer.fitted_, most_features, lines[asked[own]])
+    def candidates_of(is_left: NDArray[np.bool_]) -> list[Action]:
+        return candidates(answers, explainer.fitted_, most_features, lines[asked[is_left]])
 
     chosen = choose(rows.some(asked).in_large_calls(), candidates_of, k, price, most_features)
     flips, costs = rows.asked(chosen)
@@ -191,12 +191,12 @@ def candidates(
     before = fitted.space.form.numbers(answers.rows.iloc[answers.batch.factual[lines]])
     after = fitted.space.form.numbers(answers.batch.values.iloc[lines])
     found: dict[Action, None] = {}
-    for own, new, changed in zip(before, after, answers.batch.changed[lines], strict=True):
+    for old, new, changed in zip(before, after, answers.batch.changed[lines], strict=True):
         features = np.flatnonzero(changed)
         if 0 < len(features) <= most_features:
             for by_amount in (False, True):
                 for stretch in STRETCHES:
-                    found[tuple(_move(fitted, int(at), own[at], new[at], stretch, by_amount) for at in features)] = None
+                    found[tuple(_move(fitted, int(at), old[at], new[at], stretch, by_amount) for at in features)] = None
     return list(found)
 
 
@@ -208,10 +208,10 @@ def choose(
     An early action was chosen before the others were known: with them, it may be the one that is least missed
     (decision 0070).
     """
-    own = one_by_one(some, candidates_of, k + min(k, SPARE), price, most_features)
-    for n_kept in range(max(k, len(own) - 1), k - 1, -1):
-        own = improved(some, most_missed(own, n_kept), price, most_features)
-    return by_gain(own)
+    chosen = one_by_one(some, candidates_of, k + min(k, SPARE), price, most_features)
+    for n_kept in range(max(k, len(chosen) - 1), k - 1, -1):
+        chosen = improved(some, most_missed(chosen, n_kept), price, most_features)
+    return by_gain(chosen)
 
 
 def one_by_one(
@@ -222,9 +222,9 @@ def one_by_one(
     An action that is improved before the next is taken leaves that one other rows to help (decision 0070), and the
     changes of these rows join the candidates.
     """
-    pool, found, own = dict[Action, None](), np.zeros((len(some.N), 0)), list[Valued]()
+    pool, found, chosen = dict[Action, None](), np.zeros((len(some.N), 0)), list[Valued]()
     for place in range(k):
-        held = held_by(own, len(found))
+        held = held_by(chosen, len(found))
         new = [action for action in candidates_of(held <= 0) if action not in pool]
         pool, found = pool | dict.fromkeys(new), np.hstack([found, worths(some, new, price)])
         gains = np.maximum(found, held[:, np.newaxis]).sum(axis=0) - held.sum()
@@ -232,27 +232,27 @@ def one_by_one(
             break
         best = int(gains.argmax())  # a tie goes to the first
         taken = Valued(list(pool)[best], found[:, best])
-        own = improved(some, [*own, taken], price, most_features, first=place)
-    return own
+        chosen = improved(some, [*chosen, taken], price, most_features, first=place)
+    return chosen
 
 
-def _move(fitted: Fitted, at: int, own: float, new: float, stretch: float, by_amount: bool) -> Move:
+def _move(fitted: Fitted, at: int, old: float, new: float, stretch: float, by_amount: bool) -> Move:
     feature = fitted.space.schema.features[at]
     if not feature.is_numeric and feature.kind != "ordinal":
         return Move(at, TO, float(new))
     low, high = fitted.ranges[at] if feature.is_numeric else (0.0, float(len(feature.levels or ()) - 1))
-    value = float(np.clip(readable(fitted, at, own + stretch * (new - own)), min(low, new), max(high, new)))
+    value = float(np.clip(readable(fitted, at, old + stretch * (new - old)), min(low, new), max(high, new)))
     if by_amount and feature.is_numeric:
-        return Move(at, BY, readable(fitted, at, value - own))
-    return Move(at, AT_LEAST if new > own else AT_MOST, value)
+        return Move(at, BY, readable(fitted, at, value - old))
+    return Move(at, AT_LEAST if new > old else AT_MOST, value)
 
 
 def _wanted(answers: Explanations, target: Any) -> Any:
     if target is not None:
         return target
     found = list(dict.fromkeys(answers.batch.label.tolist()))
-    own = set(answers.labels[is_asked(answers)].tolist())
-    if not found or own & set(found):
+    given = set(answers.labels[is_asked(answers)].tolist())
+    if not found or given & set(found):
         raise ParameterError("actions needs target: which label is favourable does not follow from these answers.")
     return found
 
@@ -305,7 +305,7 @@ def action_tree(chosen: Actions, answers: Explanations, depth: int = 2) -> pd.Da
     tree = DecisionTreeClassifier(max_depth=check_count("depth", depth), min_samples_leaf=least, random_state=0)
     leaf = tree.fit(matrix, best).apply(matrix)
     words = _paths(tree.tree_, tree.decision_path(matrix).toarray() > 0, splits)
-    lines = [_leaf(words[int(own)], np.flatnonzero(leaf == own), chosen) for own in np.unique(leaf)]
+    lines = [_leaf(words[int(number)], np.flatnonzero(leaf == number), chosen) for number in np.unique(leaf)]
     return pd.DataFrame(lines, columns=LEAVES)
 
 
@@ -313,8 +313,8 @@ def _leaf(words: str, rows: NDArray[np.intp], chosen: Actions) -> tuple[Any, ...
     flips, costs = chosen.flips[rows], chosen.costs[rows]
     spent = np.where(flips, costs, 0.0).sum(axis=0)
     place = int(np.lexsort((spent, -flips.sum(axis=0)))[0])  # of those that help as many, the cheapest
-    own = cheapest(flips[:, [place]], costs[:, [place]])
-    known = own[np.isfinite(own)]
+    paid = cheapest(flips[:, [place]], costs[:, [place]])
+    known = paid[np.isfinite(paid)]
     mean = float(known.mean()) if len(known) else float("nan")
     return words, len(rows), chosen.actions[place], float(flips[:, place].mean()), mean
 

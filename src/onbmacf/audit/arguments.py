@@ -113,21 +113,21 @@ def check_type(name: str, value: Any, annotation: Any) -> None:
         raise ParameterError(f"{name} must be {allowed}, got {_kind(value)}.")
     if isinstance(value, ONBMACF):
         value.schema_  # noqa: B018 - says that it is not fitted
-    for inner, own, expected in _inside(name, value, fitting[0]):
-        check_type(inner, own, expected)
+    for inner, entry, expected in _inside(name, value, fitting[0]):
+        check_type(inner, entry, expected)
 
 
 def _inside(name: str, value: Any, annotation: Any) -> Iterator[tuple[str, Any, Any]]:
     """Yield what a mapping, tuple or sequence holds, with its name and annotation."""
     kind, expected = get_origin(annotation), get_args(annotation)
     if kind is Mapping:
-        yield from ((f"{name}[{key!r}]", own, expected[1]) for key, own in value.items())
+        yield from ((f"{name}[{key!r}]", entry, expected[1]) for key, entry in value.items())
     elif kind is tuple:
         if len(value) != len(expected):
             raise ParameterError(f"{name} must have {len(expected)} parts, got {len(value)}.")
-        yield from ((f"{name}[{at}]", *own) for at, own in enumerate(zip(value, expected, strict=True)))
+        yield from ((f"{name}[{at}]", *entry) for at, entry in enumerate(zip(value, expected, strict=True)))
     elif kind is Sequence:
-        yield from ((f"{name}[{at}]", own, expected[0]) for at, own in enumerate(value))
+        yield from ((f"{name}[{at}]", entry, expected[0]) for at, entry in enumerate(value))
 
 
 def _kind(value: Any) -> str:

@@ -120,23 +120,23 @@ def group_gaps(
     (['famhist'], ['share_found', 'share_released', 'distance', 'n_changes'])
 
     """
-    own, of_table = burden_measures(answers, cost), {} if decisions is None else decisions.measures()
-    n_families = sum(len(own) + (len(of_table) if group.table is not None else 0) for group in groups)
+    of_rows, of_table = burden_measures(answers, cost), {} if decisions is None else decisions.measures()
+    n_families = sum(len(of_rows) + (len(of_table) if group.table is not None else 0) for group in groups)
     options: dict[str, Any] = {
         "confidence": 1 - LEVEL / max(n_families, 1),
         "n_resamples": n_resamples or n_shuffles(n_families),
         "seed": seed,
     }
-    columns = [_measured(group, own, of_table) for group in groups]
+    columns = [_measured(group, of_rows, of_table) for group in groups]
     frames = iter(gaps_of_columns([column for several in columns for column in several], **options))
     return {
         group.name: _joined([next(frames) for _ in several]) for group, several in zip(groups, columns, strict=True)
     }
 
 
-def _measured(group: GroupedBy, own: Measures, of_table: Measures) -> list[tuple[Measures, Any]]:
+def _measured(group: GroupedBy, of_rows: Measures, of_table: Measures) -> list[tuple[Measures, Any]]:
     """Return the measures that are compared by one column, with the groups of their rows."""
-    both = ((of_table, group.table), (own, group.rows))
+    both = ((of_table, group.table), (of_rows, group.rows))
     return [(measures, column) for measures, column in both if measures and column is not None]
 
 
@@ -156,8 +156,8 @@ def _of_column(answers: Explanations, name: Hashable, values: Any, decisions: De
         table = decisions.rows[name].reset_index(drop=True)
     both = rows if table is None else pd.concat([rows, table], ignore_index=True)
     as_one = as_groups(both)
-    own, of_table = as_one.iloc[: len(rows)], as_one.iloc[len(rows) :].reset_index(drop=True)
-    grouped_by = GroupedBy(str(name), own, None if table is None else of_table)
+    of_rows, of_table = as_one.iloc[: len(rows)], as_one.iloc[len(rows) :].reset_index(drop=True)
+    grouped_by = GroupedBy(str(name), of_rows, None if table is None else of_table)
     return grouped_by._replace(note=f"{_note(name, both, as_one, len(rows))} {_small(grouped_by)}".strip())
 
 
@@ -183,10 +183,10 @@ def _note(name: Hashable, before: "pd.Series[Any]", after: "pd.Series[Any]", n_e
 
 def _small(group: GroupedBy) -> str:
     """Return which groups are not tested, because they have too few rows."""
-    explained = {own: len(rows) for own, rows in members_of(group.rows).items()}
-    every = explained if group.table is None else {own: len(rows) for own, rows in members_of(group.table).items()}
+    explained = {value: len(rows) for value, rows in members_of(group.rows).items()}
+    every = explained if group.table is None else {value: len(rows) for value, rows in members_of(group.table).items()}
     n_small = sum(size < LEAST for size in every.values())
-    n_few = sum(size >= LEAST > explained.get(own, 0) for own, size in every.items())
+    n_few = sum(size >= LEAST > explained.get(value, 0) for value, size in every.items())
     parts = []
     if n_small:
         parts.append(f"{_counted(n_small)} fewer than {LEAST} rows and {'is' if n_small == 1 else 'are'} not tested.")

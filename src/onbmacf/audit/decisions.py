@@ -167,10 +167,10 @@ def error_rates(selected: Any, truth: Any, groups: Any) -> pd.DataFrame:
     right = numbers("truth", per_row("truth", truth, len(chosen)))
     lines = []
     for group, rows in members_of(per_row("groups", groups, len(chosen))).items():
-        own, known = chosen[rows], right[rows]
+        said, known = chosen[rows], right[rows]
         is_known = ~np.isnan(known)
-        rates = _mean(own[known == 1]), _mean(own[known == 0])
-        lines.append((group, int(is_known.sum()), int((~is_known).sum()), _mean((own == known)[is_known]), *rates))
+        rates = _mean(said[known == 1]), _mean(said[known == 0])
+        lines.append((group, int(is_known.sum()), int((~is_known).sum()), _mean((said == known)[is_known]), *rates))
     return pd.DataFrame(lines, columns=ERRORS)
 
 

@@ -35,8 +35,8 @@ def individual(costs: Any) -> tuple[Flips, Values]:
     >>> audit.individual([0.5, np.inf])[0].tolist()
     [[True], [False]]
     """
-    own = numbers("costs", costs)[:, np.newaxis]
-    return np.isfinite(own), np.where(np.isfinite(own), own, np.nan)
+    costs_ = numbers("costs", costs)[:, np.newaxis]
+    return np.isfinite(costs_), np.where(np.isfinite(costs_), costs_, np.nan)
 
 
 @typed
@@ -185,8 +185,8 @@ def recourse_fairness(flips: Any, costs: Any, groups: Any, budget: float, share:
     helped, paid = _helped_and_paid(flips, costs)
     members = members_of(per_row("groups", groups, len(helped)))
     check_few(members)
-    own = {group: (helped[rows], paid[rows]) for group, rows in members.items()}
-    lines = [line for view in VIEWS for line in _lines(own, view, budget, share)]
+    of_groups = {group: (helped[rows], paid[rows]) for group, rows in members.items()}
+    lines = [line for view in VIEWS for line in _lines(of_groups, view, budget, share)]
     return pd.DataFrame(lines, columns=FAIRNESS)
 
 
@@ -226,7 +226,7 @@ def _helped_and_paid(flips: Any, costs: Any) -> tuple[Flips, Values]:
     return helped, paid
 
 
-def _lines(own: dict[Any, tuple[Flips, Values]], view: str, budget: float, share: float) -> list[tuple[Any, ...]]:
+def _lines(of_groups: dict[Any, tuple[Flips, Values]], view: str, budget: float, share: float) -> list[tuple[Any, ...]]:
     figures: dict[str, Any] = {
         "effectiveness": lambda group: effectiveness(group[0], view),
         "within_budget": lambda group: within_budget(group[0], group[1], budget, view),
@@ -237,6 +237,10 @@ def _lines(own: dict[Any, tuple[Flips, Values]], view: str, budget: float, share
         if view == "micro"
         else {"choices": lambda group: choices(group[0], share)}
     )
-    lines = [(name, view, group, None, float(of(rows))) for name, of in figures.items() for group, rows in own.items()]
-    pairs = [("trade_off", view, i, j, trade_off(own[i], own[j], view)) for i, j in combinations(own, 2)]
+    lines = [
+        (name, view, group, None, float(of(rows))) for name, of in figures.items() for group, rows in of_groups.items()
+    ]
+    pairs = [
+        ("trade_off", view, i, j, trade_off(of_groups[i], of_groups[j], view)) for i, j in combinations(of_groups, 2)
+    ]
     return [*lines, *pairs]

@@ -182,11 +182,11 @@ def _recurring(before: "pd.Series[Any]", after: "pd.Series[Any]") -> list[tuple[
         counts = after.astype(object).value_counts(sort=False)
         best = int(counts.to_numpy().argmax())
         return [(shown(counts.index[best]), int(counts.iloc[best]))]
-    own, new = before.to_numpy(dtype=np.float64), after.to_numpy(dtype=np.float64)
-    seen = np.concatenate([own[~np.isnan(own)], new])  # a value that was missing has no place
+    old, new = before.to_numpy(dtype=np.float64), after.to_numpy(dtype=np.float64)
+    seen = np.concatenate([old[~np.isnan(old)], new])  # a value that was missing has no place
     width = WINDOW * np.ptp(seen)
     found = []
-    for words, is_way in (("at most", new < own), ("at least", new > own)):
+    for words, is_way in (("at most", new < old), ("at least", new > old)):
         if is_way.any():
             value, count = _densest(new[is_way], width, words == "at most")
             found.append((f"{words} {shown(value)}", count))
@@ -285,12 +285,12 @@ def importance(answers: Explanations | Explanation, explainer: ONBMACF | None = 
     features = _features(answers, explainer)
     sizes = [_sizes(answers, place, feature) for place, feature in enumerate(features)]
     frame["median_change"] = [
-        float(np.median(own)) if feature.is_numeric and len(own) else np.nan
-        for feature, own in zip(features, sizes, strict=True)
+        float(np.median(size)) if feature.is_numeric and len(size) else np.nan
+        for feature, size in zip(features, sizes, strict=True)
     ]
     if explainer is not None:
         ranges = _ranges(explainer, features)
-        frame["part_of_range"] = [_part(own, width) for own, width in zip(sizes, ranges, strict=True)]
+        frame["part_of_range"] = [_part(size, width) for size, width in zip(sizes, ranges, strict=True)]
     return frame.sort_values("importance", ascending=False, kind="stable").reset_index(drop=True)
 
 
@@ -354,5 +354,5 @@ def _ranges(explainer: ONBMACF, features: list[Feature]) -> list[float]:
     return [float(widths[feature.name]) for feature in features]
 
 
-def _part(own: Shares, width: float) -> float:
-    return float(np.nanmean(own) / width) if width > 0 and not np.isnan(own).all() else float("nan")
+def _part(sizes: Shares, width: float) -> float:
+    return float(np.nanmean(sizes) / width) if width > 0 and not np.isnan(sizes).all() else float("nan")

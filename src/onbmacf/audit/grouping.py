@@ -50,13 +50,13 @@ def bands(column: Any, edges: Any = None, n_bands: int = 4) -> "pd.Series[Any]":
 
     """
     column = per_row("column", column)
-    own = pd.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64)
-    cuts = sorted(_quantiles(own, n_bands) if edges is None else numbers("edges", edges).tolist())
+    values = pd.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64)
+    cuts = sorted(_quantiles(values, n_bands) if edges is None else numbers("edges", edges).tolist())
     if not cuts:
         raise ParameterError("bands needs numbers with at least two different values, or edges.")
     between = [f"{low:g} to below {high:g}" for low, high in pairwise(cuts)]
     names = [f"below {cuts[0]:g}", *between, f"{cuts[-1]:g} and above"]
-    codes = np.where(np.isnan(own), -1, np.searchsorted(cuts, own, side="right"))
+    codes = np.where(np.isnan(values), -1, np.searchsorted(cuts, values, side="right"))
     return pd.Series(pd.Categorical.from_codes(codes, names, ordered=True), index=column.index, name=column.name)
 
 

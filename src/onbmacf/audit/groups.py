@@ -81,7 +81,10 @@ def burden(
         samples = [_present(of_rows[members]) for of_rows in values.values()]
         means = _resampled(samples, n_resamples, seed, place)
         of_groups.append(
-            [(len(own), _mean(own), *_interval(drawn, confidence)) for own, drawn in zip(samples, means, strict=True)]
+            [
+                (len(sample), _mean(sample), *_interval(drawn, confidence))
+                for sample, drawn in zip(samples, means, strict=True)
+            ]
         )
     lines = [
         (measure, group, *figures[at])
@@ -140,7 +143,7 @@ def gaps_of_columns(columns: Sequence[tuple[Mapping[str, Values], Any]], **optio
     families = [(values, column) for measures, column in columns for values in measures.values()]
     frames = iter(gaps_of_families(families, **options))
     parts = [[next(frames).assign(measure=name) for name in measures] for measures, _ in columns]
-    return [pd.concat(own, ignore_index=True)[GAPS] for own in parts]
+    return [pd.concat(part, ignore_index=True)[GAPS] for part in parts]
 
 
 def burden_measures(answers: Explanations, cost: Mapping[Hashable, float] | None) -> dict[str, Values]:
@@ -175,9 +178,9 @@ def _resampled(samples: Sequence[Values], n_resamples: int, seed: int, place: in
     Samples of one length are drawn at the same places. One that is all 0 or all 1 has that mean whatever is drawn.
     """
     check_count("n_resamples", n_resamples), check_count("seed", seed, 0)
-    means = [np.full(n_resamples, own[0] if _is_known(own) else np.nan) for own in samples]
-    for length in {len(own) for own in samples if len(own) > 1 and not _is_known(own)}:
-        several = [at for at, own in enumerate(samples) if len(own) == length and not _is_known(own)]
+    means = [np.full(n_resamples, sample[0] if _is_known(sample) else np.nan) for sample in samples]
+    for length in {len(sample) for sample in samples if len(sample) > 1 and not _is_known(sample)}:
+        several = [at for at, sample in enumerate(samples) if len(sample) == length and not _is_known(sample)]
         for lines, places in _drawn(length, n_resamples, np.random.default_rng([seed, place])):
             for at in several:
                 means[at][lines] = samples[at][places].mean(axis=1)

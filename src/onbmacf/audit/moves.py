@@ -116,9 +116,9 @@ def moved(fitted: Fitted, action: Action, z: Matrix, N: Matrix) -> tuple[Matrix,
     """Apply an action to rows; return the points, their numbers, and which rows may take it."""
     space, wanted = fitted.space, N.copy()
     for move in action:
-        own, feature = N[:, move.feature], space.schema.features[move.feature]
-        stays = np.isnan(own) & (not feature.fillable)  # missing values are filled in only where that is allowed
-        wanted[:, move.feature] = np.where(stays, own, _target(move, own, fitted.ranges[move.feature]))
+        old, feature = N[:, move.feature], space.schema.features[move.feature]
+        stays = np.isnan(old) & (not feature.fillable)  # missing values are filled in only where that is allowed
+        wanted[:, move.feature] = np.where(stays, old, _target(move, old, fitted.ranges[move.feature]))
     points = np.where(differs(wanted, N)[:, space.feature_of], space.encode_numbers(wanted), z)
     points = fitted.constraints.constrain(space.to_grid(points, z), z)
     result = space.decode_numbers(points, near=(z, N))
@@ -129,15 +129,15 @@ def moved(fitted: Fitted, action: Action, z: Matrix, N: Matrix) -> tuple[Matrix,
     return points, result, may
 
 
-def _target(move: Move, own: Matrix, ends: Matrix) -> NDArray[np.float64]:
+def _target(move: Move, old: Matrix, ends: Matrix) -> NDArray[np.float64]:
     if move.how == AT_MOST:
-        return np.minimum(own, move.value)
+        return np.minimum(old, move.value)
     if move.how == AT_LEAST:
-        return np.maximum(own, move.value)
+        return np.maximum(old, move.value)
     if move.how == BY:
-        low, high = np.minimum(ends[0], own), np.maximum(ends[1], own)
-        return np.clip(own + move.value, low, high)
-    return np.full(len(own), move.value)
+        low, high = np.minimum(ends[0], old), np.maximum(ends[1], old)
+        return np.clip(old + move.value, low, high)
+    return np.full(len(old), move.value)
 
 
 def in_words(fitted: Fitted, action: Action) -> str:
@@ -190,37 +190,37 @@ def worths(some: Asked, actions: Sequence[Action], price: float, held: Values | 
     return np.where(flips, 1 - price * np.nan_to_num(costs), 0.0)
 
 
-def held_by(own: Sequence[Valued], n_rows: int) -> Values:
+def held_by(chosen: Sequence[Valued], n_rows: int) -> Values:
     """Return what each row has of the action that is worth most to it; 0 where there are none."""
-    return np.max([np.zeros(n_rows), *(valued.worth for valued in own)], axis=0)
+    return np.max([np.zeros(n_rows), *(valued.worth for valued in chosen)], axis=0)
 
 
-def improved(some: Asked, own: Sequence[Valued], price: float, most_features: int, first: int = 0) -> list[Valued]:
+def improved(some: Asked, chosen: Sequence[Valued], price: float, most_features: int, first: int = 0) -> list[Valued]:
     """Improve the actions from the place `first` on, in turn, beside those before, until none gets better."""
-    moves, own, unchanged = possible_moves(some.fitted), list(own), 0
-    n_open = len(own) - first
+    moves, chosen, unchanged = possible_moves(some.fitted), list(chosen), 0
+    n_open = len(chosen) - first
     for turn in range(ROUNDS * n_open):
         at = first + turn % n_open
-        better = _better(some, own, at, moves, price, most_features)
+        better = _better(some, chosen, at, moves, price, most_features)
         unchanged = 0 if better is not None else unchanged + 1
         if unchanged == n_open:
             break
-        own[at] = own[at] if better is None else better
-    return own
+        chosen[at] = chosen[at] if better is None else better
+    return chosen
 
 
-def most_missed(own: Sequence[Valued], n_kept: int) -> list[Valued]:
+def most_missed(chosen: Sequence[Valued], n_kept: int) -> list[Valued]:
     """Take out the action without which the others are worth most, until so many are left; of equals the last."""
-    left = list(own)
+    left = list(chosen)
     while len(left) > n_kept:
         rests = [[*left[:at], *left[at + 1 :]] for at in reversed(range(len(left)))]
-        left = max(rests, key=lambda rest: held_by(rest, len(own[0].worth)).sum())
+        left = max(rests, key=lambda rest: held_by(rest, len(chosen[0].worth)).sum())
     return left
 
 
-def by_gain(own: Sequence[Valued]) -> tuple[Action, ...]:
+def by_gain(chosen: Sequence[Valued]) -> tuple[Action, ...]:
     """Return the actions in the order of what each adds."""
-    left, ordered, held = list(own), [], np.zeros(len(own[0].worth) if own else 0)
+    left, ordered, held = list(chosen), [], np.zeros(len(chosen[0].worth) if chosen else 0)
     while left:
         gains = [np.maximum(held, valued.worth).sum() for valued in left]
         taken = left.pop(int(np.argmax(gains)))
@@ -273,18 +273,18 @@ def _level_moves(fitted: Fitted, at: int, seen: Values) -> list[Move]:
 
 
 def _better(
-    some: Asked, own: list[Valued], at: int, moves: dict[int, list[Move]], price: float, most_features: int
+    some: Asked, chosen: list[Valued], at: int, moves: dict[int, list[Move]], price: float, most_features: int
 ) -> Valued | None:
     """Return the variation of one action with which all of them are worth most; None if none is better."""
-    held = held_by([*own[:at], *own[at + 1 :]], len(some.N))
-    tried = list(dict.fromkeys(_variations(some.fitted, own[at].action, moves, most_features)))
+    held = held_by([*chosen[:at], *chosen[at + 1 :]], len(some.N))
+    tried = list(dict.fromkeys(_variations(some.fitted, chosen[at].action, moves, most_features)))
     tried = _promising(some, tried, price, held)
     if not tried:
         return None
     found = worths(some, tried, price, held)
     totals = np.maximum(found, held[:, np.newaxis]).sum(axis=0)
     best = int(totals.argmax())  # a tie goes to the first
-    is_better = totals[best] > np.maximum(own[at].worth, held).sum() + 1e-9
+    is_better = totals[best] > np.maximum(chosen[at].worth, held).sum() + 1e-9
     if not is_better:
         return None
     own_worth = worths(some, [tried[best]], price)[

@@ -97,8 +97,8 @@ def gaps_of_families(
     check_count("n_resamples", n_resamples), check_count("seed", seed, 0)
     level = 1 - check_between("confidence", confidence, 0, 1)
     samples = [_samples(values, groups) for values, groups in families]
-    tested = [_tested(own, least) for own in samples]
-    largest = largest_of([list(own.values()) for own in tested], n_resamples, seed)
+    tested = [_tested(sample, least) for sample in samples]
+    largest = largest_of([list(sample.values()) for sample in tested], n_resamples, seed)
     return [_gaps(*family, level) for family in zip(samples, tested, largest, strict=True)]
 
 
@@ -224,16 +224,16 @@ def largest_of(families: Sequence[list[Values]], n_resamples: int, seed: int) ->
     """
     largest = [np.zeros(n_resamples) for _ in families]
     same_length: dict[int, list[tuple[Shuffled, Values]]] = {}
-    for samples, own in zip(families, largest, strict=True):
+    for samples, drawn in zip(families, largest, strict=True):
         family = Shuffled.of(samples)
         if family.spread > 0 and family.is_binary:
-            own[:] = family.largest(_counted(family, n_resamples, np.random.default_rng(seed)))
+            drawn[:] = family.largest(_counted(family, n_resamples, np.random.default_rng(seed)))
         elif family.spread > 0:
-            same_length.setdefault(len(family.whole), []).append((family, own))
+            same_length.setdefault(len(family.whole), []).append((family, drawn))
     for length, several in same_length.items():
         for lines, order in _orders(length, n_resamples, np.random.default_rng(seed)):
-            for family, own in several:
-                own[lines] = family.largest(_summed(family, order))
+            for family, drawn in several:
+                drawn[lines] = family.largest(_summed(family, order))
     return largest
 
 

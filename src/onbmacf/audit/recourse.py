@@ -48,9 +48,9 @@ def recourse_costs(answers: Explanations, cost: Mapping[Hashable, float] | None 
     array([0.25, 0.  , 0.  , 0.13])
 
     """
-    own = burden_measures(answers, cost)["distance" if cost is None else "cost"]
-    own = np.where(is_asked(answers) & (first_lines(answers) < 0), np.inf, own)
-    return np.where(answers.statuses == Status.ALREADY, 0.0, own)
+    costs = burden_measures(answers, cost)["distance" if cost is None else "cost"]
+    costs = np.where(is_asked(answers) & (first_lines(answers) < 0), np.inf, costs)
+    return np.where(answers.statuses == Status.ALREADY, 0.0, costs)
 
 
 @typed
@@ -82,8 +82,8 @@ def mean_burden(costs: Any, groups: Any) -> pd.DataFrame:
     costs = numbers("costs", costs)
 
     def line(rows: NDArray[np.intp]) -> tuple[Any, ...]:
-        own = costs[rows]
-        refused = own[own > 0]
+        paid = costs[rows]
+        refused = paid[paid > 0]
         return len(refused), int(np.isinf(refused).sum()), _mean(refused[np.isfinite(refused)])
 
     return _per_group(groups, len(costs), line, ["n_refused", "n_without", "burden"])
@@ -126,11 +126,11 @@ def accuracy_weighted_burden(costs: Any, truth: Any, groups: Any, n_features: in
     check_count("n_features", n_features)
 
     def line(rows: NDArray[np.intp]) -> tuple[Any, ...]:
-        own = costs[rows][right[rows] == 1]
-        refused = own[own != 0]  # NaN: refused, and not explained
-        rate, burden = (len(refused) / len(own) if len(own) else np.nan), _mean(refused[np.isfinite(refused)])
+        paid = costs[rows][right[rows] == 1]
+        refused = paid[paid != 0]  # NaN: refused, and not explained
+        rate, burden = (len(refused) / len(paid) if len(paid) else np.nan), _mean(refused[np.isfinite(refused)])
         nawb = 0.0 if rate == 0 else rate * burden / n_features
-        return len(own), rate, burden, nawb
+        return len(paid), rate, burden, nawb
 
     return _per_group(groups, len(costs), line, ["n_rows", "false_negative_rate", "burden", "nawb"])
 
@@ -168,9 +168,9 @@ def social_burden(costs: Any, truth: Any, groups: Any) -> pd.DataFrame:
     costs, right = _costs_and_truth(costs, truth)
 
     def line(rows: NDArray[np.intp]) -> tuple[Any, ...]:
-        own = costs[rows][right[rows] == 1]
-        known = own[np.isfinite(own)]
-        return len(known), int(np.isinf(own).sum()), _mean(known)
+        paid = costs[rows][right[rows] == 1]
+        known = paid[np.isfinite(paid)]
+        return len(known), int(np.isinf(paid).sum()), _mean(known)
 
     return _per_group(groups, len(costs), line, ["n_rows", "n_without", "social_burden"])
 
@@ -204,8 +204,8 @@ def without_recourse(statuses: Any, groups: Any) -> pd.DataFrame:
     states = per_row("statuses", statuses).to_numpy(dtype=object).astype(str)
 
     def line(rows: NDArray[np.intp]) -> tuple[Any, ...]:
-        own = states[rows]
-        refused = own[np.isin(own, [Status.FOUND, Status.NONE_FOUND, Status.INFEASIBLE])]
+        paid = states[rows]
+        refused = paid[np.isin(paid, [Status.FOUND, Status.NONE_FOUND, Status.INFEASIBLE])]
         return len(refused), _mean(refused == Status.INFEASIBLE), _mean(refused == Status.NONE_FOUND)
 
     return _per_group(groups, len(states), line, ["n_refused", "share_proven", "share_none_found"])

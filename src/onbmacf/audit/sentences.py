@@ -301,10 +301,11 @@ def _after_retraining(answers: Explanations) -> list[str]:
     stability, first = answers.batch.stability, first_lines(answers)
     if stability is None or not len(stability):
         return []
-    own = stability[first[first >= 0]]
+    shares = stability[first[first >= 0]]
     return [
-        f"After retraining, {_percent(own.mean())} of the counterfactuals hold: the mean share of {answers.n_members} "
-        f"retrained models that agree. All of them agree on {(own == 1).sum():,} of {len(own):,}."
+        f"After retraining, {_percent(shares.mean())} of the counterfactuals hold: the mean share of "
+        f"{answers.n_members} retrained models that agree. "
+        f"All of them agree on {(shares == 1).sum():,} of {len(shares):,}."
     ]
 
 

@@ -56,11 +56,11 @@ def side_changes(before: Explanations, after: Explanations, by: Any = None) -> p
     known, one, other = _sides(before, after)
     lines = []
     for group, rows in _groups(before, by).items():
-        own = rows[known[rows]]
-        gained, lost = int((~one & other)[own].sum()), int((one & ~other)[own].sum())
-        share = (gained + lost) / len(own) if len(own) else np.nan
-        rates = (float(one[own].mean()), float(other[own].mean())) if len(own) else (np.nan, np.nan)
-        lines.append((group, len(own), gained, lost, share, *rates))
+        kept = rows[known[rows]]
+        gained, lost = int((~one & other)[kept].sum()), int((one & ~other)[kept].sum())
+        share = (gained + lost) / len(kept) if len(kept) else np.nan
+        rates = (float(one[kept].mean()), float(other[kept].mean())) if len(kept) else (np.nan, np.nan)
+        lines.append((group, len(kept), gained, lost, share, *rates))
     return pd.DataFrame(lines, columns=SIDES)
 
 
@@ -96,11 +96,13 @@ def burden_changes(
     change, costs = _change(before, after)
     lines = []
     for place, (group, rows) in enumerate(_groups(before, by).items()):
-        own = rows[~np.isnan(change[rows])]
-        means = tuple(float(cost[own].mean()) if len(own) else np.nan for cost in costs)
-        interval = _interval(change[own], n_resamples, [seed, place])
-        moved = (float(change[own].mean()), *interval, float((change[own] > 0).mean())) if len(own) else (np.nan,) * 4
-        lines.append((group, len(own), *means, *moved))
+        kept = rows[~np.isnan(change[rows])]
+        means = tuple(float(cost[kept].mean()) if len(kept) else np.nan for cost in costs)
+        interval = _interval(change[kept], n_resamples, [seed, place])
+        moved = (
+            (float(change[kept].mean()), *interval, float((change[kept] > 0).mean())) if len(kept) else (np.nan,) * 4
+        )
+        lines.append((group, len(kept), *means, *moved))
     return pd.DataFrame(lines, columns=BURDENS)
 
 

@@ -84,13 +84,13 @@ def shown(person: Person, locked: Sequence[str], ranges: bool) -> Shown:
 
 def tried(person: Person, values: Mapping[str, str], locked: Sequence[str]) -> dict[str, Any]:
     """Ask what the model says of other values, and for the nearest plan from there; a fault is a sentence."""
-    own = written_row(person.row, person.fields)
+    before = written_row(person.row, person.fields)
     ids = {str(field.name): field.id for field in person.fields}
     try:
         unknown = [name for name in values if name not in ids]
         if unknown:
             raise RowsError(f"{unknown[0]!r} is not a feature. Features: {listed(list(ids))}.")
-        row = read_row({**own, **{ids[name]: text for name, text in values.items()}}, person.fields)
+        row = read_row({**before, **{ids[name]: text for name, text in values.items()}}, person.fields)
         row = person.source.explainer.fitted_.space.form.arrange(row)[0]
         said = predicted(person.source.explainer, row)
         answer = explained(person.source.explainer, row, replace(person.ask(locked, False), n=1))[0]
