@@ -1,7 +1,7 @@
 """The audit beside FACTS (aif360) on adult: how long each takes, and whether figures with one definition agree.
 
-    python -m venv /tmp/facts && /tmp/facts/bin/pip install "aif360==0.6.1" mlxtend colorama tqdm
-    python benchmarks/facts.py --facts /tmp/facts/bin/python [--agree 500] [--rows 14650] [--limit 420]
+    python -m venv facts && facts/bin/pip install "aif360==0.6.1" mlxtend colorama tqdm
+    python benchmarks/facts.py --facts facts/bin/python [--agree 500] [--rows 14650] [--limit 420]
 
 The setting is that of FACTS' own adult example: age in five quantiles, hours in five named bands, `fnlwgt` left out, a
 logistic regression trained on 70 % of the rows, 30 % of them audited (14,650), sex protected and fixed, a support of
