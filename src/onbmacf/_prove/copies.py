@@ -22,6 +22,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 from scipy.special import expit, log_expit, softmax
 from sklearn.ensemble import HistGradientBoostingClassifier
+from threadpoolctl import threadpool_limits
 
 from onbmacf._base.arrays import Mask, Matrix, Rows, objects
 from onbmacf._base.checks import error_words
@@ -308,7 +309,8 @@ class Surrogate(NamedTuple):
         if len(np.unique(labels)) < 2:
             return None
         how = {"max_iter": N_TREES, "max_leaf_nodes": N_LEAVES, "early_stopping": False, "random_state": 0}
-        trees = HistGradientBoostingClassifier(**how).fit(N, labels)
+        with threadpool_limits(1, "openmp"):  # so few rows gain nothing from threads, which wait for each other
+            trees = HistGradientBoostingClassifier(**how).fit(N, labels)
         largest = np.nanmax(np.abs(N), axis=0, initial=0.0)
         may_lack = np.ones(N.shape[1], dtype=bool)
         recipes = [Recipe(at) for at in range(N.shape[1])]
