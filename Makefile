@@ -17,12 +17,12 @@ endif
 demo: $(VENV)/.base
 	$(BIN)/onbmacf demo
 
-# The tests that are not marked `long`: minutes. test-all runs every one.
+# The tests that are not marked `long`, with a part of the random cases: minutes. test-all runs everything.
 test: $(VENV)/.test
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not long"
 
 test-all: $(VENV)/.test
-	$(BIN)/python -m pytest -n 2 --dist loadgroup
+	ONBMACF_ALL_TESTS=1 $(BIN)/python -m pytest -n 2 --dist loadgroup
 
 # The pages of docs/ as a site in build/docs; a warning is an error.
 docs: $(VENV)/.docs

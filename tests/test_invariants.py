@@ -5,9 +5,10 @@ import hashlib
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from _search.test_paper import explained_by_the_package
+from amounts import examples
 from conftest import dose_model
 from onbmacf import ONBMACF, Relaxation, Schema
 from onbmacf._balls.cover import build_cover
@@ -15,7 +16,7 @@ from onbmacf._balls.distance import distances
 from strategies import ExplanationCase, LabelledGrid, explanation_cases, labelled_grids
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # the tables are odd on purpose
-often = settings(max_examples=200, deadline=None, derandomize=True)
+often = examples(200, derandomize=True)
 
 
 @often

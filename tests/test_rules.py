@@ -5,9 +5,10 @@ import itertools
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from amounts import examples
 from onbmacf import ONBMACF, Relaxation, Rule, Rules, Schema, audit
 from onbmacf.errors import ParameterError
 
@@ -262,7 +263,7 @@ def small_cases(draw):
 
 
 @pytest.mark.filterwarnings("ignore")
-@settings(max_examples=60, deadline=None, derandomize=True)
+@examples(60, derandomize=True)
 @given(small_cases())
 def test_infeasible_is_never_said_where_a_fitted_row_is_reachable(case):
     """The reach: a fitted row of the target label that keeps the rules as it stands, if it is a ball's centre."""

@@ -26,6 +26,7 @@ SLIPS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("right, wrong", SLIPS.values(), ids=SLIPS)
 def test_a_slip_in_the_cover_is_seen(right, wrong, monkeypatch):
     source = Path(onbmacf._balls.cover.__file__).read_text(encoding="utf-8")

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from _balls.test_cover import farthest
+from amounts import examples
 from onbmacf._balls.cover import build_cover
 from onbmacf._balls.groups import Groups, compacted
 from onbmacf._balls.kernels import NearestRows
@@ -89,7 +90,7 @@ def test_coarse_sums_of_categories_never_exceed_the_largest(metric):
     assert 0.9 * TOP < farthest(to_grid(Z, metric, groups)) <= TOP
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(tables())
 def test_squares_of_categories_in_one_column_are_those_of_one_column_per_level(case):
     Z, _, groups = case

@@ -69,7 +69,7 @@ of_all_metrics = pytest.mark.parametrize("metric", sorted(METRICS))
 
 @of_all_kinds
 @of_all_metrics
-@pytest.mark.parametrize("by_pairs", [False, True])
+@pytest.mark.parametrize("by_pairs", [False, pytest.param(True, marks=pytest.mark.long)])
 def test_covers_are_the_same(kind, metric, by_pairs, use_others, monkeypatch):
     if by_pairs:
         monkeypatch.setattr(enemies, "_reach_most_boxes", lambda *_: True)
@@ -119,6 +119,7 @@ def test_arrays_that_cannot_be_written_are_read():
     np.testing.assert_array_equal(build_cover(Z, labels, fast=True, groups=groups).owner, expected.owner)
 
 
+@pytest.mark.long
 def test_without_compiled_kernels_there_is_one_warning_and_the_same_cover(monkeypatch):
     table, _ = load_heart()
     model = lambda rows: rows["tobacco"] + rows["ldl"] > 10  # noqa: E731

@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
+from amounts import examples
 from onbmacf._balls import neighbours
 from onbmacf._balls.kernels import NearestRows
 from onbmacf._balls.neighbours import (
@@ -20,7 +21,7 @@ from onbmacf._balls.neighbours import (
 )
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@examples(150, derandomize=True)
 @given(st.data())
 def test_fast_and_plain_agree_on_grids_full_of_ties(data):
     width = data.draw(st.integers(1, 4))

@@ -1,9 +1,10 @@
 """Regions in positions on a grid: whatever the holes of a step function, no asked point in what is printed failed."""
 
 import numpy as np
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
+from amounts import examples
 from onbmacf._explain.ranges import MOST_CORNERS, Interval, Levels, contains, settle
 
 N = 64
@@ -79,7 +80,7 @@ def any_holes(draw):
     return answer, holes or [(-9.0, -8.0)], sorted(marks)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(any_holes())
 def test_no_point_asked_in_a_range_failed(case):
     answer, holes, marks = case
@@ -98,7 +99,7 @@ def test_no_point_asked_in_a_range_failed(case):
     assert not any(wide), "a hole wider than two of the drawn parts was missed"
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(any_holes(), st.integers(0, 9))
 def test_a_range_is_no_smaller_than_it_must_be(case, seed):
     """Beyond each end lies a point that failed, less than one readable step away."""
@@ -124,7 +125,7 @@ def boxes(draw):
     return answer, holes
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(boxes())
 def test_no_point_asked_in_a_box_failed(case):
     answer, holes = case

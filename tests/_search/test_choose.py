@@ -5,9 +5,10 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from amounts import examples
 from onbmacf import ONBMACF, Schema
 from onbmacf._search import choose
 from onbmacf._search.kernels import rounds
@@ -42,7 +43,7 @@ def sets_of(record, slots):
     return [frozenset(np.flatnonzero(line).tolist()) for line in differs]
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@examples(300, derandomize=True)
 @given(scored_points())
 def test_no_answer_holds_the_changes_of_one_before_unless_nothing_else_is_left(case):
     record, score = case
@@ -62,7 +63,7 @@ def test_no_answer_holds_the_changes_of_one_before_unless_nothing_else_is_left(c
             assert all(not before < sets[k] for before in sets[:k])
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@examples(150, derandomize=True)
 @given(scored_points())
 def test_the_first_k_choices_do_not_depend_on_n(case):
     record, score = case

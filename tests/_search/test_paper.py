@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 import paper
+from amounts import examples
 from onbmacf import ONBMACF, Feature, Schema
 from onbmacf._balls.associate import home_balls
 from onbmacf._balls.cover import build_cover
@@ -27,7 +28,7 @@ from strategies import (
     labelled_grids,
 )
 
-thoroughly = settings(max_examples=500, deadline=None, derandomize=True)
+thoroughly = examples(500, derandomize=True)
 pytestmark = pytest.mark.filterwarnings("ignore")  # the tables are odd on purpose
 
 

@@ -18,6 +18,7 @@ from collections import Counter
 import pytest
 from hypothesis import given, settings
 
+from amounts import examples
 from paper import Answer, Options, algorithm_1, algorithm_2, explain
 from paper_space import Feature, distances, highest, nearest_integer
 from strategies import ExplanationCase, LabelledGrid, explanation_cases, labelled_grids
@@ -85,7 +86,7 @@ def test_one_class_is_an_error():
         cover([(0,), (1,)], [7, 7])
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@examples(100, derandomize=True)
 @given(labelled_grids())
 def test_every_ball_is_pure_and_every_row_has_one_ball_of_its_class(grid: LabelledGrid):
     d = distances([(point,) for point in grid.points], grid.metric)

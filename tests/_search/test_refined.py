@@ -3,13 +3,14 @@
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from sklearn.linear_model import LogisticRegression
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 
 from _search.test_paper import explained_by_the_package
+from amounts import examples
 from onbmacf import ONBMACF, Relaxation, Schema
 from onbmacf._explain.answers import repeats
 from onbmacf._search.choose import ALIKE
@@ -141,7 +142,7 @@ def test_the_same_answers_in_any_batch_and_any_number_of_processes(fitted, at_ri
 
 
 @pytest.mark.filterwarnings("ignore")
-@settings(max_examples=150, deadline=None, derandomize=True)
+@examples(150, derandomize=True)
 @given(explanation_cases())
 def test_on_nasty_grids_answers_hold_and_keep_immutables(case: ExplanationCase):
     locked = [position for position, feature in enumerate(case.features) if feature.immutable]
@@ -155,7 +156,7 @@ def test_on_nasty_grids_answers_hold_and_keep_immutables(case: ExplanationCase):
                 assert case.model(tuple(found.semifactual.values)) == answer.label
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@examples(150, derandomize=True)
 @given(explanation_cases())
 def test_on_nasty_grids_nothing_can_be_undone_without_plausibility(case: ExplanationCase):
     for answer in explained_by_the_package(case, strategy="refined", plausibility=0.0):

@@ -3,9 +3,10 @@
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from amounts import examples
 from onbmacf import ONBMACF, Schema
 from onbmacf._balls.distance import paired
 from onbmacf._balls.groups import compacted
@@ -47,7 +48,7 @@ def test_every_dtype_comes_back_exactly(values):
     pd.testing.assert_frame_equal(space.decode(space.encode(table)), table)
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(st.lists(st.floats(-1e12, 1e12, allow_subnormal=False), min_size=2, max_size=30))
 def test_floats_of_any_size_come_back_exactly_unless_scaling_merges_them(values):
     table = pd.DataFrame({"c": values})
@@ -104,7 +105,7 @@ def test_snap_leaves_alone_what_the_goal_leaves_alone():
     assert space.snap(np.array([[0.333, 0.52]]), z, goal).tolist() == [[0.333, 0.5]]
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(st.lists(st.integers(-300, 290), min_size=1, max_size=5), st.integers(0, 10**6))
 def test_features_are_rounded_together_as_numpy_rounds_each(decimals, seed):
     rng = np.random.default_rng(seed)
@@ -115,7 +116,7 @@ def test_features_are_rounded_together_as_numpy_rounds_each(decimals, seed):
     np.testing.assert_array_equal(Rounding.to(decimals).of(values, features), expected)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(st.lists(st.floats(0, 1), min_size=3, max_size=40), st.lists(st.integers(0, 100), max_size=5))
 def test_fitted_values_come_back_exactly_also_where_some_are_readable(odd, readable):
     table = pd.DataFrame({"c": [0.0, 1.0, 1 / 3, *odd, *(value / 100 for value in readable)]})
@@ -130,6 +131,7 @@ def test_fitted_values_come_back_exactly_also_where_some_are_readable(odd, reada
             assert abs(found - point) < 1e-9
 
 
+@pytest.mark.long
 def test_a_large_table_is_encoded_and_compared_in_steps_and_to_the_bit(monkeypatch):
     """Two lines at a time give what all at once give: encoded rows, one column per category, neighbours."""
     rng = np.random.default_rng(0)

@@ -8,6 +8,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier
 
+from amounts import IS_ALL
 from onbmacf import ONBMACF, Rule, Rules, Schema
 from onbmacf._balls.metrics import METRICS
 from onbmacf._table.values import ends_of, values_of
@@ -83,7 +84,7 @@ def random_problem(seed):
 
 @pytest.mark.parametrize("part", [0, *(pytest.param(part, marks=pytest.mark.long) for part in range(1, 10))])
 def test_the_search_and_the_proof_never_contradict_each_other(part):
-    for seed in range(100 * part, 100 * part + 100):
+    for seed in range(100 * part, 100 * part + (100 if IS_ALL else 20)):
         explainer, rows = random_problem(seed)
         assert not contradictions(explainer, rows, bool(seed % 2)), seed
 

@@ -190,6 +190,7 @@ def test_a_family_is_shuffled_as_its_own_values_would_be():
     assert largest_of([[values[:5], values[5:]]], 20, 5)[0] == pytest.approx(tops)
 
 
+@pytest.mark.long
 def test_at_most_one_audit_in_twenty_states_a_difference_where_there_is_none(heart):
     """200 audits by two columns and their intersection that have nothing to do with the model: 27 tests each."""
     from onbmacf import ONBMACF, Schema

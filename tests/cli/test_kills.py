@@ -14,6 +14,7 @@ from kills import Blow
 BLOWS = [Blow("audit", signal.SIGKILL, 1)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("blow", BLOWS, ids=str)
 def test_a_command_that_was_struck_ends_as_if_it_had_not_been(blow, tmp_path):
     assert blow in kills.BLOWS

@@ -150,6 +150,7 @@ def long_table():
     return "long.csv", "--model", "rule:predict", "--target-column", "income", "--rows", "all"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("words", ["explain", "audit"])
 def test_a_full_disk_at_the_last_step_loses_no_answer(rule, words):
     """The system refuses files larger than the result is, less one byte, as `ulimit -f` or a full disk does."""

@@ -23,7 +23,7 @@ def predict(rows):
 """
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("how", [pytest.param(signal.SIGINT, marks=pytest.mark.long), signal.SIGKILL])
 def test_stopped_work_goes_on_and_ends_as_if_it_had_not_been_stopped(people, how):
     table = pd.read_csv(people)
     pd.concat([table] * 2, ignore_index=True).to_csv("long.csv", index=False)

@@ -221,6 +221,7 @@ def test_the_committed_audit_of_heart_lists_the_most_changed_features():
     assert re.search(r"The most changed features are ldl .*, tobacco .* and \w+", text)
 
 
+@pytest.mark.long
 def test_a_fresh_audit_of_titanic_says_the_same(data_dir, monkeypatch):
     pytest.importorskip("torch")
     monkeypatch.setenv("ONBMACF_DATA", str(data_dir))

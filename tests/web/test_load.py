@@ -119,6 +119,7 @@ def test_ctrl_c_ends_it_cleanly(folder):
         process.kill()
 
 
+@pytest.mark.long
 def test_an_audit_goes_on_after_a_kill_and_is_the_same(folder):
     process, client = started(folder)
     try:
