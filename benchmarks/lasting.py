@@ -148,8 +148,8 @@ def measured(pair: Pair, folder: Path | None) -> pd.DataFrame:
 def compared(lines: pd.DataFrame) -> pd.DataFrame:
     """Return means over the pairs, and on how many a line holds as often as NICE's and is no farther."""
     nice = lines.xs("NICE", level="answer").reindex(lines.index.droplevel("answer")).to_numpy()
-    lasts = lines["holds"].to_numpy() >= nice[:, 1]
-    near = lines["l1"].to_numpy() <= nice[:, 0]
+    lasts = lines["holds"].to_numpy() >= nice[:, 1] - 1e-9  # equal shares may differ in their last bit
+    near = lines["l1"].to_numpy() <= nice[:, 0] + 1e-9
     marked = lines.assign(lasts=lasts, near=near, both=lasts & near, ratio=lines["l1"].to_numpy() / nice[:, 0])
     means = marked.groupby(level="answer")[["l1", "ratio", "holds", "answered"]].mean()
     return means.join(marked.groupby(level="answer")[["lasts", "near", "both"]].sum())
