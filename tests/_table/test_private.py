@@ -103,6 +103,7 @@ def test_a_private_report_shows_no_row(fitted):
     text = report.markdown()
     assert "hamlet" not in text
     assert "no single row" in text.replace("\\", "")
+    assert "for example: If" not in text
     other = audit_report(ONBMACF().fit(table, model), answers, target="yes")
     assert other.content["cases"]
     assert "every row can be read back exactly" in other.markdown()

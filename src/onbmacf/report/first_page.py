@@ -102,8 +102,9 @@ def _about_clear(verdict: audit.Verdict, has_truth: bool) -> str:
 
 
 def _words(subject: Subject) -> list[tuple[str, str]]:
-    """Return the words of the report, each with an example from these rows."""
-    places = representatives(subject.explainer, subject.answers, 1)
+    """Return the words of the report, each with an example from these rows where single rows may be shown."""
+    is_private = subject.explainer.private is not None  # then the report shows no single row
+    places = [] if is_private else representatives(subject.explainer, subject.answers, 1)
     case = subject.answers[places[0]] if places else None
     found = case.counterfactuals[0] if case is not None and case.counterfactuals else None
     text = "A changed row to which the model gives another label."
