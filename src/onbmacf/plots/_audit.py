@@ -10,7 +10,8 @@ from onbmacf import audit
 from onbmacf._base.checks import check_choice, listed
 from onbmacf._text.wording import whole_percent
 from onbmacf.audit.arguments import as_answers, typed, with_columns
-from onbmacf.audit.grouping import OTHER
+from onbmacf.audit.groups import OTHER
+from onbmacf.audit.recourse import BURDEN
 from onbmacf.errors import ParameterError
 from onbmacf.explanations import Explanations
 from onbmacf.plots._axes import (
@@ -196,7 +197,7 @@ def burden(groups: Any, measure: str = "distance", ax: Any = None, *, by: Any = 
 
     """
     groups = groups if isinstance(groups, pd.DataFrame) else _burden_of(as_answers(groups), by)
-    with_columns("groups", groups, audit.groups.BURDEN, "audit.burden")
+    with_columns("groups", groups, BURDEN, "audit.burden")
     check_choice("measure", measure, tuple(groups["measure"].drop_duplicates()))
     shown = groups[groups["measure"] == measure]
     kinds = names_apart(shown["group"], LONGEST - 12)
