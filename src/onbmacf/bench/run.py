@@ -30,12 +30,7 @@ TIME_LIMIT = 1800.0
 POLL = 0.5
 REFUSED = f"{StoreError.__name__}: could not write"  # how the error of a cell begins that could not keep its network
 UNWRITTEN = 74  # exit code of a child whose file the disk refused: EX_IOERR of sysexits.h
-PRELOADED = [
-    "onbmacf.bench.results",
-    "onbmacf.bench.network",
-    "onbmacf.bench.datasets",
-    "scipy.sparse.csgraph",
-]
+PRELOADED = ["onbmacf.bench.cells", "onbmacf.bench.network", "scipy.sparse.csgraph"]
 
 
 @dataclass(frozen=True)
@@ -91,7 +86,7 @@ def check_folder(folder: Path) -> None:
 def _run(plan: Plan, jobs: int, time_limit: float, retry: bool, say: Callable[[str], None]) -> Plan:
     waiting = plan.open_cells(retry)
     say(f"{len(plan.files)} cells, {len(plan.files) - len(waiting)} already computed, {jobs} at a time.")
-    progress = Progress(len(waiting), say)
+    progress = RunProgress(len(waiting), say)
     running: dict[BaseProcess, tuple[Cell, float]] = {}
     try:
         while waiting or running:
@@ -108,7 +103,7 @@ def _run(plan: Plan, jobs: int, time_limit: float, retry: bool, say: Callable[[s
     return plan
 
 
-class Progress:
+class RunProgress:
     """Reports each finished cell and the time left."""
 
     def __init__(self, total: int, say: Callable[[str], None]) -> None:

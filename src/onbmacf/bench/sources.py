@@ -30,7 +30,7 @@ _CARLA = "https://raw.githubusercontent.com/carla-recourse/cf-data/2d56677095bd1
 
 
 @dataclass(frozen=True)
-class Source:
+class DataFile:
     """A file on this machine."""
 
     path: Path
@@ -47,7 +47,7 @@ class Published:
     hint: str = ""
 
 
-def locate(name: str, data_dir: Path | None = None) -> Source:
+def locate(name: str, data_dir: Path | None = None) -> DataFile:
     """Return the file of a dataset, downloading it if necessary."""
     folders = [folder for folder in (data_dir, _environment_folder(), cache_dir()) if folder is not None]
     for folder in folders:
@@ -70,7 +70,7 @@ def _environment_folder() -> Path | None:
     return Path(value) if value else None
 
 
-def _checked(name: str, path: Path) -> Source:
+def _checked(name: str, path: Path) -> DataFile:
     content = path.read_bytes()
     digest = _digest(gzip.decompress(content) if path.suffix == ".gz" else content)
     if digest != PUBLISHED[name].digest:
@@ -80,10 +80,10 @@ def _checked(name: str, path: Path) -> Source:
             OnbmacfWarning,
             stacklevel=3,
         )
-    return Source(path, digest)
+    return DataFile(path, digest)
 
 
-def _fetch(name: str, path: Path) -> Source:
+def _fetch(name: str, path: Path) -> DataFile:
     published = PUBLISHED[name]
     if published.url is None:
         raise _missing(name, "it cannot be downloaded")
@@ -97,7 +97,7 @@ def _fetch(name: str, path: Path) -> Source:
     if digest != published.digest:
         raise _missing(name, f"the file at {published.url} now has SHA-256 {digest}, not {published.digest}")
     write_atomically(path, content)
-    return Source(path, digest)
+    return DataFile(path, digest)
 
 
 def _download(url: str) -> bytes:
