@@ -298,16 +298,14 @@ def action_tree(chosen: Actions, answers: Explanations, depth: int = 2) -> pd.Da
     tree = DecisionTreeClassifier(max_depth=check_count("depth", depth), min_samples_leaf=least, random_state=0)
     leaf = tree.fit(matrix, best).apply(matrix)
     words = _paths(tree.tree_, tree.decision_path(matrix).toarray() > 0, splits)
-    lines = [_leaf(words[int(number)], np.flatnonzero(leaf == number), chosen) for number in np.unique(leaf)]
+    lines = []
+    for number in np.unique(leaf):
+        flips, costs = chosen.flips[leaf == number], chosen.costs[leaf == number]
+        spent = np.where(flips, costs, 0.0).sum(axis=0)
+        place = int(np.lexsort((spent, -flips.sum(axis=0)))[0])  # of those that help as many, the cheapest
+        paid = _mean_finite(cheapest(flips[:, [place]], costs[:, [place]]))
+        lines.append((words[int(number)], len(flips), chosen.actions[place], float(flips[:, place].mean()), paid))
     return pd.DataFrame(lines, columns=LEAVES)
-
-
-def _leaf(words: str, rows: NDArray[np.intp], chosen: Actions) -> tuple[Any, ...]:
-    flips, costs = chosen.flips[rows], chosen.costs[rows]
-    spent = np.where(flips, costs, 0.0).sum(axis=0)
-    place = int(np.lexsort((spent, -flips.sum(axis=0)))[0])  # of those that help as many, the cheapest
-    paid = _mean_finite(cheapest(flips[:, [place]], costs[:, [place]]))
-    return words, len(rows), chosen.actions[place], float(flips[:, place].mean()), paid
 
 
 class Split(NamedTuple):

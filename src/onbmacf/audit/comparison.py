@@ -28,8 +28,6 @@ from onbmacf.explainer import ONBMACF
 from onbmacf.explanations import Explanations
 
 Values = NDArray[np.float64]
-RATES = ["group", "n_rows", "n_selected", "selection_rate", "impact_ratio"]
-ERRORS = ["group", "n_rows", "n_unknown", "accuracy", "true_positive_rate", "false_positive_rate"]
 MOST_CROSSED = 3  # pairs of columns whose intersections are compared
 
 
@@ -132,7 +130,7 @@ def selection_rates(selected: Any, groups: Any) -> pd.DataFrame:
     lines = []
     for group, rows in members_of(per_row("groups", groups, len(chosen))).items():
         lines.append((group, len(rows), int(chosen[rows].sum()), float(chosen[rows].mean()), np.nan))
-    frame = pd.DataFrame(lines, columns=RATES)
+    frame = pd.DataFrame(lines, columns=["group", "n_rows", "n_selected", "selection_rate", "impact_ratio"])
     known = frame["group"] != MISSING
     highest = frame.loc[known, "selection_rate"].max()
     if known.any() and highest > 0:
@@ -179,7 +177,8 @@ def error_rates(selected: Any, truth: Any, groups: Any) -> pd.DataFrame:
         accuracy = mean_of((said == known)[is_known])
         rates = mean_of(said[known == 1]), mean_of(said[known == 0])
         lines.append((group, int(is_known.sum()), int((~is_known).sum()), accuracy, *rates))
-    return pd.DataFrame(lines, columns=ERRORS)
+    columns = ["group", "n_rows", "n_unknown", "accuracy", "true_positive_rate", "false_positive_rate"]
+    return pd.DataFrame(lines, columns=columns)
 
 
 @typed
@@ -279,7 +278,12 @@ def grouped(
     given = by if isinstance(by, Mapping) else dict.fromkeys(by)
     single = [_of_column(answers, name, values, decisions) for name, values in given.items()]
     pairs = list(combinations([group for group in single if len(members_of(group.rows)) > 1], 2))[:MOST_CROSSED]
-    return [*single, *(_crossed(one, other) for one, other in pairs)]
+    intersections = []
+    for one, other in pairs:
+        table = crossed(one.table, other.table) if one.table is not None and other.table is not None else None
+        both = GroupedBy(f"{one.name} and {other.name}", crossed(one.rows, other.rows), table)
+        intersections.append(both._replace(note=_small(both)))
+    return [*single, *intersections]
 
 
 @typed
@@ -394,9 +398,3 @@ def _small(group: GroupedBy) -> str:
     if n_few:
         parts.append(f"{few} fewer than {LEAST} explained rows: burden is not tested there.")
     return " ".join(parts)
-
-
-def _crossed(one: GroupedBy, other: GroupedBy) -> GroupedBy:
-    table = crossed(one.table, other.table) if one.table is not None and other.table is not None else None
-    both = GroupedBy(f"{one.name} and {other.name}", crossed(one.rows, other.rows), table)
-    return both._replace(note=_small(both))

@@ -136,16 +136,11 @@ def trade_off(one: Sequence[Any], other: Sequence[Any], viewpoint: str = "micro"
     least = [cheapest(*group) if viewpoint == "micro" else mean_costs(group[1]) for group in both]
     budgets = np.unique(np.concatenate(least))
     budgets = budgets[np.isfinite(budgets)]
-    shares = [_within_each(*group, budgets, viewpoint) for group in both]
+    if viewpoint == "micro":  # `within_budget` of all budgets at once
+        shares = [np.searchsorted(np.sort(costs), budgets, side="right") / len(costs) for costs in least]
+    else:
+        shares = [np.array([within_budget(*group, float(budget), "macro") for budget in budgets]) for group in both]
     return float(np.abs(shares[0] - shares[1]).max(initial=0.0))
-
-
-def _within_each(flips: Any, costs: Any, budgets: Values, viewpoint: str) -> Values:
-    """Return `within_budget` of many budgets."""
-    if viewpoint == "macro":
-        return np.array([within_budget(flips, costs, float(budget), viewpoint) for budget in budgets])
-    least = np.sort(cheapest(flips, costs))
-    return np.asarray(np.searchsorted(least, budgets, side="right") / len(least))
 
 
 @typed

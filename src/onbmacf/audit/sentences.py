@@ -39,7 +39,6 @@ AMONG = {  # of which rows it is a share, where not of all
     "true_positive": "among rows whose true label is favourable, ",
     "false_positive": "among rows whose true label is not favourable, ",
 }
-MOST_NAMED = 3
 FEW = 20  # with fewer counterfactuals, shares are not reported as findings
 
 
@@ -209,7 +208,8 @@ def findings(
 
 def _answered(answers: Explanations, target: Any) -> str:
     figures = overview(answers)
-    goal = "another decision" if target is None else f"the decision {_labels(target)}"
+    labels = target if isinstance(target, list | tuple | set) else [target]
+    goal = "another decision" if target is None else f"the decision {joined([quoted(one) for one in labels], 'or')}"
     text = (
         f"Of {len(answers):,} rows, {figures['asked']:,} were searched for a change that leads to {goal}; "
         f"one was found for {figures['found']:,} ({_percent(figures['share_found'])})"
@@ -236,7 +236,7 @@ def _released(answers: Explanations, schema: Schema) -> list[str]:
 
 def _features(answers: Explanations, schema: Schema) -> list[str]:
     counted = changes_by_feature(answers, schema)
-    counted = counted[counted["count"] > 0].head(MOST_NAMED)
+    counted = counted[counted["count"] > 0].head(3)
     if not len(counted):
         return []
     of_what = [" of counterfactuals", *[""] * (len(counted) - 1)]  # said only once
@@ -300,11 +300,6 @@ def _after_retraining(answers: Explanations) -> list[str]:
         f"{answers.n_members} retrained models that agree. "
         f"All of them agree on {(shares == 1).sum():,} of {len(shares):,}."
     ]
-
-
-def _labels(target: Any) -> str:
-    several = isinstance(target, list | tuple | set)
-    return joined([quoted(label) for label in target], "or") if several else quoted(target)
 
 
 def _percent(share: float) -> str:

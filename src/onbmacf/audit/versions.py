@@ -26,8 +26,6 @@ from onbmacf.explainer import ONBMACF
 from onbmacf.explanations import Explanations
 
 Values = NDArray[np.float64]
-SIDES = ["group", "n_rows", "n_gained", "n_lost", "share_changed", "rate_before", "rate_after"]
-BURDENS = ["group", "n_rows", "before", "after", "change", "low", "high", "share_higher"]
 
 
 @typed
@@ -63,7 +61,8 @@ def side_changes(before: Explanations, after: Explanations, by: Any = None) -> p
         gained, lost = int((~one & other)[kept].sum()), int((one & ~other)[kept].sum())
         share = (gained + lost) / len(kept) if len(kept) else np.nan
         lines.append((group, len(kept), gained, lost, share, mean_of(one[kept]), mean_of(other[kept])))
-    return pd.DataFrame(lines, columns=SIDES)
+    columns = ["group", "n_rows", "n_gained", "n_lost", "share_changed", "rate_before", "rate_after"]
+    return pd.DataFrame(lines, columns=columns)
 
 
 @typed
@@ -102,7 +101,8 @@ def burden_changes(
         means = [mean_of(values[kept]) for values in (*costs, change)]
         low, high = np.quantile(resampled_means([change[kept]], n_resamples, seed, place)[0], [0.025, 0.975])
         lines.append((group, len(kept), *means, float(low), float(high), mean_of(change[kept] > 0)))
-    return pd.DataFrame(lines, columns=BURDENS)
+    columns = ["group", "n_rows", "before", "after", "change", "low", "high", "share_higher"]
+    return pd.DataFrame(lines, columns=columns)
 
 
 @typed

@@ -49,7 +49,8 @@ class Published:
 
 def locate(name: str, data_dir: Path | None = None) -> DataFile:
     """Return the file of a dataset, downloading it if necessary."""
-    folders = [folder for folder in (data_dir, _environment_folder(), cache_dir()) if folder is not None]
+    named = os.environ.get(ENVIRONMENT)
+    folders = [folder for folder in (data_dir, Path(named) if named else None, cache_dir()) if folder is not None]
     for folder in folders:
         for path in (folder / f"{name}.csv", folder / f"{name}.csv.gz"):
             if path.is_file():
@@ -63,11 +64,6 @@ def cache_dir() -> Path:
     """Return the folder for downloaded files."""
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(base) / "onbmacf" / "datasets"
-
-
-def _environment_folder() -> Path | None:
-    value = os.environ.get(ENVIRONMENT)
-    return Path(value) if value else None
 
 
 def _checked(name: str, path: Path) -> DataFile:
@@ -121,10 +117,6 @@ def _digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def _wine(content: bytes) -> bytes:
-    return content.replace(b'"', b"").replace(b";", b",")
-
-
 def _irish(content: bytes) -> bytes:
     """Turn PMLB's codes, which number the sorted names from 0, back into names."""
     coded = pd.read_csv(BytesIO(gzip.decompress(content)), sep="\t").astype(int)
@@ -176,6 +168,6 @@ PUBLISHED: dict[str, Published] = {
     "wine": Published(
         "d99ea899f7ea892b717e34b0b6eaca33244c52d0d038dc4fcb6c728a64842562",
         "https://archive.ics.uci.edu/ml/machine-learning-databases/wine-quality/winequality-white.csv",
-        _wine,
+        lambda content: content.replace(b'"', b"").replace(b";", b","),
     ),
 }

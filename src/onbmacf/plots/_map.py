@@ -84,7 +84,6 @@ def cover(explainer: ONBMACF, x: Hashable, y: Hashable, *, largest: int | None =
     _draw_balls(ax, explainer, drawn, columns)
     set_titles(ax, "", str(x), str(y))
     note(ax, _left_out(balls, drawn, int(np.isnan(rows).any(axis=1).sum())))
-    _name_levels(ax, explainer.schema_, x, y)
     _write_values(ax, explainer.fitted_.space, columns)
     _add_key(ax, handles, names)
     bare(ax)
@@ -257,20 +256,15 @@ def _own_units(space: Any, points: NDArray[np.float64], columns: list[int]) -> N
 
 
 def _write_values(ax: Any, space: Any, columns: list[int]) -> None:
-    """Write dates, times, durations and periods along the axes that have them."""
+    """Name levels along the axes, and write dates, times, durations and periods along those that have them."""
     for axis, column in zip((ax.xaxis, ax.yaxis), columns, strict=True):
+        feature = space.schema.features[column]
+        if not feature.is_numeric:
+            every = -(-len(feature.levels) // MOST_TICKS)  # of many levels, some are named
+            looks = {"rotation": 45, "ha": "right"} if axis is ax.xaxis and len(feature.levels) > FEW_TICKS else {}
+            set_ticks(axis, range(0, len(feature.levels), every), feature.levels[::every], **looks)
         if (converter := space.form.converter(column)) is not None:
             write_moments(axis, converter.values(np.zeros(1)).iloc[0])
-
-
-def _name_levels(ax: Any, schema: Any, x: Hashable, y: Hashable) -> None:
-    levels = {feature.name: feature.levels for feature in schema.features if not feature.is_numeric}
-    for axis, feature in ((ax.xaxis, x), (ax.yaxis, y)):
-        if feature in levels:
-            names = levels[feature]
-            every = -(-len(names) // MOST_TICKS)  # of many levels, some are named
-            looks = {"rotation": 45, "ha": "right"} if axis is ax.xaxis and len(names) > FEW_TICKS else {}
-            set_ticks(axis, range(0, len(names), every), names[::every], **looks)
 
 
 def _number(values: Any, feature: Hashable) -> float:
