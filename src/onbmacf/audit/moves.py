@@ -1,4 +1,11 @@
-"""One action for many rows: a few moves of features, applied, asked about, put into words, and made better."""
+"""One action for many rows: a few moves of features, applied, asked about, put into words, and improved.
+
+    rows, Action  ->  moved  ->  points, numbers, who may take it  ->  RefusedRows.outcomes  ->  flips, costs
+    actions  ->  improved (a local search over variations of each, beside the others)  ->  actions that help more
+
+What an action is worth to a row is 1 less the price of its cost, 0 where it does not help. A set of actions is worth
+what each row has of its best one. Decision 0070.
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -20,7 +27,6 @@ AT_MOST, AT_LEAST, BY, TO = "at most", "at least", "by", "to"
 IN_TIME = {AT_MOST: "no later than", AT_LEAST: "no earlier than"}  # of dates, times and periods
 ROWS_AT_ONCE = 20_000  # that are made ready together
 DOUBLINGS = 4  # of a chunk, where many rows are asked about
-Values = NDArray[np.float64]
 ROUNDS = 40  # at most, of every action
 QUANTILES = np.linspace(0.05, 0.95, 10)  # of a feature's fitted values: where a move may end
 AMOUNTS = (-0.3, -0.15, -0.05, 0.05, 0.15, 0.3)  # of a feature's range: by how much a move may go
@@ -53,6 +59,7 @@ class Move(NamedTuple):
 
 
 Action = tuple[Move, ...]
+Values = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
