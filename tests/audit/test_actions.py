@@ -8,7 +8,7 @@ import pytest
 
 from onbmacf import ONBMACF, Rule, Rules, Schema, audit
 from onbmacf._text.wording import shown
-from onbmacf.audit.moves import AT_LEAST, AT_MOST, BY, TO, Asked, Move, in_words, moved
+from onbmacf.audit.moves import AT_LEAST, AT_MOST, BY, TO, Move, RefusedRows, in_words, moved
 from onbmacf.errors import ParameterError
 
 
@@ -37,7 +37,7 @@ def test_every_action_was_asked_of_the_model_and_keeps_rules_and_immutables(chos
     names = list(rows.columns)
     for place, action in enumerate(chosen.moves):
         assert not {names[move.feature] for move in action} & {"age", "famhist"}
-        asked = Asked.of(fitted, rows, ["fine"])
+        asked = RefusedRows.of(fitted, rows, ["fine"])
         _, N, may = moved(fitted, action, asked.z, asked.N)
         after = fitted.space.form.frame(N)
         assert (chosen.flips[:, place] == (model(after) == "fine") & may).all()
@@ -70,7 +70,7 @@ def test_moves_by_hand(explainer, heart):
     fitted = explainer.fitted_
     at = {name: place for place, name in enumerate(heart.columns)}
     rows = heart.head(3).assign(tobacco=[1.0, 5.0, 9.0], famhist=["Absent", "Present", "Absent"])
-    asked = Asked.of(fitted, rows, ["fine"])
+    asked = RefusedRows.of(fitted, rows, ["fine"])
 
     def after(*moves):
         return fitted.space.form.frame(moved(fitted, moves, asked.z, asked.N)[1])
@@ -180,7 +180,7 @@ def test_responsiveness_is_what_the_model_says_of_one_feature_alone(answers, exp
 
 
 def test_wilsons_interval_by_hand():
-    from onbmacf.audit.features import _share
+    from onbmacf.audit.figures import _share
 
     share, low, high = _share(2, 10, 0.95)
     z = 1.959963984540054
@@ -222,14 +222,14 @@ def test_improving_an_action_makes_it_worth_more(answers, explainer):
     from onbmacf.audit.actions import candidates
     from onbmacf.audit.moves import Valued, improved, worths
 
-    rows = Asked.of(explainer.fitted_, answers.rows[answers.statuses != "already"], ["fine"])
+    rows = RefusedRows.of(explainer.fitted_, answers.rows[answers.statuses != "already"], ["fine"])
     pool = candidates(answers, explainer.fitted_, 6)
     found = worths(rows, pool, 1.0)
     first = int(np.argsort(found.sum(axis=0))[len(pool) // 2])  # one of middling worth
     better = [valued.action for valued in improved(rows, [Valued(pool[first], found[:, first])], 1.0, 6)]
     assert worths(rows, better, 1.0).sum() > found[:, first].sum()
     assert all(len(action) <= 6 for action in better)
-    flips, costs = rows.asked(better)
+    flips, costs = rows.outcomes(better)
     assert (worths(rows, better, 1.0) == np.where(flips & (costs < 1), 1 - costs, 0)).all()
 
 
@@ -237,7 +237,7 @@ def test_rows_that_cannot_gain_are_not_asked_and_the_best_is_the_same(answers, e
     from onbmacf.audit.actions import candidates
     from onbmacf.audit.moves import worths
 
-    rows = Asked.of(explainer.fitted_, answers.rows[answers.statuses != "already"], ["fine"])
+    rows = RefusedRows.of(explainer.fitted_, answers.rows[answers.statuses != "already"], ["fine"])
     pool = candidates(answers, explainer.fitted_, 6)
     whole = worths(rows, pool, 1.0)
     held = whole[:, 0]
@@ -250,11 +250,11 @@ def test_rows_that_cannot_gain_are_not_asked_and_the_best_is_the_same(answers, e
 def test_many_actions_in_one_call_are_answered_as_each_alone(answers, explainer):
     from onbmacf.audit.actions import candidates
 
-    rows = Asked.of(explainer.fitted_, answers.rows[answers.statuses != "already"], ["fine"])
+    rows = RefusedRows.of(explainer.fitted_, answers.rows[answers.statuses != "already"], ["fine"])
     pool = candidates(answers, explainer.fitted_, 6)[:40]
-    flips, costs = rows.asked(pool)
+    flips, costs = rows.outcomes(pool)
     for place, action in enumerate(pool):
-        alone = rows.asked([action])
+        alone = rows.outcomes([action])
         assert (alone[0][:, 0] == flips[:, place]).all()
         assert np.array_equal(alone[1][:, 0], costs[:, place], equal_nan=True)
 
@@ -263,7 +263,7 @@ def test_worths_are_kept_whole_while_several_actions_are_improved_in_turn(answer
     from onbmacf.audit.actions import candidates
     from onbmacf.audit.moves import Valued, held_by, improved, worths
 
-    rows = Asked.of(explainer.fitted_, answers.rows[answers.statuses != "already"], ["fine"])
+    rows = RefusedRows.of(explainer.fitted_, answers.rows[answers.statuses != "already"], ["fine"])
     pool = candidates(answers, explainer.fitted_, 6)
     found = worths(rows, pool, 1.0)
     own = [Valued(pool[place], found[:, place]) for place in (0, 1, 2)]
@@ -279,12 +279,12 @@ def test_worths_are_kept_whole_while_several_actions_are_improved_in_turn(answer
 def test_large_calls_answer_as_small_ones_and_are_fewer(answers, explainer):
     from onbmacf.audit.actions import candidates
 
-    rows = Asked.of(explainer.fitted_, answers.rows[answers.statuses != "already"], ["fine"])
+    rows = RefusedRows.of(explainer.fitted_, answers.rows[answers.statuses != "already"], ["fine"])
     assert rows.box.sizes  # this model answers the same in calls of any size
     pool, large = candidates(answers, explainer.fitted_, 6), rows.in_large_calls()
     small = replace(rows, box=rows.box.counting())
     large = replace(large, box=large.box.counting())
-    for ours, theirs in zip(small.asked(pool), large.asked(pool), strict=True):
+    for ours, theirs in zip(small.outcomes(pool), large.outcomes(pool), strict=True):
         assert np.array_equal(ours, theirs, equal_nan=True)
     assert large.box.counts.n_questions == small.box.counts.n_questions
     assert large.box.counts.n_calls < small.box.counts.n_calls / 4
@@ -296,7 +296,7 @@ def test_the_changes_of_rows_that_are_left_join_the_candidates(answers, explaine
     from onbmacf.audit.actions import candidates, one_by_one
 
     lines = np.flatnonzero(answers.statuses != "already")
-    rows, masks = Asked.of(explainer.fitted_, answers.rows.iloc[lines], ["fine"]), []
+    rows, masks = RefusedRows.of(explainer.fitted_, answers.rows.iloc[lines], ["fine"]), []
 
     def candidates_of(own):
         masks.append(own)
@@ -313,7 +313,7 @@ def test_the_changes_of_rows_that_are_left_join_the_candidates(answers, explaine
 def test_no_candidates_are_no_actions(answers, explainer):
     from onbmacf.audit.actions import choose
 
-    rows = Asked.of(explainer.fitted_, answers.rows[answers.statuses != "already"], ["fine"])
+    rows = RefusedRows.of(explainer.fitted_, answers.rows[answers.statuses != "already"], ["fine"])
     assert choose(rows, lambda own: [], 3, 1.0, 6) == ()
 
 
@@ -336,7 +336,7 @@ def test_actions_taken_beyond_k_and_taken_out_again_leave_better_ones(answers, e
     from onbmacf.audit.moves import held_by, improved, worths
 
     lines, price = np.flatnonzero(answers.statuses != "already"), 6.0  # dear: which rows an action helps matters
-    rows = Asked.of(explainer.fitted_, answers.rows.iloc[lines], ["fine"])
+    rows = RefusedRows.of(explainer.fitted_, answers.rows.iloc[lines], ["fine"])
 
     def candidates_of(own):
         return candidates(answers, explainer.fitted_, 6, lines[own])
@@ -348,17 +348,17 @@ def test_actions_taken_beyond_k_and_taken_out_again_leave_better_ones(answers, e
 
 
 def test_few_rows_that_are_left_are_all_asked_about_and_all_rows_are_stood_for():
-    from onbmacf.audit.moves import _first_asked
+    from onbmacf.audit.moves import _screening_rows
 
     held = np.where(np.arange(600) % 30, 0.5, 0.0)  # 20 are left
-    lines, stand_for = _first_asked(held)
+    lines, stand_for = _screening_rows(held)
     assert set(np.flatnonzero(held <= 0)) <= set(lines)
     assert stand_for[np.isin(lines, np.flatnonzero(held <= 0))].tolist() == [1.0] * 20
     assert stand_for.sum() == pytest.approx(600, abs=3)
-    none_helped = _first_asked(np.zeros(600))
+    none_helped = _screening_rows(np.zeros(600))
     assert len(none_helped[0]) == 100
     assert none_helped[1].sum() == 600
-    assert _first_asked(np.zeros(149))[0].tolist() == list(range(149))  # few rows: all of them
+    assert _screening_rows(np.zeros(149))[0].tolist() == list(range(149))  # few rows: all of them
 
 
 def test_a_missing_value_that_stays_missing_is_no_change():
@@ -382,12 +382,12 @@ def test_a_missing_level_is_filled_in_only_where_that_is_allowed(fillable):
     explainer = ONBMACF().fit(table, lambda rows: (rows["home"] == "own").astype(int), schema=schema)
     refused = table[table["home"] != "own"]
     own = explainer.schema_.features[0].levels.index("own")
-    flips, _ = Asked.of(explainer.fitted_, refused, [1]).asked([(Move(0, TO, float(own)),)])
+    flips, _ = RefusedRows.of(explainer.fitted_, refused, [1]).outcomes([(Move(0, TO, float(own)),)])
     assert (flips[:, 0] == (refused["home"].notna() | bool(fillable))).all()
 
 
 def test_a_value_that_was_missing_does_not_widen_where_counterfactuals_end():
-    from onbmacf.audit.features import _recurring
+    from onbmacf.audit.figures import _recurring
 
     before, after = pd.Series([np.nan, 100.0, 100.0, 100.0, 100.0]), pd.Series([40.0, 10.0, 60.0, 61.0, 62.0])
     assert _recurring(before, after) == [("at most 62", 3)]

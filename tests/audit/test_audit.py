@@ -202,31 +202,31 @@ def test_intervals_are_the_same_for_the_same_seed_and_leave_global_state_alone(a
 
 def test_the_interval_covers_the_truth_about_as_often_as_it_says():
     random = np.random.default_rng(0)
-    from onbmacf.audit.groups import _interval, _resampled
+    from onbmacf.audit.recourse import _interval, resampled_means
 
     hits = 0
     for trial in range(200):
         sample = random.normal(3.0, 1.0, 40)
-        low, high = _interval(_resampled([sample], 400, trial, 0)[0], 0.9)
+        low, high = _interval(resampled_means([sample], 400, trial, 0)[0], 0.9)
         hits += low <= 3.0 <= high
     assert 0.82 <= hits / 200 <= 0.96
 
 
 def test_drawing_in_pieces_gives_the_same_means(monkeypatch):
-    from onbmacf.audit import groups as module
+    from onbmacf.audit import recourse as module
 
     sample = np.arange(30.0)
-    (whole,) = module._resampled([sample], 50, 3, 1)
+    (whole,) = module.resampled_means([sample], 50, 3, 1)
     monkeypatch.setattr(module, "CELLS", 64)
-    assert (module._resampled([sample], 50, 3, 1)[0] == whole).all()
+    assert (module.resampled_means([sample], 50, 3, 1)[0] == whole).all()
 
 
 def test_several_samples_are_drawn_as_each_alone():
-    from onbmacf.audit.groups import _resampled
+    from onbmacf.audit.recourse import resampled_means
 
     random = np.random.default_rng(0)
     samples = [random.normal(size=30), np.ones(30), random.normal(size=7), random.integers(0, 3, 30) * 0.1, np.ones(1)]
-    for own, drawn in zip(samples, _resampled(samples, 50, 3, 1), strict=True):
+    for own, drawn in zip(samples, resampled_means(samples, 50, 3, 1), strict=True):
         places = np.random.default_rng([3, 1]).integers(0, len(own), (50, len(own)))
         expected = own[places].mean(axis=1) if len(own) > 1 else np.full(50, np.nan)
         np.testing.assert_array_equal(drawn, expected)

@@ -8,8 +8,7 @@ import pytest
 
 typer_testing = pytest.importorskip("typer.testing")
 
-from onbmacf.bench.cells import Cell  # noqa: E402
-from onbmacf.bench.results import collect, digest  # noqa: E402
+from onbmacf.bench.cells import Cell, collect, digest  # noqa: E402
 from onbmacf.bench.run import Plan  # noqa: E402
 from onbmacf.cli import app  # noqa: E402
 from onbmacf.errors import ParameterError, StoreError  # noqa: E402

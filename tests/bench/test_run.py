@@ -13,8 +13,8 @@ import pandas as pd
 import pytest
 
 from commands import PATIENCE, command, kill_group, members, wait_for
-from onbmacf.bench import methods, results
-from onbmacf.bench.cells import Cell, compute
+from onbmacf.bench import methods
+from onbmacf.bench.cells import Cell, collect, compute, digest, evaluate, read_manifest, summary
 from onbmacf.bench.report import write_report
 from onbmacf.bench.run import run
 from onbmacf.errors import StoreError
@@ -34,7 +34,7 @@ def finished(tmp_path_factory):
 
 def test_every_cell_is_done_and_said(finished):
     folder, said = finished
-    lines, cells = results.collect(folder)
+    lines, cells = collect(folder)
     assert cells["status"].tolist() == ["done"] * len(FAST)
     assert len(lines) == 6 * len(FAST)
     assert len(said) == 1 + len(FAST)
@@ -72,7 +72,7 @@ def test_a_run_killed_again_and_again_ends_with_the_same_digest(finished, tmp_pa
     with bench_run(tmp_path) as process:
         out, err = process.communicate(timeout=PATIENCE)
     assert err.startswith(f"{len(FAST)} cells, {n_done} already computed")
-    assert f"digest {results.digest(*results.collect(finished[0]))}" in out
+    assert f"digest {digest(*collect(finished[0]))}" in out
     assert len(list(tmp_path.glob("cells/[!.]*"))) == len(FAST)
 
 
@@ -130,7 +130,7 @@ def test_failures_timeouts_and_crashes_are_kept_and_shown(tmp_path, monkeypatch)
     said = []
     run([cell for cell in cells if cell.method != "SLEEPER"], tmp_path, jobs=2, say=said.append)
     run(cells, tmp_path, time_limit=1, say=said.append)  # the others are there: only the sleeper has a limit to exceed
-    table = results.collect(tmp_path)[1].set_index("method")
+    table = collect(tmp_path)[1].set_index("method")
     assert table["status"].to_dict() == {
         "BROKEN": "failed",
         "SLEEPER": "timeout",
@@ -177,19 +177,19 @@ def test_a_disk_that_is_full_is_no_fault_of_a_method(tmp_path, monkeypatch):
 def test_a_counterfactual_that_does_not_flip_is_not_a_success(small_task, small_network):
     rows = np.flatnonzero(small_network.label_of(small_task.Z) == 0)[:2]
     flipped = small_task.Z[small_network.label_of(small_task.Z) == 1][0]
-    lines = results.evaluate(small_task, small_network, rows, [small_task.Z[rows[0]], flipped])
+    lines = evaluate(small_task, small_network, rows, [small_task.Z[rows[0]], flipped])
     assert lines["n_found"].tolist() == [0, 1]
     assert lines["l0"].isna().tolist() == [True, False]
 
 
 def test_a_method_that_answers_nonsense_is_told(small_task, small_network):
     with pytest.raises(ValueError, match="finite numbers"):
-        results.evaluate(small_task, small_network, np.array([0]), [np.array([1.0, np.nan])])
+        evaluate(small_task, small_network, np.array([0]), [np.array([1.0, np.nan])])
 
 
 def test_the_summary_is_the_mean_of_the_successes(finished):
-    lines, cells = results.collect(finished[0])
-    table = results.summary(lines, cells).set_index("method")
+    lines, cells = collect(finished[0])
+    table = summary(lines, cells).set_index("method")
     nice = lines[lines["method"] == "NICE"]
     assert table.loc["NICE", "l1"] == pytest.approx(nice["l1"].mean())
     assert table.loc["NICE", "success_rate"] == (nice["n_found"] > 0).mean()
@@ -197,7 +197,7 @@ def test_the_summary_is_the_mean_of_the_successes(finished):
 
 
 def test_stability_is_reported_and_is_in_no_mean(finished, tmp_path):
-    lines, _ = results.collect(finished[0])
+    lines, _ = collect(finished[0])
     assert set(lines["stability"]) <= {0.0, 0.5, 1.0}
     assert lines["stability"].min() < lines["stability"].max()
     write_report(finished[0], tmp_path, plots=False)
@@ -212,13 +212,13 @@ def test_stability_is_reported_and_is_in_no_mean(finished, tmp_path):
 
 def test_without_retrainings_there_is_no_stability(small_task, small_network):
     flipped = small_task.Z[small_network.label_of(small_task.Z) == 1][0]
-    lines = results.evaluate(small_task, small_network, np.array([0]), [flipped])
+    lines = evaluate(small_task, small_network, np.array([0]), [flipped])
     assert lines["n_found"].tolist() == [1]
     assert lines["stability"].isna().all()
 
 
 def test_violations_of_onb_macf_are_only_where_it_reports_them(finished):
-    lines, _ = results.collect(finished[0])
+    lines, _ = collect(finished[0])
     own = lines[lines["method"] == "ONB-MACF"]
     assert (own["n_found"] > 0).all()
     assert own["remark"].str.startswith("relaxation: ").all()
@@ -237,7 +237,7 @@ def test_the_report_has_every_table_and_plot(finished, tmp_path):
     assert raw["method"].tolist() == FAST
     text = (tmp_path / "report.md").read_text()
     assert "## Results for saheart" in text
-    assert results.digest(*results.collect(folder)) in text
+    assert digest(*collect(folder)) in text
     changes = pd.read_csv(tmp_path / "feature_changes.csv")
     assert changes["feature"].tolist()[0] == "sbp"
     assert changes.loc[changes["feature"] == "age", "ONB-MACF"].item() == 0
@@ -253,14 +253,14 @@ def test_the_report_is_the_same_twice(finished, tmp_path):
 
 def test_a_folder_without_a_run_is_told(tmp_path):
     with pytest.raises(StoreError, match="onbmacf bench run"):
-        results.collect(tmp_path)
+        collect(tmp_path)
 
 
 def test_a_cell_not_yet_run_is_missing_not_lost(finished, tmp_path):
     folder, _ = finished
-    manifest = results.read_manifest(folder)
+    manifest = read_manifest(folder)
     manifest["cells"] = [{**manifest["cells"][0], "file": "cells/none.json"}]
     (tmp_path / "manifest.json").write_text(json.dumps(manifest))
-    lines, cells = results.collect(tmp_path)
+    lines, cells = collect(tmp_path)
     assert cells["status"].tolist() == ["missing"]
     assert len(lines) == 0

@@ -23,14 +23,23 @@ import pandas as pd
 from onbmacf.audit.actions import Actions, action_tree, actions
 from onbmacf.audit.changes import (
     changes_by_feature,
+    importance,
+    local_importance,
     pair_matrix,
     pairs,
     semifactual_distances,
     semifactual_summary,
     single_changes,
 )
-from onbmacf.audit.comparison import GroupedBy, group_gaps, grouped
-from onbmacf.audit.decisions import Decisions, decision_gaps, error_rates, selection_rates
+from onbmacf.audit.comparison import (
+    Decisions,
+    GroupedBy,
+    decision_gaps,
+    error_rates,
+    group_gaps,
+    grouped,
+    selection_rates,
+)
 from onbmacf.audit.effectiveness import (
     cheapest,
     choices,
@@ -43,20 +52,28 @@ from onbmacf.audit.effectiveness import (
     trade_off,
     within_budget,
 )
-from onbmacf.audit.features import change_shares, importance, local_importance, never_help, responsiveness, thresholds
-from onbmacf.audit.figures import compare, compare_changes, overview, released, status_counts
-from onbmacf.audit.grouping import as_groups, bands, crossed
-from onbmacf.audit.groups import burden, burden_gaps
+from onbmacf.audit.figures import (
+    change_shares,
+    never_help,
+    overview,
+    released,
+    responsiveness,
+    status_counts,
+    thresholds,
+)
+from onbmacf.audit.groups import as_groups, bands, crossed
 from onbmacf.audit.pairwise import corrected, pairwise_gaps
 from onbmacf.audit.recourse import (
     accuracy_weighted_burden,
+    burden,
+    burden_gaps,
     mean_burden,
     recourse_costs,
     social_burden,
     without_recourse,
 )
 from onbmacf.audit.sentences import Verdict, findings, verdicts
-from onbmacf.audit.versions import burden_changes, side_changes, still_holds, version_gaps
+from onbmacf.audit.versions import burden_changes, compare, compare_changes, side_changes, still_holds, version_gaps
 from onbmacf.explanations import Explanations
 from onbmacf.schema import Schema
 

@@ -16,15 +16,15 @@ from onbmacf._text.wording import shown
 from onbmacf.audit.arguments import typed
 from onbmacf.audit.effectiveness import cheapest
 from onbmacf.audit.figures import first_lines, is_asked
-from onbmacf.audit.grouping import checked_column, members_of
+from onbmacf.audit.groups import checked_column, is_number, mean_of, members_of
 from onbmacf.audit.moves import (
     AT_LEAST,
     AT_MOST,
     BY,
     TO,
     Action,
-    Asked,
     Move,
+    RefusedRows,
     Valued,
     by_gain,
     evenly,
@@ -44,8 +44,8 @@ STRETCHES = (1.0, 1.5, 2.5)
 SOURCES = 120  # rows whose own changes become candidates
 SAMPLE = 500  # rows of which candidates are asked
 SPARE = 2  # actions, at most, that are taken beyond k and then taken out; never more than k
-LEAVES = ["subgroup", "n_rows", "action", "effectiveness", "mean_cost"]
 LEAST = 20  # rows in a leaf
+LEAVES = ["subgroup", "n_rows", "action", "effectiveness", "mean_cost"]
 
 
 # --- actions ----------------------------------------------------------------------------------------------------------
@@ -82,7 +82,7 @@ class Actions:
     @property
     def effectiveness(self) -> float:
         """The share of rows that some action helps."""
-        return float(self.flips.any(axis=1).mean()) if len(self.flips) else float("nan")
+        return mean_of(self.flips.any(axis=1))
 
     @property
     def mean_cost(self) -> float:
@@ -94,12 +94,8 @@ class Actions:
         lines = []
         for place, words in enumerate(self.actions):
             before, now = self.flips[:, :place].any(axis=1), self.flips[:, place]
-            paid = self.costs[now, place]
-            lines.append(
-                (words, len(self.moves[place]), now.mean(), (now & ~before).mean(), _mean_finite(paid))
-                if len(now)
-                else (words, len(self.moves[place]), np.nan, np.nan, np.nan)
-            )
+            paid = _mean_finite(self.costs[now, place])
+            lines.append((words, len(self.moves[place]), mean_of(now), mean_of(now & ~before), paid))
         return pd.DataFrame(lines, columns=["action", "n_features", "effectiveness", "added", "mean_cost"])
 
     def curve(self) -> pd.DataFrame:
@@ -107,7 +103,7 @@ class Actions:
         lines = []
         for k in range(1, len(self.actions) + 1):
             least = cheapest(self.flips[:, :k], self.costs[:, :k])
-            lines.append((k, float(np.isfinite(least).mean()) if len(least) else np.nan, _mean_finite(least)))
+            lines.append((k, mean_of(np.isfinite(least)), _mean_finite(least)))
         return pd.DataFrame(lines, columns=["k", "effectiveness", "mean_cost"])
 
     def by_group(self) -> pd.DataFrame:
@@ -115,8 +111,7 @@ class Actions:
         groups = pd.Series(["all"] * len(self.flips)) if self.groups is None else self.groups
         least, lines = cheapest(self.flips, self.costs), []
         for group, rows in members_of(groups).items():
-            paid = least[rows]
-            lines.append((group, len(paid), float(np.isfinite(paid).mean()), _mean_finite(paid)))
+            lines.append((group, len(rows), mean_of(np.isfinite(least[rows])), _mean_finite(least[rows])))
         return pd.DataFrame(lines, columns=["group", "n_rows", "effectiveness", "mean_cost"])
 
 
@@ -165,17 +160,17 @@ def actions(
     """
     check_count("k", k)
     lines = np.flatnonzero(is_asked(answers))
-    rows = Asked.of(explainer.fitted_, answers.rows.iloc[lines], _wanted(answers, target))
-    asked = evenly(len(lines), SAMPLE)
+    rows = RefusedRows.of(explainer.fitted_, answers.rows.iloc[lines], _favourable(answers, target))
+    sample = evenly(len(lines), SAMPLE)
 
-    def candidates_of(is_left: NDArray[np.bool_]) -> list[Action]:
-        return candidates(answers, explainer.fitted_, most_features, lines[asked[is_left]])
+    def candidates_of(is_left: Mask) -> list[Action]:
+        return candidates(answers, explainer.fitted_, most_features, lines[sample[is_left]])
 
-    chosen = choose(rows.some(asked).in_large_calls(), candidates_of, k, price, most_features)
-    flips, costs = rows.asked(chosen)
-    groups = None if by is None else checked_column(answers, by).reset_index(drop=True).iloc[lines]
+    chosen = choose(rows.some(sample).in_large_calls(), candidates_of, k, price, most_features)
+    flips, costs = rows.outcomes(chosen)
+    groups = None if by is None else checked_column(answers, by).iloc[lines].reset_index(drop=True)
     words = tuple(in_words(explainer.fitted_, action) for action in chosen)
-    return Actions(words, chosen, lines, flips, costs, None if groups is None else groups.reset_index(drop=True))
+    return Actions(words, chosen, lines, flips, costs, groups)
 
 
 def candidates(
@@ -201,38 +196,38 @@ def candidates(
 
 
 def choose(
-    some: Asked, candidates_of: Callable[[NDArray[np.bool_]], list[Action]], k: int, price: float, most_features: int
+    rows: RefusedRows, candidates_of: Callable[[Mask], list[Action]], k: int, price: float, most_features: int
 ) -> tuple[Action, ...]:
     """Take some more actions than k, then take out the least missed and improve the others, until k are left.
 
     An early action was chosen before the others were known: with them, it may be the one that is least missed
     (decision 0070).
     """
-    chosen = one_by_one(some, candidates_of, k + min(k, SPARE), price, most_features)
+    chosen = one_by_one(rows, candidates_of, k + min(k, SPARE), price, most_features)
     for n_kept in range(max(k, len(chosen) - 1), k - 1, -1):
-        chosen = improved(some, most_missed(chosen, n_kept), price, most_features)
+        chosen = improved(rows, most_missed(chosen, n_kept), price, most_features)
     return by_gain(chosen)
 
 
 def one_by_one(
-    some: Asked, candidates_of: Callable[[NDArray[np.bool_]], list[Action]], k: int, price: float, most_features: int
+    rows: RefusedRows, candidates_of: Callable[[Mask], list[Action]], k: int, price: float, most_features: int
 ) -> list[Valued]:
     """Take the candidate that adds most and improve it beside those taken before, k times or until none adds anything.
 
     An action that is improved before the next is taken leaves that one other rows to help (decision 0070), and the
     changes of these rows join the candidates.
     """
-    pool, found, chosen = dict[Action, None](), np.zeros((len(some.N), 0)), list[Valued]()
+    pool, found, chosen = dict[Action, None](), np.zeros((len(rows.N), 0)), list[Valued]()
     for place in range(k):
         held = held_by(chosen, len(found))
         new = [action for action in candidates_of(held <= 0) if action not in pool]
-        pool, found = pool | dict.fromkeys(new), np.hstack([found, worths(some, new, price)])
+        pool, found = pool | dict.fromkeys(new), np.hstack([found, worths(rows, new, price)])
         gains = np.maximum(found, held[:, np.newaxis]).sum(axis=0) - held.sum()
         if gains.max(initial=0.0) <= 1e-12:
             break
         best = int(gains.argmax())  # a tie goes to the first
         taken = Valued(list(pool)[best], found[:, best])
-        chosen = improved(some, [*chosen, taken], price, most_features, first=place)
+        chosen = improved(rows, [*chosen, taken], price, most_features, first=place)
     return chosen
 
 
@@ -247,19 +242,17 @@ def _move(fitted: Fitted, at: int, old: float, new: float, stretch: float, by_am
     return Move(at, AT_LEAST if new > old else AT_MOST, value)
 
 
-def _wanted(answers: Explanations, target: Any) -> Any:
+def _favourable(answers: Explanations, target: Any) -> Any:
     if target is not None:
         return target
     found = list(dict.fromkeys(answers.batch.label.tolist()))
-    given = set(answers.labels[is_asked(answers)].tolist())
-    if not found or given & set(found):
+    if not found or set(answers.labels[is_asked(answers)].tolist()) & set(found):
         raise ParameterError("actions needs target: which label is favourable does not follow from these answers.")
     return found
 
 
 def _mean_finite(values: Values) -> float:
-    known = values[np.isfinite(values)]
-    return float(known.mean()) if len(known) else float("nan")
+    return mean_of(values[np.isfinite(values)])
 
 
 # --- which action for whom --------------------------------------------------------------------------------------------
@@ -305,18 +298,14 @@ def action_tree(chosen: Actions, answers: Explanations, depth: int = 2) -> pd.Da
     tree = DecisionTreeClassifier(max_depth=check_count("depth", depth), min_samples_leaf=least, random_state=0)
     leaf = tree.fit(matrix, best).apply(matrix)
     words = _paths(tree.tree_, tree.decision_path(matrix).toarray() > 0, splits)
-    lines = [_leaf(words[int(number)], np.flatnonzero(leaf == number), chosen) for number in np.unique(leaf)]
+    lines = []
+    for number in np.unique(leaf):
+        flips, costs = chosen.flips[leaf == number], chosen.costs[leaf == number]
+        spent = np.where(flips, costs, 0.0).sum(axis=0)
+        place = int(np.lexsort((spent, -flips.sum(axis=0)))[0])  # of those that help as many, the cheapest
+        paid = _mean_finite(cheapest(flips[:, [place]], costs[:, [place]]))
+        lines.append((words[int(number)], len(flips), chosen.actions[place], float(flips[:, place].mean()), paid))
     return pd.DataFrame(lines, columns=LEAVES)
-
-
-def _leaf(words: str, rows: NDArray[np.intp], chosen: Actions) -> tuple[Any, ...]:
-    flips, costs = chosen.flips[rows], chosen.costs[rows]
-    spent = np.where(flips, costs, 0.0).sum(axis=0)
-    place = int(np.lexsort((spent, -flips.sum(axis=0)))[0])  # of those that help as many, the cheapest
-    paid = cheapest(flips[:, [place]], costs[:, [place]])
-    known = paid[np.isfinite(paid)]
-    mean = float(known.mean()) if len(known) else float("nan")
-    return words, len(rows), chosen.actions[place], float(flips[:, place].mean()), mean
 
 
 class Split(NamedTuple):
@@ -342,8 +331,7 @@ def _splits(rows: pd.DataFrame) -> list[Split]:
     found = []
     for name in rows.columns:
         column, by = rows[name], converter_of(rows[name])
-        is_number = pd.api.types.is_numeric_dtype(column.dtype) and not pd.api.types.is_bool_dtype(column.dtype)
-        if is_number or by is not None:
+        if is_number(column) or by is not None:
             words = ("no later than", "later than") if holds(by) in MOMENTS else ("at most", "above")
             found.append(Split(measured(column), f"{name} {words[0]}", f"{name} {words[1]}", column))
             continue

@@ -19,7 +19,7 @@ from onbmacf._base.checks import listed, shortened
 from onbmacf._table.lazy_rows import LazyRows
 from onbmacf.errors import ParameterError
 from onbmacf.explainer import ONBMACF
-from onbmacf.explanation import Counterfactual, Explanation
+from onbmacf.explanation import Explanation
 from onbmacf.explanations import Batch, Explanations
 
 P = ParamSpec("P")
@@ -48,7 +48,7 @@ def as_answers(given: Any) -> Explanations:
 def _batch(given: Explanation) -> Batch:
     found, names = given.counterfactuals, list(given.factual.index)
     kept = [one.semifactual for one in found]
-    has_probability = bool(found) and found[0].probability is not None
+    probabilities = [one.probability for one in found]
     return Batch(
         factual=np.zeros(len(found), dtype=np.intp),
         rows=_lines([one.values for one in found], given.factual),
@@ -60,15 +60,11 @@ def _batch(given: Explanation) -> Batch:
         ball=np.array([-1 if one.ball is None else one.ball for one in found], dtype=np.intp),
         plausibility=np.array([one.plausibility for one in found], dtype=float),
         margin=np.array([one.margin for one in found], dtype=float),
-        probability=_numbers("probability", found) if has_probability else None,
+        probability=np.array(probabilities, dtype=float) if found and probabilities[0] is not None else None,
         semifactual_rows=_lines([given.factual if one is None else one.values for one in kept], given.factual),
         semifactual_distance=np.array([np.nan if one is None else one.distance for one in kept], dtype=float),
         semifactual_changed=_mask([() if one is None else one.changed for one in kept], names),
     )
-
-
-def _numbers(name: str, found: tuple[Counterfactual, ...]) -> Any:
-    return np.array([getattr(one, name) for one in found], dtype=float)
 
 
 def _mask(changed: list[Any], names: list[Any]) -> Any:

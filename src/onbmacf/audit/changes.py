@@ -1,4 +1,4 @@
-"""Which features change: alone or together, how often, in which direction and how far.
+"""Which features change: alone or together, how often, in which direction, how far, and how much that says of each.
 
 Explanations  ->  batch.changed (counterfactuals x features)  ->  frames
 """
@@ -10,15 +10,18 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from onbmacf._columns.converters import converter_of, measured
+from onbmacf._columns.converters import converter_of, days_in, measured
+from onbmacf._table.scales import weight_of
 from onbmacf._text.wording import shown
-from onbmacf.audit.arguments import typed
+from onbmacf.audit.arguments import as_answers, typed
+from onbmacf.audit.groups import is_number
 from onbmacf.errors import ParameterError
+from onbmacf.explainer import ONBMACF
+from onbmacf.explanation import Explanation
 from onbmacf.explanations import Explanations
 from onbmacf.schema import Feature, Schema
 
-PAIRS = ["first", "second", "count", "share", "expected", "lift"]
-SINGLES = ["feature", "count", "share", "share_of_its_changes"]
+Shares = NDArray[np.float64]
 
 
 @typed
@@ -50,10 +53,21 @@ def changes_by_feature(answers: Explanations, schema: Schema | None = None) -> p
     1      ldl      4   0.19   1.0         4.56
 
     """
-    features = _features(answers, schema)
-    lines = [_of_feature(answers, position, feature) for position, feature in enumerate(features)]
-    frame = pd.DataFrame(lines)
-    return frame.sort_values("count", ascending=False, kind="stable").reset_index(drop=True)
+    if schema is not None:
+        check_same(answers, schema)
+    n_found, lines = len(answers.batch.changed), []
+    for place, feature in enumerate(_features(answers, schema)):
+        before, after = _changed_values(answers, place)
+        count, steps = len(after), _steps(feature, before, after)
+        line: dict[str, Any] = {"feature": feature.name, "immutable": feature.immutable, "count": count}
+        line["share"] = count / n_found if n_found else np.nan
+        line["up"] = float((steps > 0).mean()) if steps is not None and count else np.nan
+        line["down"] = float((steps < 0).mean()) if steps is not None and count else np.nan
+        sizes = np.abs(steps[~np.isnan(steps)]) if feature.is_numeric and steps is not None else np.empty(0)
+        line["median_size"] = float(np.median(sizes)) if len(sizes) else np.nan
+        line["most_frequent"] = "" if feature.is_numeric or not count else _most_frequent(before, after)
+        lines.append(line)
+    return pd.DataFrame(lines).sort_values("count", ascending=False, kind="stable").reset_index(drop=True)
 
 
 @typed
@@ -87,7 +101,7 @@ def single_changes(answers: Explanations, most: int | None = None) -> pd.DataFra
     frame["share"] = _over(alone, len(changed))
     frame["share_of_its_changes"] = _over(alone, changed.sum(axis=0))
     frame = frame[frame["count"] > 0].sort_values("count", ascending=False, kind="stable")
-    return frame[SINGLES].head(most if most is not None else len(frame)).reset_index(drop=True)
+    return frame.head(most if most is not None else len(frame)).reset_index(drop=True)
 
 
 @typed
@@ -118,12 +132,10 @@ def pairs(answers: Explanations, most: int | None = None) -> pd.DataFrame:
     changed = answers.batch.changed
     names, together = list(answers.rows.columns), _together(changed)
     lines = [(names[i], names[j], int(together[i, j])) for i, j in combinations(range(len(names)), 2) if together[i, j]]
-    frame = pd.DataFrame(lines, columns=PAIRS[:3])
+    frame = pd.DataFrame(lines, columns=["first", "second", "count"])
     share = dict(zip(names, _over(changed.sum(axis=0), len(changed)), strict=True))
     frame["share"] = _over(frame["count"].to_numpy(), len(changed))
-    frame["expected"] = [
-        share[first] * share[second] for first, second in zip(frame["first"], frame["second"], strict=True)
-    ]
+    frame["expected"] = [share[one] * share[other] for one, other in zip(frame["first"], frame["second"], strict=True)]
     frame["lift"] = _over(frame["share"].to_numpy(), frame["expected"].to_numpy(dtype=float))
     frame = frame.sort_values("count", ascending=False, kind="stable")
     return frame.head(most if most is not None else len(frame)).reset_index(drop=True)
@@ -215,32 +227,85 @@ def semifactual_summary(answers: Explanations) -> pd.DataFrame:
     return figures.rename_axis("measure").reset_index().astype({"number": int})
 
 
-def _of_feature(answers: Explanations, position: int, feature: Feature) -> dict[str, Any]:
-    batch = answers.batch
-    lines = np.flatnonzero(batch.changed[:, position])
-    before = answers.rows.iloc[batch.factual[lines], position]
-    after = batch.values.iloc[lines, position]
-    count = len(lines)
-    line: dict[str, Any] = {"feature": feature.name, "immutable": feature.immutable, "count": count}
-    line["share"] = count / len(batch.changed) if len(batch.changed) else np.nan
-    step = _steps(feature, before, after)
-    line["up"] = float((step > 0).mean()) if step is not None and count else np.nan
-    line["down"] = float((step < 0).mean()) if step is not None and count else np.nan
-    sizes = np.abs(step[~np.isnan(step)]) if feature.is_numeric and step is not None else np.empty(0)
-    line["median_size"] = float(np.median(sizes)) if len(sizes) else np.nan
-    line["most_frequent"] = "" if feature.is_numeric or not count else _most_frequent(before, after)
-    return line
+@typed
+def local_importance(answers: Explanations | Explanation) -> pd.DataFrame:
+    """Return, for each row, how often its counterfactuals change each feature.
+
+    Parameters
+    ----------
+    answers : Explanations or Explanation
+        What `explain` returned, best with several counterfactuals per row: with one, a share is 0 or 1.
+
+    Returns
+    -------
+    DataFrame
+        One line per row with the caller's index, one column per feature: the share, from 0 to 1, of the row's
+        counterfactuals that change it; NaN for a row without one.
+
+    Examples
+    --------
+    >>> audit.local_importance(answers)[["tobacco", "ldl"]].head(2)
+       tobacco  ldl
+    0      1.0  0.0
+    1      NaN  NaN
+
+    """
+    answers = as_answers(answers)
+    return pd.DataFrame(_per_row(answers, answers.batch.changed), answers.rows.index, answers.rows.columns)
 
 
-def _steps(feature: Feature, before: "pd.Series[Any]", after: "pd.Series[Any]") -> NDArray[np.float64] | None:
-    """Return after minus before as numbers or ranks, NaN for what was filled in; None for levels without an order."""
-    if feature.is_numeric:
-        return measured(after) - measured(before)
-    if feature.kind != "ordinal":
-        return None
-    rank = {level: place for place, level in enumerate(feature.levels or ())}
-    steps = [rank[new] - rank.get(old, np.nan) for old, new in zip(before, after, strict=True)]
-    return np.array(steps, dtype=np.float64)
+@typed
+def importance(answers: Explanations | Explanation, explainer: ONBMACF | None = None) -> pd.DataFrame:
+    """Return how often, and how much, each feature has to change, the most important first.
+
+    Parameters
+    ----------
+    answers : Explanations or Explanation
+        What `explain` returned; of one explanation, the importance to its row.
+    explainer : ONBMACF, optional
+        The fitted explainer, which knows the range of each feature; without it there is no ``part_of_range``.
+
+    Returns
+    -------
+    DataFrame
+        ``feature``; ``importance``, the mean over rows of the share of a row's counterfactuals that change it, from 0
+        to 1; ``alone``, the same for those that change nothing else; ``n_changes``, the counterfactuals that change it;
+        ``median_change``, the median absolute change in the feature's own unit, of dates and durations in days
+        (NaN without numbers);
+        ``part_of_range``, the mean absolute change as a part of the fitted range (of ranks for levels with an order),
+        and 1 for another level.
+
+    Examples
+    --------
+    >>> audit.importance(answers, explainer).head(2).round(2)
+       feature  importance  alone  n_changes  median_change  part_of_range
+    0  tobacco        0.90   0.81         19           5.70           0.19
+    1      ldl        0.19   0.10          4           4.56           0.30
+
+    """
+    answers = as_answers(answers)
+    changed = answers.batch.changed
+    is_alone = changed & (changed.sum(axis=1) == 1)[:, None]
+    frame = pd.DataFrame({"feature": pd.Series(list(answers.rows.columns), dtype=object)})
+    frame["importance"] = _mean_of_rows(_per_row(answers, changed))
+    frame["alone"] = _mean_of_rows(_per_row(answers, is_alone))
+    frame["n_changes"] = changed.sum(axis=0)
+    features = _features(answers, None if explainer is None else explainer.schema_)
+    sizes = []
+    for place, feature in enumerate(features):
+        before, after = _changed_values(answers, place)
+        steps = _steps(feature, before, after)
+        sizes.append(np.ones(len(after)) if steps is None else np.abs(steps))
+    frame["median_change"] = [
+        float(np.median(size)) if feature.is_numeric and len(size) else np.nan
+        for feature, size in zip(features, sizes, strict=True)
+    ]
+    if explainer is not None:
+        frame["part_of_range"] = [
+            float(np.nanmean(size) / width) if width > 0 and not np.isnan(size).all() else np.nan
+            for size, width in zip(sizes, _ranges(explainer, features), strict=True)
+        ]
+    return frame.sort_values("importance", ascending=False, kind="stable").reset_index(drop=True)
 
 
 def _most_frequent(before: "pd.Series[Any]", after: "pd.Series[Any]") -> str:
@@ -258,18 +323,38 @@ def check_same(answers: Explanations, schema: Schema) -> None:
 def _features(answers: Explanations, schema: Schema | None) -> list[Feature]:
     """Return the features of the explained rows: from the schema, or inferred from the dtypes of the rows."""
     if schema is not None:
-        check_same(answers, schema)
         known = {feature.name: feature for feature in schema.features}
+        for name in answers.rows.columns:
+            if name not in known:
+                raise ParameterError(
+                    f"the explainer was fitted without {name!r}: give the one that gave these answers."
+                )
         return [known[name] for name in answers.rows.columns]
-    return [_inferred(answers.rows[name]) for name in answers.rows.columns]
+    features = []
+    for name in answers.rows.columns:
+        column = answers.rows[name]
+        if isinstance(column.dtype, pd.CategoricalDtype) and column.dtype.ordered:
+            features.append(Feature(name, "ordinal", levels=tuple(column.dtype.categories.tolist())))
+        else:
+            has_numbers = is_number(column) or converter_of(column) is not None
+            features.append(Feature(name, "continuous" if has_numbers else "categorical"))
+    return features
 
 
-def _inferred(column: "pd.Series[Any]") -> Feature:
-    if isinstance(column.dtype, pd.CategoricalDtype) and column.dtype.ordered:
-        return Feature(column.name, "ordinal", levels=tuple(column.dtype.categories.tolist()))
-    is_number = pd.api.types.is_numeric_dtype(column.dtype) and not pd.api.types.is_bool_dtype(column.dtype)
-    is_number = is_number or converter_of(column) is not None
-    return Feature(column.name, "continuous" if is_number else "categorical")
+def _changed_values(answers: Explanations, place: int) -> "tuple[pd.Series[Any], pd.Series[Any]]":
+    """Return a feature's values before and after, of the counterfactuals that change it."""
+    lines = np.flatnonzero(answers.batch.changed[:, place])
+    return answers.rows.iloc[answers.batch.factual[lines], place], answers.batch.values.iloc[lines, place]
+
+
+def _steps(feature: Feature, before: "pd.Series[Any]", after: "pd.Series[Any]") -> NDArray[np.float64] | None:
+    """Return after minus before as numbers or ranks, NaN for what was filled in; None for levels without an order."""
+    if feature.is_numeric:
+        return measured(after) - measured(before)
+    if feature.kind != "ordinal":
+        return None
+    rank = {level: float(place) for place, level in enumerate(feature.levels or ())}
+    return np.array([rank[new] - rank.get(old, np.nan) for old, new in zip(before, after, strict=True)], dtype=float)
 
 
 def _together(changed: NDArray[np.bool_]) -> NDArray[np.int64]:
@@ -282,3 +367,30 @@ def _over(part: Any, whole: Any) -> Any:
     part = np.asarray(part, dtype=np.float64)
     whole = np.broadcast_to(np.asarray(whole, dtype=np.float64), part.shape)
     return np.divide(part, whole, out=np.full(part.shape, np.nan), where=whole != 0)
+
+
+def _per_row(answers: Explanations, marked: NDArray[np.bool_]) -> Shares:
+    """Return, per row, the share of its counterfactuals that are marked, feature by feature; NaN without any."""
+    totals = np.zeros((len(answers), marked.shape[1]))
+    np.add.at(totals, answers.batch.factual, marked)
+    found = np.bincount(answers.batch.factual, minlength=len(answers))[:, None]
+    return np.asarray(_over(totals, found))
+
+
+def _mean_of_rows(shares: Shares) -> Shares:
+    """Return the mean over the rows that have a counterfactual; NaN where none has."""
+    known = shares[~np.isnan(shares).any(axis=1)]
+    return known.mean(axis=0) if len(known) else np.full(shares.shape[1], np.nan)
+
+
+def _ranges(explainer: ONBMACF, features: list[Feature]) -> list[float]:
+    """Return the width of each feature's fitted range, in the units of `_steps` and without the weights of rules."""
+    space = explainer.fitted_.space
+    widths = {
+        feature.name: width * weight_of(space.schema, feature.name) * days_in(space.form.converter(place))
+        if feature.is_numeric
+        else 1.0
+        for place, (feature, width) in enumerate(zip(space.schema.features, space.span, strict=True))
+    }
+    widths |= {one.name: float(len(one.levels or ()) - 1) for one in features if one.kind == "ordinal"}
+    return [float(widths[feature.name]) for feature in features]

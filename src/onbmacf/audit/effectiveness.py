@@ -19,13 +19,12 @@ from numpy.typing import NDArray
 
 from onbmacf._base.checks import check_choice, check_within
 from onbmacf.audit.arguments import numbers, per_row, typed
-from onbmacf.audit.grouping import check_few, members_of
+from onbmacf.audit.groups import check_few, mean_of, members_of
 from onbmacf.errors import ParameterError
 
 Values = NDArray[np.float64]
 Flips = NDArray[np.bool_]
 VIEWS = ("micro", "macro")
-FAIRNESS = ["figure", "viewpoint", "group", "other", "value"]
 
 
 @typed
@@ -48,7 +47,7 @@ def effectiveness(flips: Any, viewpoint: str = "micro") -> float:
     >>> audit.effectiveness([[1, 0], [0, 0], [0, 1], [1, 0]]), audit.effectiveness([[1, 0], [0, 0]], "macro")
     (0.75, 0.5)
     """
-    helped = _flags(flips)
+    helped = numbers("flips", flips, 2).astype(bool)
     check_choice("viewpoint", viewpoint, VIEWS)
     if not helped.size:
         return float("nan")
@@ -62,7 +61,7 @@ def choices(flips: Any, share: float = 0.5) -> int:
     >>> audit.choices([[1, 0, 1], [1, 0, 0]], share=0.5)
     2
     """
-    helped = _flags(flips)
+    helped = numbers("flips", flips, 2).astype(bool)
     return int((helped.mean(axis=0) >= check_within("share", share, 0, 1)).sum()) if len(helped) else 0
 
 
@@ -115,8 +114,7 @@ def mean_recourse(flips: Any, costs: Any) -> float:
     1.5
     """
     least = cheapest(flips, costs)
-    known = least[np.isfinite(least)]
-    return float(known.mean()) if len(known) else float("nan")
+    return mean_of(least[np.isfinite(least)])
 
 
 @typed
@@ -138,16 +136,11 @@ def trade_off(one: Sequence[Any], other: Sequence[Any], viewpoint: str = "micro"
     least = [cheapest(*group) if viewpoint == "micro" else mean_costs(group[1]) for group in both]
     budgets = np.unique(np.concatenate(least))
     budgets = budgets[np.isfinite(budgets)]
-    shares = [_within_each(*group, budgets, viewpoint) for group in both]
+    if viewpoint == "micro":  # `within_budget` of all budgets at once
+        shares = [np.searchsorted(np.sort(costs), budgets, side="right") / len(costs) for costs in least]
+    else:
+        shares = [np.array([within_budget(*group, float(budget), "macro") for budget in budgets]) for group in both]
     return float(np.abs(shares[0] - shares[1]).max(initial=0.0))
-
-
-def _within_each(flips: Any, costs: Any, budgets: Values, viewpoint: str) -> Values:
-    """Return `within_budget` of many budgets."""
-    if viewpoint == "macro":
-        return np.array([within_budget(flips, costs, float(budget), viewpoint) for budget in budgets])
-    least = np.sort(cheapest(flips, costs))
-    return np.asarray(np.searchsorted(least, budgets, side="right") / len(least))
 
 
 @typed
@@ -186,8 +179,22 @@ def recourse_fairness(flips: Any, costs: Any, groups: Any, budget: float, share:
     members = members_of(per_row("groups", groups, len(helped)))
     check_few(members)
     of_groups = {group: (helped[rows], paid[rows]) for group, rows in members.items()}
-    lines = [line for view in VIEWS for line in _lines(of_groups, view, budget, share)]
-    return pd.DataFrame(lines, columns=FAIRNESS)
+    lines: list[tuple[Any, ...]] = []
+    for view in VIEWS:
+        figures = {
+            "effectiveness": [effectiveness(flips, view) for flips, _ in of_groups.values()],
+            "within_budget": [within_budget(*group, budget, view) for group in of_groups.values()],
+            "cost_of_effectiveness": [cost_of_effectiveness(*group, share, view) for group in of_groups.values()],
+        }
+        if view == "micro":
+            figures["mean_recourse"] = [mean_recourse(*group) for group in of_groups.values()]
+        else:
+            figures["choices"] = [float(choices(flips, share)) for flips, _ in of_groups.values()]
+        for name, values in figures.items():
+            lines += [(name, view, group, None, value) for group, value in zip(of_groups, values, strict=True)]
+        pairs = combinations(of_groups, 2)
+        lines += [("trade_off", view, i, j, trade_off(of_groups[i], of_groups[j], view)) for i, j in pairs]
+    return pd.DataFrame(lines, columns=["figure", "viewpoint", "group", "other", "value"])
 
 
 @typed
@@ -215,32 +222,8 @@ def mean_costs(costs: Any) -> Values:
     return np.divide(total, may.sum(axis=0), out=np.full(paid.shape[1], np.inf), where=may.any(axis=0))
 
 
-def _flags(flips: Any) -> Flips:
-    return numbers("flips", flips, 2).astype(bool)
-
-
 def _helped_and_paid(flips: Any, costs: Any) -> tuple[Flips, Values]:
-    helped, paid = _flags(flips), numbers("costs", costs, 2)
+    helped, paid = numbers("flips", flips, 2).astype(bool), numbers("costs", costs, 2)
     if helped.shape != paid.shape:
         raise ParameterError(f"flips and costs must have one shape, got {helped.shape} and {paid.shape}.")
     return helped, paid
-
-
-def _lines(of_groups: dict[Any, tuple[Flips, Values]], view: str, budget: float, share: float) -> list[tuple[Any, ...]]:
-    figures: dict[str, Any] = {
-        "effectiveness": lambda group: effectiveness(group[0], view),
-        "within_budget": lambda group: within_budget(group[0], group[1], budget, view),
-        "cost_of_effectiveness": lambda group: cost_of_effectiveness(group[0], group[1], share, view),
-    }
-    figures |= (
-        {"mean_recourse": lambda group: mean_recourse(*group)}
-        if view == "micro"
-        else {"choices": lambda group: choices(group[0], share)}
-    )
-    lines = [
-        (name, view, group, None, float(of(rows))) for name, of in figures.items() for group, rows in of_groups.items()
-    ]
-    pairs = [
-        ("trade_off", view, i, j, trade_off(of_groups[i], of_groups[j], view)) for i, j in combinations(of_groups, 2)
-    ]
-    return [*lines, *pairs]

@@ -1,24 +1,30 @@
-"""Summary figures of one batch, the immutable features it released, and several batches side by side.
+"""Figures of one batch: statuses, immutable features released; which features first counterfactuals need, and to what.
 
-Explanations  ->  overview, released        {name: Explanations}  ->  compare, compare_changes
+Explanations  ->  overview, status_counts, released        Explanations  ->  change_shares, responsiveness, thresholds
+
+What counts rows looks at each row's first counterfactual.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from onbmacf._base.arrays import Mask
+from onbmacf._base.checks import check_between
 from onbmacf._base.enums import Relaxation, Status
-from onbmacf.audit.arguments import typed
-from onbmacf.audit.changes import changes_by_feature, check_same
-from onbmacf.errors import ParameterError
+from onbmacf._text.wording import shown
+from onbmacf.audit.arguments import typed, with_columns
+from onbmacf.audit.changes import check_same
+from onbmacf.audit.groups import is_number, mean_of
+from onbmacf.audit.moves import evenly
+from onbmacf.explainer import ONBMACF
 from onbmacf.explanations import Explanations
 from onbmacf.schema import Schema
 
-RELEASED = ["feature", "n_rows", "n_asked", "share"]
-Flags = NDArray[np.bool_]
+WINDOW = 0.05  # of a feature's range: values that count as one threshold
 
 
 @typed
@@ -48,19 +54,19 @@ def overview(answers: Explanations) -> "pd.Series[Any]":
     first, asked = first_lines(answers), is_asked(answers)
     found = first >= 0
     batch = answers.batch
-    after_retraining = {} if batch.stability is None else {"stability": _mean(batch.stability[first[found]])}
+    after_retraining = {} if batch.stability is None else {"stability": mean_of(batch.stability[first[found]])}
     return pd.Series(
         {
             "rows": len(answers),
             "asked": int(asked.sum()),
             "found": int(found.sum()),
-            "share_found": _mean(found[asked]),
+            "share_found": mean_of(found[asked]),
             "released": int(is_released(answers).sum()),
-            "share_released": _mean(is_released(answers)[asked]),
+            "share_released": mean_of(is_released(answers)[asked]),
             "counterfactuals": len(batch.factual),
-            "distance": _mean(batch.distance[first[found]]),
-            "n_changes": _mean(batch.changed.sum(axis=1)[first[found]]),
-            "share_semifactual": _mean(~np.isnan(batch.semifactual_distance)),
+            "distance": mean_of(batch.distance[first[found]]),
+            "n_changes": mean_of(batch.changed.sum(axis=1)[first[found]]),
+            "share_semifactual": mean_of(~np.isnan(batch.semifactual_distance)),
             "model_rows": answers.n_model_rows,
             **after_retraining,
         },
@@ -132,7 +138,9 @@ def released(answers: Explanations, schema: Schema) -> pd.DataFrame:
     first, n_asked = first_lines(answers), int(is_asked(answers).sum())
     names = list(answers.rows.columns)
     in_schema = np.array([name in schema.immutable for name in names], dtype=bool)
-    changed = np.where(in_schema, answers.batch.changed, _given_up(answers))
+    # A feature that only the question kept counts where it was released because it had to be kept.
+    is_free = np.array([one == Relaxation.IMMUTABILITY for one in answers.batch.relaxation], dtype=bool)
+    changed = np.where(in_schema, answers.batch.changed, answers.batch.released & is_free[:, None])
     changed = np.vstack([changed, np.zeros((1, len(names)), dtype=bool)])[first]  # -1: the last
     needed = [[str(name) in needs for name in names] for needs in answers.would_need]
     counts = (changed | np.array(needed, dtype=bool).reshape(changed.shape)).sum(axis=0)
@@ -140,76 +148,7 @@ def released(answers: Explanations, schema: Schema) -> pd.DataFrame:
     frame = pd.DataFrame({"feature": pd.Series([names[at] for at in kept], dtype=object), "n_rows": counts[kept]})
     frame["n_asked"] = n_asked
     frame["share"] = frame["n_rows"] / n_asked if n_asked else np.nan
-    return frame[RELEASED].sort_values("n_rows", ascending=False, kind="stable").reset_index(drop=True)
-
-
-def _given_up(answers: Explanations) -> Flags:
-    """Return, per counterfactual and feature, whether the feature was released because it had to be kept."""
-    free = np.array([one == Relaxation.IMMUTABILITY for one in answers.batch.relaxation], dtype=bool)
-    return np.asarray(answers.batch.released & free[:, None], dtype=bool)
-
-
-@typed
-def compare(batches: Mapping[str, Explanations]) -> pd.DataFrame:
-    """Return the figures of several models or methods side by side.
-
-    Parameters
-    ----------
-    batches : mapping of str to Explanations
-        Answers by name.
-
-    Returns
-    -------
-    DataFrame
-        One line per name, with the columns of `overview`.
-
-    Examples
-    --------
-    >>> paper = ONBMACF(strategy="paper").fit(table, model, schema=schema)
-    >>> both = {"refined": answers, "paper": paper.explain(table.head(50), target="fine")}
-    >>> audit.compare(both)[["name", "share_found", "n_changes", "share_semifactual"]].round(2)
-          name  share_found  n_changes  share_semifactual
-    0  refined          1.0       1.10               1.00
-    1    paper          1.0       1.14               0.29
-
-    """
-    _check_some(batches)
-    lines = [{"name": name, **overview(answers)} for name, answers in batches.items()]
-    return pd.DataFrame(lines).infer_objects()
-
-
-@typed
-def compare_changes(batches: Mapping[str, Explanations]) -> pd.DataFrame:
-    """Return the share of counterfactuals that change each feature, for several models or methods.
-
-    Parameters
-    ----------
-    batches : mapping of str to Explanations
-        Answers by name.
-
-    Returns
-    -------
-    DataFrame
-        One line per feature, one column per name.
-
-    Examples
-    --------
-    >>> paper = ONBMACF(strategy="paper").fit(table, model, schema=schema)
-    >>> both = {"refined": answers, "paper": paper.explain(table.head(50), target="fine")}
-    >>> audit.compare_changes(both).round(2).iloc[1:3]
-       feature  refined  paper
-    1  tobacco     0.90   0.95
-    2      ldl     0.19   0.19
-
-    """
-    _check_some(batches)
-    shares = {
-        name: changes_by_feature(answers).set_index("feature")["share"].reindex(list(answers.rows.columns))
-        for name, answers in batches.items()
-    }
-    frame = pd.DataFrame(shares)
-    frame.index = frame.index.set_names("feature")
-    return frame.reset_index()
+    return frame.sort_values("n_rows", ascending=False, kind="stable").reset_index(drop=True)
 
 
 def first_lines(answers: Explanations) -> NDArray[np.intp]:
@@ -220,12 +159,18 @@ def first_lines(answers: Explanations) -> NDArray[np.intp]:
     return first
 
 
-def is_asked(answers: Explanations) -> Flags:
+def first_found(answers: Explanations) -> NDArray[np.intp]:
+    """Return the lines of first counterfactuals, for the rows that have one."""
+    first = first_lines(answers)
+    return first[first >= 0]
+
+
+def is_asked(answers: Explanations) -> Mask:
     """Return, per row, whether it was searched: it could be encoded and did not have the target label already."""
     return np.isin(answers.statuses.astype(str), [Status.FOUND, Status.NONE_FOUND, Status.INFEASIBLE])
 
 
-def is_released(answers: Explanations) -> Flags:
+def is_released(answers: Explanations) -> Mask:
     """Return, per row, whether a counterfactual is found only if an immutable feature changes."""
     first, names = first_lines(answers), {str(name) for name in answers.rows.columns}
     free = [Relaxation.IMMUTABILITY, Relaxation.BOTH]
@@ -236,16 +181,191 @@ def is_released(answers: Explanations) -> Flags:
 
 def keeps_immutables(answers: Explanations, schema: Schema) -> bool:
     """Return whether no row's first counterfactual changes an immutable feature, for whatever reason."""
-    first = first_lines(answers)
     is_immutable = np.array([name in schema.immutable for name in answers.rows.columns], dtype=bool)
-    return not answers.batch.changed[first[first >= 0]][:, is_immutable].any()
+    return not answers.batch.changed[first_found(answers)][:, is_immutable].any()
 
 
-def _check_some(batches: Mapping[str, Explanations]) -> None:
-    if not batches:
-        raise ParameterError("nothing to compare: give explanations by name, e.g. {'forest': answers}.")
+# --- features ---------------------------------------------------------------------------------------------------------
 
 
-def _mean(values: Iterable[Any]) -> float:
-    numbers = np.asarray(values, dtype=np.float64)
-    return float(numbers.mean()) if len(numbers) else float("nan")
+@typed
+def change_shares(answers: Explanations, confidence: float = 0.95) -> pd.DataFrame:
+    """Return how often the first counterfactual changes each feature, with an interval.
+
+    Parameters
+    ----------
+    answers : Explanations
+        What `explain` returned.
+    confidence : float, default 0.95
+        Of the intervals, which are Wilson's for a share, each for itself.
+
+    Returns
+    -------
+    DataFrame
+        One line per ``feature``, the most frequent first: ``share``, of the rows with a counterfactual those whose
+        first one changes it, ``low`` and ``high``, and ``n_rows``, how many such rows there are.
+
+    Examples
+    --------
+    >>> audit.change_shares(answers).head(2).round(2)
+       feature  share   low  high  n_rows
+    0  tobacco   0.90  0.71  0.97      21
+    1      ldl   0.19  0.08  0.40      21
+
+    """
+    changed = answers.batch.changed[first_found(answers)]
+    lines = [
+        (name, *_share(int(changed[:, at].sum()), len(changed), confidence), len(changed))
+        for at, name in enumerate(answers.rows.columns)
+    ]
+    frame = pd.DataFrame(lines, columns=["feature", "share", "low", "high", "n_rows"])
+    return frame.sort_values("share", ascending=False, kind="stable").reset_index(drop=True)
+
+
+@typed
+def responsiveness(
+    answers: Explanations, explainer: ONBMACF, *, target: Any = None, most_rows: int = 200
+) -> pd.DataFrame:
+    """Return for how many rows a change of one feature alone is enough.
+
+    Cheon, Wernerfelt, Friedler and Ustun, "Feature Responsiveness Scores" (2024), count reachable values in the same
+    way. The values are those of `ONBMACF.responsiveness`, up to 64 of the fitted ones; rules are kept (decision 0076).
+
+    Parameters
+    ----------
+    answers : Explanations
+        What `explain` returned.
+    explainer : ONBMACF
+        The explainer that gave them; its model is asked.
+    target : label or list of labels, optional
+        What is favourable; by default any label but the row's own.
+    most_rows : int, default 200
+        Rows that are asked about, evenly spread over those that were searched.
+
+    Returns
+    -------
+    DataFrame
+        One line per ``feature`` that may change, the most responsive first: ``responsiveness``, the share of rows that
+        some value of it alone leads to a favourable label, ``low`` and ``high`` (Wilson's 95 % interval), ``n_rows``.
+
+    Examples
+    --------
+    >>> audit.responsiveness(answers, explainer).head(2).round(2)
+       feature  responsiveness   low  high  n_rows
+    0  tobacco            0.90  0.71  0.97      21
+    1      ldl            0.57  0.37  0.76      21
+
+    """
+    places = np.flatnonzero(is_asked(answers))
+    asked = explainer.responsiveness(answers.rows.iloc[places[evenly(len(places), most_rows)]], target)
+    lines = []
+    for name in [feature.name for feature in explainer.schema_.features if not feature.immutable]:
+        helped = asked.loc[(asked["feature"] == name).to_numpy(), "n_reached"].to_numpy() > 0
+        lines.append((name, *_share(int(helped.sum()), len(helped), 0.95), len(helped)))
+    frame = pd.DataFrame(lines, columns=["feature", "responsiveness", "low", "high", "n_rows"])
+    return frame.sort_values("responsiveness", ascending=False, kind="stable").reset_index(drop=True)
+
+
+@typed
+def never_help(important: pd.DataFrame, responsive: pd.DataFrame) -> list[Hashable]:
+    """Return the features that no first counterfactual changes, and that alone changed no decision that was asked.
+
+    Parameters
+    ----------
+    important, responsive : DataFrame
+        What `change_shares` and `responsiveness` returned.
+
+    Returns
+    -------
+    list
+        Names of features that may change and never helped.
+
+    Examples
+    --------
+    >>> audit.never_help(audit.change_shares(answers), audit.responsiveness(answers, explainer))
+    ['sbp', 'adiposity', 'famhist', 'typea', 'obesity', 'alcohol']
+
+    """
+    with_columns("important", important, ("feature", "share"), "change_shares")
+    with_columns("responsive", responsive, ("feature", "responsiveness"), "responsiveness")
+    unused = set(important.loc[important["share"] == 0, "feature"])
+    idle = responsive.loc[responsive["responsiveness"] == 0, "feature"]
+    return [name for name in idle if name in unused]
+
+
+@typed
+def thresholds(answers: Explanations, least: int = 5) -> pd.DataFrame:
+    """Return the values at which first counterfactuals often end.
+
+    Parameters
+    ----------
+    answers : Explanations
+        What `explain` returned.
+    least : int, default 5
+        A threshold that fewer rows share is left out.
+
+    Returns
+    -------
+    DataFrame
+        One line per ``feature`` and direction: ``threshold`` in words, ``n_rows`` whose first counterfactual ends
+        there, within a twentieth of the range of the values seen, and ``share`` of the rows that have one; most shared
+        first.
+
+    Examples
+    --------
+    >>> audit.thresholds(answers, least=2)
+       feature     threshold  n_rows     share
+    0  tobacco  at most 2.68       5  0.238095
+
+    """
+    first = first_found(answers)
+    lines = []
+    for at, name in enumerate(answers.rows.columns):
+        changed = first[answers.batch.changed[first, at]]
+        after = answers.batch.values.iloc[changed, at]
+        before = answers.rows.iloc[answers.batch.factual[changed], at]
+        lines += [(name, *found, found[1] / len(first)) for found in _recurring(before, after) if found[1] >= least]
+    frame = pd.DataFrame(lines, columns=["feature", "threshold", "n_rows", "share"])
+    return frame.sort_values("n_rows", ascending=False, kind="stable").reset_index(drop=True)
+
+
+def _recurring(before: "pd.Series[Any]", after: "pd.Series[Any]") -> list[tuple[str, int]]:
+    """Return the value most rows end at, in words, and how many do; for numbers in each direction."""
+    if not len(after):
+        return []
+    if not is_number(after):
+        counts = after.astype(object).value_counts(sort=False)
+        best = int(counts.to_numpy().argmax())
+        return [(shown(counts.index[best]), int(counts.iloc[best]))]
+    old, new = before.to_numpy(dtype=np.float64), after.to_numpy(dtype=np.float64)
+    seen = np.concatenate([old[~np.isnan(old)], new])  # a value that was missing has no place
+    width = WINDOW * np.ptp(seen)
+    found = []
+    for words, is_way in (("at most", new < old), ("at least", new > old)):
+        if is_way.any():
+            value, count = _densest(new[is_way], width, words == "at most")
+            found.append((f"{words} {shown(value)}", count))
+    return found
+
+
+def _densest(values: NDArray[np.float64], width: float, takes_high: bool) -> tuple[float, int]:
+    """Return the end of the window of this width that holds most values, and how many it holds."""
+    ordered = np.sort(values)
+    counts = np.searchsorted(ordered, ordered + width, side="right") - np.arange(len(ordered))
+    start = int(counts.argmax())
+    inside = ordered[start : start + counts[start]]
+    return float(inside[-1] if takes_high else inside[0]), int(counts[start])
+
+
+def _share(count: int, total: int, confidence: float) -> tuple[float, float, float]:
+    """Return a share with Wilson's interval; NaN of nothing."""
+    from scipy.special import ndtri  # scipy.stats, which has it as norm.ppf, takes a second to import
+
+    if not total:
+        return float("nan"), float("nan"), float("nan")
+    z = float(ndtri(1 - (1 - check_between("confidence", confidence, 0, 1)) / 2))
+    share = count / total
+    middle, scale = share + z**2 / (2 * total), 1 + z**2 / total
+    half = z * np.sqrt(share * (1 - share) / total + z**2 / (4 * total**2))
+    low, high = (middle - half) / scale, (middle + half) / scale
+    return share, float(max(low, 0.0)) if count else 0.0, float(min(high, 1.0)) if count < total else 1.0

@@ -1,216 +1,182 @@
-"""The burden of each group: how far its rows are from another decision, with bootstrap intervals.
+"""Which rows belong together: columns as groups, numbers as bands, two columns crossed.
 
-    Explanations, groups  ->  one value per row and measure  ->  means per group  ->  burden, burden_gaps
+    column  ->  as_groups, bands, crossed  ->  one group per row        answers, by  ->  checked_column  ->  members_of
 
-The interval of a group's mean is a percentile interval of rows drawn with replacement within it. Each group has its own
-random generator (seed, position of the group), so its result does not depend on the other groups. Gaps between groups
-are tested together: pairwise.py.
+A row without a value belongs to the group "(missing)", which is counted like any other.
 """
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from onbmacf._base.checks import check_between, check_count, did_you_mean
-from onbmacf.audit.arguments import typed
-from onbmacf.audit.figures import first_lines, is_asked, is_released
-from onbmacf.audit.grouping import checked_column, members_of
-from onbmacf.audit.pairwise import LEAST, PAIRWISE, gaps_of_families
+from onbmacf._base.checks import check_count, did_you_mean, listed
+from onbmacf._text.wording import shown
+from onbmacf.audit.arguments import check_per_row, numbers, per_row, typed
 from onbmacf.errors import ParameterError
 from onbmacf.explanations import Explanations
 
 Values = NDArray[np.float64]
-MEASURES = ("share_found", "share_released", "distance", "n_changes", "cost")
-BURDEN = ["measure", "group", "n_rows", "estimate", "low", "high"]
-GAPS = ["measure", *PAIRWISE, "superiority"]
-CELLS = 1 << 18  # values drawn at a time
+MISSING = "(missing)"
+OTHER = "(other)"
+MOST_COMPARED = 100  # groups whose pairs are compared
 
 
 @typed
-def burden(
-    answers: Explanations,
-    by: Any,
-    *,
-    cost: Mapping[Hashable, float] | None = None,
-    confidence: float = 0.95,
-    n_resamples: int = 2000,
-    seed: int = 0,
-) -> pd.DataFrame:
-    """Return what another decision takes the rows of each group, as means with bootstrap intervals.
+def bands(column: Any, edges: Any = None, n_bands: int = 4) -> "pd.Series[Any]":
+    """Return numbers as bands in words, to group rows by.
 
     Parameters
     ----------
-    answers : Explanations
-        What `explain` returned.
-    by : hashable or array-like
-        A column of the explained rows, or one value per row, which need not be known to the model (`bands` turns
-        numbers into groups).
-    cost : mapping of hashable to float, optional
-        What changing a feature costs, by name, in a unit of your own; 1 for a feature that is not named. Without it
-        there is no measure ``cost``.
-    confidence : float, default 0.95
-        How often such an interval holds the true mean.
-    n_resamples : int, default 2000
-        Bootstrap samples.
-    seed : int, default 0
-        Of the bootstrap; the same seed gives the same intervals.
+    column : array-like of numbers
+        One value per row.
+    edges : sequence of float, optional
+        Where one band ends and the next begins, in the column's own unit.
+    n_bands : int, default 4
+        Without edges: into how many bands of about equally many rows.
 
     Returns
     -------
-    DataFrame
-        One line per ``measure`` and ``group``: ``n_rows``, the ``estimate`` (a mean), and the interval ``low`` to
-        ``high`` (NaN for fewer than two rows). ``share_found`` and ``share_released`` are over the rows that were
-        searched; ``distance`` (encoded units), ``n_changes`` and ``cost`` are of each row's first counterfactual.
+    Series
+        An ordered category per row, missing where the number is.
 
     Examples
     --------
-    >>> groups = audit.burden(answers, "famhist")
-    >>> groups[groups["measure"] == "distance"].round(2)
-        measure    group  n_rows  estimate   low  high
-    4  distance   Absent       7      0.26  0.13  0.42
-    5  distance  Present      14      0.22  0.16  0.27
+    >>> bands([19, 33, 47, 70], edges=[30, 60]).tolist()
+    ['below 30', '30 to below 60', '30 to below 60', '60 and above']
 
     """
-    groups = members_of(checked_column(answers, by))
-    values = burden_measures(answers, cost)
-    of_groups = []
-    for place, members in enumerate(groups.values()):
-        samples = [_present(of_rows[members]) for of_rows in values.values()]
-        means = _resampled(samples, n_resamples, seed, place)
-        of_groups.append(
-            [
-                (len(sample), _mean(sample), *_interval(drawn, confidence))
-                for sample, drawn in zip(samples, means, strict=True)
-            ]
+    column = per_row("column", column)
+    values = pd.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64)
+    cuts = sorted(_quantile_edges(values, n_bands) if edges is None else numbers("edges", edges).tolist())
+    if not cuts:
+        raise ParameterError("bands needs numbers with at least two different values, or edges.")
+    between = [f"{low:g} to below {high:g}" for low, high in pairwise(cuts)]
+    names = [f"below {cuts[0]:g}", *between, f"{cuts[-1]:g} and above"]
+    codes = np.where(np.isnan(values), -1, np.searchsorted(cuts, values, side="right"))
+    return pd.Series(pd.Categorical.from_codes(codes, names, ordered=True), index=column.index, name=column.name)
+
+
+@typed
+def as_groups(column: Any, most: int = 8) -> "pd.Series[Any]":
+    """Return a column fit to group by: numbers with many values as bands, the rarer of many levels as one group.
+
+    Parameters
+    ----------
+    column : array-like
+        One value per row.
+    most : int, default 8
+        The most groups; a column with no more values than that is returned as it is.
+
+    Returns
+    -------
+    Series
+        One group per row.
+
+    Examples
+    --------
+    >>> as_groups(table["age"]).cat.categories.tolist()
+    ['below 31', '31 to below 45', '45 to below 55', '55 and above']
+
+    """
+    column = per_row("column", column)
+    if column.nunique() <= most:
+        return column
+    if is_number(column):
+        return bands(column)
+    kept = column.astype(object).value_counts(sort=True).index[: most - 1]
+    return column.astype(object).where(column.isin(kept) | column.isna(), OTHER)
+
+
+@typed
+def crossed(first: Any, second: Any) -> "pd.Series[Any]":
+    """Return the intersections of two columns' groups, in words.
+
+    Parameters
+    ----------
+    first, second : array-like
+        One group per row each, as `as_groups` or `bands` gives them.
+
+    Returns
+    -------
+    Series
+        One group per row, in the order of the first column's groups, then of the second's; missing where either is.
+
+    Examples
+    --------
+    >>> crossed(pd.Series(["f", "m"]), pd.Series(["old", None])).tolist()
+    ['f, old', nan]
+
+    """
+    first = per_row("first", first)
+    second = per_row("second", second, len(first))
+    one, other = (part.astype(object).map(shown, na_action="ignore").reset_index(drop=True) for part in (first, second))
+    names = one + ", " + other
+    order = [f"{shown(one)}, {shown(other)}" for one in members_of(first) for other in members_of(second)]
+    return pd.Series(pd.Categorical(names, list(dict.fromkeys(order)), ordered=True), index=first.index)
+
+
+def checked_column(answers: Explanations, by: Any) -> "pd.Series[Any]":
+    """Return one group per explained row: a column of theirs, or the values given, as many as there are rows."""
+    columns = answers.rows.columns
+    if isinstance(by, pd.Series):
+        column = by
+    elif isinstance(by, Hashable) and not isinstance(by, tuple):
+        if by not in columns:
+            hint = did_you_mean(by, columns)
+            raise ParameterError(f"by names {by!r}, which is not a column.{hint} Columns: {listed(columns)}.")
+        column = answers.rows[by]
+    else:
+        check_per_row("by", by)
+        column = pd.Series(list(by), dtype=object).infer_objects()
+    if len(column) != len(answers):
+        raise ParameterError(f"by has {len(column)} values for {len(answers)} rows.")
+    return column
+
+
+def members_of(column: "pd.Series[Any]") -> dict[Any, NDArray[np.intp]]:
+    """Return the positions of each group's rows; ordered categories keep their order, other groups are sorted."""
+    # Values of several types have no order: these groups stay as they appear.
+    is_mixed = pd.api.types.is_object_dtype(column.dtype) and len(set(column.dropna().map(type))) > 1
+    codes, levels = pd.factorize(column, sort=not is_mixed)
+    order = list(range(len(levels)))
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        order = sorted(order, key=lambda place: column.cat.categories.get_loc(levels[place]))
+    names = [level.item() if isinstance(level, np.generic) else level for level in levels]
+    groups = {names[place]: np.flatnonzero(codes == place) for place in order}
+    if (codes < 0).any():
+        groups[MISSING] = np.flatnonzero(codes < 0)
+    return groups
+
+
+def check_few(groups: Collection[Any]) -> None:
+    """Raise where comparing all pairs of groups would be comparing thousands of them."""
+    if (n := len(groups)) > MOST_COMPARED:
+        raise ParameterError(
+            f"{n:,} groups are {n * (n - 1) // 2:,} comparisons, at most {MOST_COMPARED} groups are compared. Put the "
+            "rare ones together first: audit.as_groups(column)."
         )
-    lines = [
-        (measure, group, *figures[at])
-        for at, measure in enumerate(values)
-        for group, figures in zip(groups, of_groups, strict=True)
-    ]
-    return pd.DataFrame(lines, columns=BURDEN)
 
 
-@typed
-def burden_gaps(
-    answers: Explanations,
-    by: Any,
-    *,
-    cost: Mapping[Hashable, float] | None = None,
-    least: int = LEAST,
-    confidence: float = 0.95,
-    n_resamples: int = 2000,
-    seed: int = 0,
-) -> pd.DataFrame:
-    """Return the differences in burden between groups; those of one measure are tested together.
-
-    Parameters
-    ----------
-    answers, by, cost
-        As for `burden`.
-    least, confidence, n_resamples, seed
-        As for `pairwise_gaps`.
-
-    Returns
-    -------
-    DataFrame
-        One line per ``measure`` and pair of groups, with the columns of `pairwise_gaps`. `corrected` corrects them for
-        the number of measures, and of columns where several are compared.
-
-    Examples
-    --------
-    >>> gaps = audit.burden_gaps(answers, "famhist", least=5)
-    >>> gaps.loc[gaps["measure"] == "distance", ["group", "other", "gap", "excludes_zero"]].round(2)
-        group    other   gap  excludes_zero
-    2  Absent  Present  0.04          False
-
-    """
-    column = checked_column(answers, by)
-    options: dict[str, Any] = {"least": least, "confidence": confidence, "n_resamples": n_resamples, "seed": seed}
-    return gaps_of(burden_measures(answers, cost), column, **options)
+def _quantile_edges(numbers: Values, n_bands: int) -> list[float]:
+    """Return the values that cut the numbers into bands of about equal size, none of them empty."""
+    shares = np.linspace(0, 1, check_count("n_bands", n_bands, 2) + 1)[1:-1]
+    values = np.unique(numbers[~np.isnan(numbers)])
+    if len(values) < 2:
+        return []
+    edges = np.unique(np.quantile(numbers[~np.isnan(numbers)], shares, method="higher"))
+    return [float(edge) for edge in edges if edge > values[0]] or [float(values[1])]
 
 
-def gaps_of(measures: Mapping[str, Values], column: Any, **options: Any) -> pd.DataFrame:
-    """Return the gaps of several measures by one column, one under the other; `options` are of `pairwise_gaps`."""
-    return gaps_of_columns([(measures, column)], **options)[0]
+def is_number(column: "pd.Series[Any]") -> bool:
+    """Say whether a column holds numbers; True and False are none."""
+    return pd.api.types.is_numeric_dtype(column.dtype) and not pd.api.types.is_bool_dtype(column.dtype)
 
 
-def gaps_of_columns(columns: Sequence[tuple[Mapping[str, Values], Any]], **options: Any) -> list[pd.DataFrame]:
-    """Return `gaps_of` several columns, each with its measures: the same figures, shuffled together."""
-    families = [(values, column) for measures, column in columns for values in measures.values()]
-    frames = iter(gaps_of_families(families, **options))
-    parts = [[next(frames).assign(measure=name) for name in measures] for measures, _ in columns]
-    return [pd.concat(part, ignore_index=True)[GAPS] for part in parts]
-
-
-def burden_measures(answers: Explanations, cost: Mapping[Hashable, float] | None) -> dict[str, Values]:
-    """Return one value per row for each measure, NaN where it does not apply."""
-    first, asked = first_lines(answers), is_asked(answers)
-    batch, found = answers.batch, first >= 0
-    values = {
-        "share_found": np.where(asked, found, np.nan),
-        "share_released": np.where(asked, is_released(answers), np.nan),
-        "distance": _spread(batch.distance, first),
-        "n_changes": _spread(batch.changed.sum(axis=1), first),
-    }
-    if cost is not None:
-        values["cost"] = _spread(batch.changed @ _weights(list(answers.rows.columns), cost), first)
-    return values
-
-
-def _spread(of_lines: Any, first: NDArray[np.intp]) -> Values:
-    return np.append(np.asarray(of_lines, dtype=np.float64), np.nan)[first]  # first is -1: the last entry, NaN
-
-
-def _weights(names: list[Hashable], cost: Mapping[Hashable, float]) -> Values:
-    for name in cost:
-        if name not in names:
-            raise ParameterError(f"cost names {name!r}, which is not a column.{did_you_mean(name, names)}")
-    return np.array([float(cost.get(name, 1.0)) for name in names])
-
-
-def _resampled(samples: Sequence[Values], n_resamples: int, seed: int, place: int) -> list[Values]:
-    """Return the means of resamples of each sample, drawn with replacement; NaN for fewer than two rows.
-
-    Samples of one length are drawn at the same places. One that is all 0 or all 1 has that mean whatever is drawn.
-    """
-    check_count("n_resamples", n_resamples), check_count("seed", seed, 0)
-    means = [np.full(n_resamples, sample[0] if _is_known(sample) else np.nan) for sample in samples]
-    for length in {len(sample) for sample in samples if len(sample) > 1 and not _is_known(sample)}:
-        several = [at for at, sample in enumerate(samples) if len(sample) == length and not _is_known(sample)]
-        for lines, places in _drawn(length, n_resamples, np.random.default_rng([seed, place])):
-            for at in several:
-                means[at][lines] = samples[at][places].mean(axis=1)
-    return means
-
-
-def _is_known(sample: Values) -> bool:
-    """Say whether all values are 0, or all 1."""
-    return len(sample) > 1 and sample[0] in (0.0, 1.0) and bool((sample == sample[0]).all())
-
-
-def _drawn(length: int, n_resamples: int, random: np.random.Generator) -> Iterator[tuple[slice, NDArray[np.int64]]]:
-    """Yield places drawn with replacement, some resamples at a time."""
-    at_a_time = max(1, CELLS // length)
-    for start in range(0, n_resamples, at_a_time):
-        lines = slice(start, min(start + at_a_time, n_resamples))
-        yield lines, random.integers(0, length, (lines.stop - start, length))
-
-
-def _interval(means: Values, confidence: float) -> tuple[float, float]:
-    tail = (1 - check_between("confidence", confidence, 0, 1)) / 2
-    if np.isnan(means).any():
-        return float("nan"), float("nan")
-    low, high = np.quantile(means, [tail, 1 - tail])
-    return float(low), float(high)
-
-
-def _present(values: Values) -> Values:
-    return values[~np.isnan(values)]
-
-
-def _mean(sample: Values) -> float:
-    return float(sample.mean()) if len(sample) else float("nan")
+def mean_of(values: Any) -> float:
+    """Return the mean; NaN of nothing."""
+    numbers = np.asarray(values, dtype=np.float64)
+    return float(numbers.mean()) if len(numbers) else float("nan")

@@ -1,4 +1,11 @@
-"""One action for many rows: a few moves of features, applied, asked about, put into words, and made better."""
+"""One action for many rows: a few moves of features, applied, asked about, put into words, and improved.
+
+    rows, Action  ->  moved  ->  points, numbers, who may take it  ->  RefusedRows.outcomes  ->  flips, costs
+    actions  ->  improved (a local search over variations of each, beside the others)  ->  actions that help more
+
+What an action is worth to a row is 1 less the price of its cost, 0 where it does not help. A set of actions is worth
+what each row has of its best one. Decision 0070.
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -14,19 +21,18 @@ from onbmacf._columns.converters import MOMENTS, days_in, holds, size_unit
 from onbmacf._explain.fitted import Fitted
 from onbmacf._explain.request import target_labels
 from onbmacf._table.model import BlackBox
-from onbmacf._text.wording import shown
+from onbmacf._text.wording import joined, shown
 
 AT_MOST, AT_LEAST, BY, TO = "at most", "at least", "by", "to"
 IN_TIME = {AT_MOST: "no later than", AT_LEAST: "no earlier than"}  # of dates, times and periods
 ROWS_AT_ONCE = 20_000  # that are made ready together
 DOUBLINGS = 4  # of a chunk, where many rows are asked about
-Values = NDArray[np.float64]
 ROUNDS = 40  # at most, of every action
 QUANTILES = np.linspace(0.05, 0.95, 10)  # of a feature's fitted values: where a move may end
 AMOUNTS = (-0.3, -0.15, -0.05, 0.05, 0.15, 0.3)  # of a feature's range: by how much a move may go
 STEPS = (-0.15, -0.05, -0.02, -0.01, 0.01, 0.02, 0.05, 0.15)  # of its range: how a move is varied
 MOST_LEVELS = 10  # of a category that are tried
-FIRST_ASKED = 50  # rows that no action helps, at least, that all variations are asked about
+SCREENED = 50  # rows that no action helps, at least, that all variations are asked about
 PROMISING = 40  # variations that are then asked about all rows
 
 
@@ -53,31 +59,32 @@ class Move(NamedTuple):
 
 
 Action = tuple[Move, ...]
+Values = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class RefusedRows:
     """Rows to be helped, as numbers and points, and the model to ask."""
 
     fitted: Fitted
     box: BlackBox
     N: Matrix
     z: Matrix
-    wanted: Rows  # codes of the favourable labels
+    favourable: Rows  # codes of the favourable labels
 
     @classmethod
-    def of(cls, fitted: Fitted, rows: Any, wanted: Any) -> "Asked":
-        """Return rows of the caller, ready to be asked about; `wanted` is the favourable label, or several."""
+    def of(cls, fitted: Fitted, rows: Any, target: Any) -> "RefusedRows":
+        """Return rows of the caller, ready to be asked about; `target` is the favourable label, or several."""
         N = fitted.space.form.numbers(fitted.space.form.arrange(rows)[0])
         known = fitted.black_box.classes.tolist()
-        codes = np.array([known.index(label) for label in target_labels(wanted, known)], dtype=np.intp)
+        codes = np.array([known.index(label) for label in target_labels(target, known)], dtype=np.intp)
         return cls(fitted, fitted.black_box.counting(), N, fitted.space.encode_numbers(N), codes)
 
-    def some(self, lines: Rows) -> "Asked":
+    def some(self, lines: Rows) -> "RefusedRows":
         """Return some of the rows."""
         return replace(self, N=self.N[lines], z=self.z[lines])
 
-    def in_large_calls(self) -> "Asked":
+    def in_large_calls(self) -> "RefusedRows":
         """Return the same rows, asked about in larger calls, where the size of a call does not change the answers.
 
         That was seen of smaller calls only, so these are for choosing: what is told of an action is asked as usual.
@@ -86,7 +93,9 @@ class Asked:
         larger = {self.box.chunk << k for k in range(1, DOUBLINGS + 1)} if sizes else set()
         return replace(self, box=replace(self.box, sizes=tuple(sorted(larger.union(sizes)))))
 
-    def asked(self, actions: Sequence[Action], matters: Callable[[Matrix], Mask] | None = None) -> tuple[Mask, Matrix]:
+    def outcomes(
+        self, actions: Sequence[Action], matters: Callable[[Matrix], Mask] | None = None
+    ) -> tuple[Mask, Matrix]:
         """Return, per row and action, whether it leads to a favourable label, and its cost; NaN where it is forbidden.
 
         The cost is the distance that the row moves, 0 for one that is there already. `matters` says of costs which are
@@ -96,19 +105,19 @@ class Asked:
             return np.zeros((len(self.N), 0), dtype=bool), np.zeros((len(self.N), 0))
         at_a_time = max(1, ROWS_AT_ONCE // max(len(self.N), 1))
         starts = range(0, len(actions), at_a_time)
-        parts = [self._asked(actions[start : start + at_a_time], matters) for start in starts]
+        parts = [self._outcomes(actions[start : start + at_a_time], matters) for start in starts]
         flips, costs = zip(*parts, strict=True)
         return np.concatenate(flips, axis=1), np.concatenate(costs, axis=1)
 
-    def _asked(self, actions: Sequence[Action], matters: Callable[[Matrix], Mask] | None) -> tuple[Mask, Matrix]:
+    def _outcomes(self, actions: Sequence[Action], matters: Callable[[Matrix], Mask] | None) -> tuple[Mask, Matrix]:
         """Ask about some actions in one call of the model: most models take longer to be called than to answer."""
         parts = [moved(self.fitted, action, self.z, self.N) for action in actions]
         metric = self.fitted.options["metric"]
         costs = np.stack([np.where(may, paired(self.z, points, metric), np.nan) for points, _, may in parts], axis=1)
         is_open = ~np.isnan(costs) if matters is None else ~np.isnan(costs) & matters(costs)
         flips = np.zeros(costs.shape, dtype=bool).T
-        asked = np.concatenate([N[lines] for (_, N, _), lines in zip(parts, is_open.T, strict=True)])
-        flips[is_open.T] = np.isin(self.box.ask(asked), self.wanted)
+        questions = np.concatenate([N[lines] for (_, N, _), lines in zip(parts, is_open.T, strict=True)])
+        flips[is_open.T] = np.isin(self.box.ask(questions), self.favourable)
         return flips.T, costs
 
 
@@ -142,8 +151,7 @@ def _target(move: Move, old: Matrix, ends: Matrix) -> NDArray[np.float64]:
 
 def in_words(fitted: Fitted, action: Action) -> str:
     """Return an action as a reader says it: 'ldl at most 3.3 and tobacco lower by 2'."""
-    parts = [_move_in_words(fitted, move) for move in action]
-    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}" if parts else "nothing"
+    return joined([_move_in_words(fitted, move) for move in action]) if action else "nothing"
 
 
 def _move_in_words(fitted: Fitted, move: Move) -> str:
@@ -157,9 +165,8 @@ def _move_in_words(fitted: Fitted, move: Move) -> str:
     if move.how == BY:
         way = ("earlier", "later") if is_time else ("lower", "higher")
         amount = f"{shown(_plain(abs(move.value) * days_in(by)))} {size_unit(by)}".rstrip()
-        return (
-            f"{feature.name} {way[int(move.value > 0)]} by {amount.removesuffix('s') if amount[:2] == '1 ' else amount}"
-        )
+        amount = amount.removesuffix("s") if amount.startswith("1 ") else amount
+        return f"{feature.name} {way[int(move.value > 0)]} by {amount}"
     value = _plain(move.value) if by is None else by.values(np.array([move.value])).iloc[0]
     return f"{feature.name} {IN_TIME[move.how] if is_time else move.how} {shown(value)}"
 
@@ -170,7 +177,7 @@ def _plain(value: float) -> float | int:
     return int(value) if value == int(value) else value
 
 
-# --- made better ------------------------------------------------------------------------------------------------------
+# --- improvement ------------------------------------------------------------------------------------------------------
 
 
 class Valued(NamedTuple):
@@ -180,13 +187,13 @@ class Valued(NamedTuple):
     worth: Values
 
 
-def worths(some: Asked, actions: Sequence[Action], price: float, held: Values | float = 0.0) -> Values:
+def worths(rows: RefusedRows, actions: Sequence[Action], price: float, held: Values | float = 0.0) -> Values:
     """Return what each action is worth to each row, 0 where it does not help.
 
     Where it cannot be worth more to a row than what the row holds already, the model is not asked, and it says 0.
     """
-    floor = np.broadcast_to(held, len(some.N))[:, np.newaxis]
-    flips, costs = some.asked(actions, lambda costs: 1 - price * costs > floor)
+    floor = np.broadcast_to(held, len(rows.N))[:, np.newaxis]
+    flips, costs = rows.outcomes(actions, lambda costs: 1 - price * costs > floor)
     return np.where(flips, 1 - price * np.nan_to_num(costs), 0.0)
 
 
@@ -195,17 +202,21 @@ def held_by(chosen: Sequence[Valued], n_rows: int) -> Values:
     return np.max([np.zeros(n_rows), *(valued.worth for valued in chosen)], axis=0)
 
 
-def improved(some: Asked, chosen: Sequence[Valued], price: float, most_features: int, first: int = 0) -> list[Valued]:
+def improved(
+    rows: RefusedRows, chosen: Sequence[Valued], price: float, most_features: int, first: int = 0
+) -> list[Valued]:
     """Improve the actions from the place `first` on, in turn, beside those before, until none gets better."""
-    moves, chosen, unchanged = possible_moves(some.fitted), list(chosen), 0
+    moves, chosen, unchanged = possible_moves(rows.fitted), list(chosen), 0
     n_open = len(chosen) - first
     for turn in range(ROUNDS * n_open):
         at = first + turn % n_open
-        better = _better(some, chosen, at, moves, price, most_features)
-        unchanged = 0 if better is not None else unchanged + 1
+        better = _better(rows, chosen, at, moves, price, most_features)
+        if better is None:
+            unchanged += 1
+        else:
+            chosen[at], unchanged = better, 0
         if unchanged == n_open:
             break
-        chosen[at] = chosen[at] if better is None else better
     return chosen
 
 
@@ -233,9 +244,8 @@ def possible_moves(fitted: Fitted) -> dict[int, list[Move]]:
     """Return, per feature that may change, the moves that an action may take: to quantiles, by shares of its range."""
     space = fitted.space
     seen = space.decode_numbers(fitted.Z[evenly(len(fitted.Z), 5000)])
-    kinds = {True: _numeric_moves, False: _level_moves}
     return {
-        at: kinds[feature.is_numeric](fitted, at, seen[~np.isnan(seen[:, at]), at])
+        at: (_numeric_moves if feature.is_numeric else _level_moves)(fitted, at, seen[~np.isnan(seen[:, at]), at])
         for at, feature in enumerate(space.schema.features)
         if not feature.immutable
     }
@@ -273,44 +283,41 @@ def _level_moves(fitted: Fitted, at: int, seen: Values) -> list[Move]:
 
 
 def _better(
-    some: Asked, chosen: list[Valued], at: int, moves: dict[int, list[Move]], price: float, most_features: int
+    rows: RefusedRows, chosen: list[Valued], at: int, moves: dict[int, list[Move]], price: float, most_features: int
 ) -> Valued | None:
     """Return the variation of one action with which all of them are worth most; None if none is better."""
-    held = held_by([*chosen[:at], *chosen[at + 1 :]], len(some.N))
-    tried = list(dict.fromkeys(_variations(some.fitted, chosen[at].action, moves, most_features)))
-    tried = _promising(some, tried, price, held)
+    held = held_by([*chosen[:at], *chosen[at + 1 :]], len(rows.N))
+    tried = list(dict.fromkeys(_variations(rows.fitted, chosen[at].action, moves, most_features)))
+    tried = _promising(rows, tried, price, held)
     if not tried:
         return None
-    found = worths(some, tried, price, held)
+    found = worths(rows, tried, price, held)
     totals = np.maximum(found, held[:, np.newaxis]).sum(axis=0)
     best = int(totals.argmax())  # a tie goes to the first
-    is_better = totals[best] > np.maximum(chosen[at].worth, held).sum() + 1e-9
-    if not is_better:
+    if totals[best] <= np.maximum(chosen[at].worth, held).sum() + 1e-9:
         return None
-    own_worth = worths(some, [tried[best]], price)[
-        :, 0
-    ]  # also where another action holds more now: that one may change
-    return Valued(tried[best], own_worth)
+    # Its worth also where another action is worth more to the row now: that one may change.
+    return Valued(tried[best], worths(rows, [tried[best]], price)[:, 0])
 
 
-def _promising(some: Asked, tried: list[Action], price: float, held: Values) -> list[Action]:
+def _promising(rows: RefusedRows, tried: list[Action], price: float, held: Values) -> list[Action]:
     """Return the variations that are worth most to some of the rows."""
-    lines, stand_for = _first_asked(held)
-    found = np.maximum(worths(some.some(lines), tried, price, held[lines]), held[lines, np.newaxis])
+    lines, stand_for = _screening_rows(held)
+    found = np.maximum(worths(rows.some(lines), tried, price, held[lines]), held[lines, np.newaxis])
     totals = (found * stand_for[:, np.newaxis]).sum(axis=0)
     return [tried[place] for place in np.argsort(-totals, kind="stable")[:PROMISING]]
 
 
-def _first_asked(held: Values) -> tuple[NDArray[np.intp], Values]:
+def _screening_rows(held: Values) -> tuple[NDArray[np.intp], Values]:
     """Return the rows that all variations are asked about, and how many rows each of them stands for.
 
     Every third of the rows that are helped; more of those that are not, which a variation is to reach, where few are
     left (decision 0070).
     """
-    if len(held) < 3 * FIRST_ASKED:
+    if len(held) < 3 * SCREENED:
         return np.arange(len(held)), np.ones(len(held))
     left, helped = np.flatnonzero(held <= 0), np.flatnonzero(held > 0)
-    step = max(1, len(left) // max(FIRST_ASKED, len(held) // 6))
+    step = max(1, len(left) // max(SCREENED, len(held) // 6))
     parts = [left[::step], helped[::3]]
     return np.concatenate(parts), np.repeat([float(step), 3.0], [len(part) for part in parts])
 

@@ -4,10 +4,11 @@
 
 A family is one measure by one column. Within it, each pair of groups has a statistic: the difference of the means over
 its standard error. The values are shuffled over the rows of the family; the p of a pair is the share of shuffles in
-which the largest statistic of any pair is as large as the pair's own. So one shuffle answers for all pairs at once, and
+which the largest statistic of any pair is as large as the pair's own (the max-T method of Westfall and Young). So one
+shuffle answers for all pairs at once, and
 the interval of a pair, its gap give or take a quantile of those largest statistics, holds for all pairs together.
 Families with equally many values are shuffled in the same orders, so that these are drawn once for all of them.
-Between families, p is multiplied by their number. Decision 0069.
+Between families, p is multiplied by their number (Bonferroni). Decision 0069.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,12 +21,13 @@ from numpy.typing import NDArray
 
 from onbmacf._base.checks import check_between, check_count
 from onbmacf.audit.arguments import numbers, per_row, typed, with_columns
-from onbmacf.audit.grouping import check_few, members_of
+from onbmacf.audit.groups import check_few, members_of
 
 Values = NDArray[np.float64]
 LEAST = 20  # rows of a group that is compared
 CELLS = 1 << 18  # values shuffled at a time
 PAIRWISE = ["group", "other", "n_rows", "n_other", "mean", "mean_other", "gap", "low", "high", "p", "excludes_zero"]
+GAPS = ["measure", *PAIRWISE, "superiority"]
 CLAIMS = ["by", "measure", *PAIRWISE[:-1], "p_adjusted", "ratio", "superiority", "size", "clear"]
 LEVEL = 0.05
 
@@ -81,8 +83,21 @@ def pairwise_gaps(
     0     a     b -0.67           True
 
     """
-    options: dict[str, Any] = {"least": least, "confidence": confidence, "n_resamples": n_resamples, "seed": seed}
-    return gaps_of_families([(values, groups)], **options)[0]
+    families = [(values, groups)]
+    return gaps_of_families(families, least=least, confidence=confidence, n_resamples=n_resamples, seed=seed)[0]
+
+
+def gaps_of(measures: Mapping[str, Values], column: Any, **options: Any) -> pd.DataFrame:
+    """Return the gaps of several measures by one column, one under the other; `options` are of `pairwise_gaps`."""
+    return gaps_of_columns([(measures, column)], **options)[0]
+
+
+def gaps_of_columns(columns: Sequence[tuple[Mapping[str, Values], Any]], **options: Any) -> list[pd.DataFrame]:
+    """Return `gaps_of` several columns, each with its measures: the same figures, shuffled together."""
+    families = [(values, column) for measures, column in columns for values in measures.values()]
+    frames = iter(gaps_of_families(families, **options))
+    parts = [[next(frames).assign(measure=name) for name in measures] for measures, _ in columns]
+    return [pd.concat(part, ignore_index=True)[GAPS] for part in parts]
 
 
 def gaps_of_families(
@@ -97,8 +112,8 @@ def gaps_of_families(
     check_count("n_resamples", n_resamples), check_count("seed", seed, 0)
     level = 1 - check_between("confidence", confidence, 0, 1)
     samples = [_samples(values, groups) for values, groups in families]
-    tested = [_tested(sample, least) for sample in samples]
-    largest = largest_of([list(sample.values()) for sample in tested], n_resamples, seed)
+    tested = [{group: own for group, own in of_groups.items() if len(own) >= max(least, 2)} for of_groups in samples]
+    largest = largest_of([list(of_groups.values()) for of_groups in tested], n_resamples, seed)
     return [_gaps(*family, level) for family in zip(samples, tested, largest, strict=True)]
 
 
@@ -130,7 +145,7 @@ def corrected(gaps: Mapping[str, pd.DataFrame], level: float = LEVEL) -> pd.Data
 
     """
     for name, frame in gaps.items():
-        with_columns(f"gaps[{name!r}]", frame, ["measure", *PAIRWISE, "superiority"], "burden_gaps")
+        with_columns(f"gaps[{name!r}]", frame, GAPS, "burden_gaps")
     frames = [frame.assign(by=name) for name, frame in gaps.items() if len(frame)]
     if not frames:
         return pd.DataFrame(columns=CLAIMS).astype({"clear": bool})
@@ -139,7 +154,8 @@ def corrected(gaps: Mapping[str, pd.DataFrame], level: float = LEVEL) -> pd.Data
     n_families = len(every[["by", "measure"]].drop_duplicates())
     every["p_adjusted"] = np.minimum(every["p"] * n_families, 1.0)
     every["clear"] = (every["p_adjusted"] <= level).astype(bool)
-    every["ratio"] = _ratios(every["mean"].to_numpy(dtype=float), every["mean_other"].to_numpy(dtype=float))
+    means, others = every["mean"].to_numpy(dtype=float), every["mean_other"].to_numpy(dtype=float)
+    every["ratio"] = np.divide(means, others, out=np.full(len(means), np.nan), where=others != 0)
     sizes = [_strength(line.superiority, line.ratio) for line in every.itertuples()]
     every["size"] = [["small", "medium", "large"][min(int(size), 2)] for size in sizes]
     order = np.lexsort([-every["gap"].abs(), -np.array(sizes), ~every["clear"]])  # of equal sizes, the wider gap
@@ -155,15 +171,9 @@ def _samples(values: Any, groups: Any) -> dict[Any, Values]:
     """Return the values of each group that has any."""
     values = numbers("values", values)
     members = members_of(per_row("groups", groups, len(values)))
-    samples = {group: _present(values[rows]) for group, rows in members.items()}
-    samples = {group: sample for group, sample in samples.items() if len(sample)}
+    samples = {group: sample for group, rows in members.items() if len(sample := present(values[rows]))}
     check_few(samples)
     return samples
-
-
-def _tested(samples: dict[Any, Values], least: int) -> dict[Any, Values]:
-    """Return the groups that have enough values."""
-    return {group: sample for group, sample in samples.items() if len(sample) >= max(least, 2)}
 
 
 def _gaps(samples: dict[Any, Values], tested: dict[Any, Values], largest: Values, level: float) -> pd.DataFrame:
@@ -188,14 +198,9 @@ def _line(
     error = float(np.sqrt(errors[one] + errors[other]))
     statistic = abs(gap) / error if error > 0 else 0.0  # without any spread there is no gap
     p = float((1 + (largest >= statistic - 1e-12).sum()) / (len(largest) + 1))
-    half = _critical(largest, level) * error
+    allowed = int(np.floor(level * (len(largest) + 1) + 1e-9))  # shuffles that may be as large, the data included
+    half = (float(np.sort(largest)[-allowed]) if allowed >= 1 else np.inf) * error
     return (one, other, *sizes, *means, gap, gap - half, gap + half, p, p <= level, above)
-
-
-def _critical(largest: Values, level: float) -> float:
-    """Return the statistic above which p is at most the level; infinite where there are too few shuffles."""
-    allowed = int(np.floor(level * (len(largest) + 1) + 1e-9))  # so many of the shuffles, the data included
-    return float(np.sort(largest)[-allowed]) if allowed >= 1 else float("inf")
 
 
 def _squared_errors(samples: list[Values]) -> Values:
@@ -294,10 +299,6 @@ def _superiority(first: Values, second: Values) -> float:
     return float((below + up_to).sum() / 2 / (len(first) * len(second)))
 
 
-def _ratios(one: Values, other: Values) -> Values:
-    return np.divide(one, other, out=np.full(len(one), np.nan), where=other != 0)
-
-
 def _strength(superiority: float, ratio: float) -> float:
     """Return how large a difference is: below 1 small, below 2 medium, from 2 on large (decision 0069)."""
     apart = abs(2 * superiority - 1)  # Cliff's delta; of shares, their difference
@@ -307,5 +308,6 @@ def _strength(superiority: float, ratio: float) -> float:
     return float(max(by_rows, by_times))
 
 
-def _present(values: Values) -> Values:
+def present(values: Values) -> Values:
+    """Return the values that are not missing."""
     return values[~np.isnan(values)]

@@ -1,28 +1,194 @@
-"""What reaching the favourable decision takes each group, as the literature measures it.
+"""What the favourable decision takes each group: burden with bootstrap intervals, and the literature's figures.
 
-    answers  ->  recourse_costs  ->  costs, one per row        costs, truth, groups  ->  one figure per group
+    answers, groups  ->  burden_measures, one value per row and measure  ->  burden, burden_gaps
+    answers  ->  recourse_costs, one per row        costs, truth, groups  ->  one figure per group
+
+The interval of a group's mean is a percentile interval of rows drawn with replacement within it. Each group has its own
+random generator (seed, position of the group), so its result does not depend on the other groups. Gaps between groups
+are tested together: pairwise.py.
 
 A cost is 0 where the decision is favourable already, infinite where no way to it was found, NaN where nobody looked.
-Every function takes arrays with one entry per row, says what it computes and whose definition that is, and returns a
-frame with one line per group.
+The functions of costs take arrays with one entry per row, say whose definition they compute, and return a frame with
+one line per group.
 """
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from onbmacf._base.checks import check_count
+from onbmacf._base.checks import check_between, check_count, did_you_mean
 from onbmacf._base.enums import Status
 from onbmacf.audit.arguments import numbers, per_row, typed
-from onbmacf.audit.figures import first_lines, is_asked
-from onbmacf.audit.grouping import members_of
-from onbmacf.audit.groups import burden_measures
+from onbmacf.audit.figures import first_lines, is_asked, is_released
+from onbmacf.audit.groups import checked_column, mean_of, members_of
+from onbmacf.audit.pairwise import LEAST, gaps_of, present
+from onbmacf.errors import ParameterError
 from onbmacf.explanations import Explanations
 
 Values = NDArray[np.float64]
+BURDEN = ["measure", "group", "n_rows", "estimate", "low", "high"]
+CELLS = 1 << 18  # values drawn at a time
+
+
+# --- burden -----------------------------------------------------------------------------------------------------------
+
+
+@typed
+def burden(
+    answers: Explanations,
+    by: Any,
+    *,
+    cost: Mapping[Hashable, float] | None = None,
+    confidence: float = 0.95,
+    n_resamples: int = 2000,
+    seed: int = 0,
+) -> pd.DataFrame:
+    """Return what another decision takes the rows of each group, as means with bootstrap intervals.
+
+    Parameters
+    ----------
+    answers : Explanations
+        What `explain` returned.
+    by : hashable or array-like
+        A column of the explained rows, or one value per row, which need not be known to the model (`bands` turns
+        numbers into groups).
+    cost : mapping of hashable to float, optional
+        What changing a feature costs, by name, in a unit of your own; 1 for a feature that is not named. Without it
+        there is no measure ``cost``.
+    confidence : float, default 0.95
+        How often such an interval holds the true mean.
+    n_resamples : int, default 2000
+        Bootstrap samples.
+    seed : int, default 0
+        Of the bootstrap; the same seed gives the same intervals.
+
+    Returns
+    -------
+    DataFrame
+        One line per ``measure`` and ``group``: ``n_rows``, the ``estimate`` (a mean), and the interval ``low`` to
+        ``high`` (NaN for fewer than two rows). ``share_found`` and ``share_released`` are over the rows that were
+        searched; ``distance`` (encoded units), ``n_changes`` and ``cost`` are of each row's first counterfactual.
+
+    Examples
+    --------
+    >>> groups = audit.burden(answers, "famhist")
+    >>> groups[groups["measure"] == "distance"].round(2)
+        measure    group  n_rows  estimate   low  high
+    4  distance   Absent       7      0.26  0.13  0.42
+    5  distance  Present      14      0.22  0.16  0.27
+
+    """
+    groups = members_of(checked_column(answers, by))
+    values = burden_measures(answers, cost)
+    of_groups = []
+    for place, members in enumerate(groups.values()):
+        samples = [present(of_rows[members]) for of_rows in values.values()]
+        means = resampled_means(samples, n_resamples, seed, place)
+        pairs = zip(samples, means, strict=True)
+        of_groups.append([(len(sample), mean_of(sample), *_interval(drawn, confidence)) for sample, drawn in pairs])
+    lines = [
+        (measure, group, *figures[at])
+        for at, measure in enumerate(values)
+        for group, figures in zip(groups, of_groups, strict=True)
+    ]
+    return pd.DataFrame(lines, columns=BURDEN)
+
+
+@typed
+def burden_gaps(
+    answers: Explanations,
+    by: Any,
+    *,
+    cost: Mapping[Hashable, float] | None = None,
+    least: int = LEAST,
+    confidence: float = 0.95,
+    n_resamples: int = 2000,
+    seed: int = 0,
+) -> pd.DataFrame:
+    """Return the differences in burden between groups; those of one measure are tested together.
+
+    Parameters
+    ----------
+    answers, by, cost
+        As for `burden`.
+    least, confidence, n_resamples, seed
+        As for `pairwise_gaps`.
+
+    Returns
+    -------
+    DataFrame
+        One line per ``measure`` and pair of groups, with the columns of `pairwise_gaps`. `corrected` corrects them for
+        the number of measures, and of columns where several are compared.
+
+    Examples
+    --------
+    >>> gaps = audit.burden_gaps(answers, "famhist", least=5)
+    >>> gaps.loc[gaps["measure"] == "distance", ["group", "other", "gap", "excludes_zero"]].round(2)
+        group    other   gap  excludes_zero
+    2  Absent  Present  0.04          False
+
+    """
+    column, measures = checked_column(answers, by), burden_measures(answers, cost)
+    return gaps_of(measures, column, least=least, confidence=confidence, n_resamples=n_resamples, seed=seed)
+
+
+def burden_measures(answers: Explanations, cost: Mapping[Hashable, float] | None) -> dict[str, Values]:
+    """Return one value per row for each measure, NaN where it does not apply."""
+    first, asked = first_lines(answers), is_asked(answers)
+    batch, found = answers.batch, first >= 0
+    values = {
+        "share_found": np.where(asked, found, np.nan),
+        "share_released": np.where(asked, is_released(answers), np.nan),
+        "distance": _spread(batch.distance, first),
+        "n_changes": _spread(batch.changed.sum(axis=1), first),
+    }
+    if cost is not None:
+        names = list(answers.rows.columns)
+        for name in cost:
+            if name not in names:
+                raise ParameterError(f"cost names {name!r}, which is not a column.{did_you_mean(name, names)}")
+        values["cost"] = _spread(batch.changed @ np.array([float(cost.get(name, 1.0)) for name in names]), first)
+    return values
+
+
+def _spread(of_lines: Any, first: NDArray[np.intp]) -> Values:
+    return np.append(np.asarray(of_lines, dtype=np.float64), np.nan)[first]  # first is -1: the last entry, NaN
+
+
+def resampled_means(samples: Sequence[Values], n_resamples: int, seed: int, place: int) -> list[Values]:
+    """Return the means of resamples of each sample, drawn with replacement; NaN for fewer than two rows.
+
+    Samples of one length are drawn at the same places. One that is all 0 or all 1 has that mean whatever is drawn.
+    """
+    check_count("n_resamples", n_resamples), check_count("seed", seed, 0)
+    means = [np.full(n_resamples, sample[0] if _is_known(sample) else np.nan) for sample in samples]
+    for length in {len(sample) for sample in samples if len(sample) > 1 and not _is_known(sample)}:
+        several = [at for at, sample in enumerate(samples) if len(sample) == length and not _is_known(sample)]
+        random, at_a_time = np.random.default_rng([seed, place]), max(1, CELLS // length)
+        for start in range(0, n_resamples, at_a_time):
+            drawn = random.integers(0, length, (min(at_a_time, n_resamples - start), length))
+            for at in several:
+                means[at][start : start + len(drawn)] = samples[at][drawn].mean(axis=1)
+    return means
+
+
+def _is_known(sample: Values) -> bool:
+    """Say whether all values are 0, or all 1."""
+    return len(sample) > 1 and sample[0] in (0.0, 1.0) and bool((sample == sample[0]).all())
+
+
+def _interval(means: Values, confidence: float) -> tuple[float, float]:
+    tail = (1 - check_between("confidence", confidence, 0, 1)) / 2
+    if np.isnan(means).any():
+        return float("nan"), float("nan")
+    low, high = np.quantile(means, [tail, 1 - tail])
+    return float(low), float(high)
+
+
+# --- costs ------------------------------------------------------------------------------------------------------------
 
 
 @typed
@@ -84,7 +250,7 @@ def mean_burden(costs: Any, groups: Any) -> pd.DataFrame:
     def line(rows: NDArray[np.intp]) -> tuple[Any, ...]:
         paid = costs[rows]
         refused = paid[paid > 0]
-        return len(refused), int(np.isinf(refused).sum()), _mean(refused[np.isfinite(refused)])
+        return len(refused), int(np.isinf(refused).sum()), mean_of(refused[np.isfinite(refused)])
 
     return _per_group(groups, len(costs), line, ["n_refused", "n_without", "burden"])
 
@@ -128,7 +294,7 @@ def accuracy_weighted_burden(costs: Any, truth: Any, groups: Any, n_features: in
     def line(rows: NDArray[np.intp]) -> tuple[Any, ...]:
         paid = costs[rows][right[rows] == 1]
         refused = paid[paid != 0]  # NaN: refused, and not explained
-        rate, burden = (len(refused) / len(paid) if len(paid) else np.nan), _mean(refused[np.isfinite(refused)])
+        rate, burden = (len(refused) / len(paid) if len(paid) else np.nan), mean_of(refused[np.isfinite(refused)])
         nawb = 0.0 if rate == 0 else rate * burden / n_features
         return len(paid), rate, burden, nawb
 
@@ -170,7 +336,7 @@ def social_burden(costs: Any, truth: Any, groups: Any) -> pd.DataFrame:
     def line(rows: NDArray[np.intp]) -> tuple[Any, ...]:
         paid = costs[rows][right[rows] == 1]
         known = paid[np.isfinite(paid)]
-        return len(known), int(np.isinf(paid).sum()), _mean(known)
+        return len(known), int(np.isinf(paid).sum()), mean_of(known)
 
     return _per_group(groups, len(costs), line, ["n_rows", "n_without", "social_burden"])
 
@@ -206,7 +372,7 @@ def without_recourse(statuses: Any, groups: Any) -> pd.DataFrame:
     def line(rows: NDArray[np.intp]) -> tuple[Any, ...]:
         paid = states[rows]
         refused = paid[np.isin(paid, [Status.FOUND, Status.NONE_FOUND, Status.INFEASIBLE])]
-        return len(refused), _mean(refused == Status.INFEASIBLE), _mean(refused == Status.NONE_FOUND)
+        return len(refused), mean_of(refused == Status.INFEASIBLE), mean_of(refused == Status.NONE_FOUND)
 
     return _per_group(groups, len(states), line, ["n_refused", "share_proven", "share_none_found"])
 
@@ -221,7 +387,3 @@ def _per_group(
 ) -> pd.DataFrame:
     members = members_of(per_row("groups", groups, n_rows))
     return pd.DataFrame([(group, *line(rows)) for group, rows in members.items()], columns=["group", *columns])
-
-
-def _mean(values: NDArray[Any]) -> float:
-    return float(values.mean()) if len(values) else float("nan")

@@ -9,7 +9,7 @@ from onbmacf._columns.converters import converter_of, size_unit
 from onbmacf._text.wording import joined, quoted, rounded
 from onbmacf.audit.arguments import typed
 from onbmacf.audit.changes import changes_by_feature, pairs, semifactual_distances, single_changes
-from onbmacf.audit.figures import first_lines, keeps_immutables, overview, released
+from onbmacf.audit.figures import first_found, keeps_immutables, overview, released
 from onbmacf.audit.pairwise import LEAST, LEVEL, corrected
 from onbmacf.explanations import Explanations
 from onbmacf.schema import Schema
@@ -39,7 +39,6 @@ AMONG = {  # of which rows it is a share, where not of all
     "true_positive": "among rows whose true label is favourable, ",
     "false_positive": "among rows whose true label is not favourable, ",
 }
-MOST_NAMED = 3
 FEW = 20  # with fewer counterfactuals, shares are not reported as findings
 
 
@@ -104,7 +103,9 @@ def claim_sentences(gaps: Mapping[str, pd.DataFrame], level: float = LEVEL) -> l
 
 def claim_sentence(line: Any) -> str:
     """Return a line of `corrected` as a sentence."""
-    gap, low, high = (in_unit(line.measure, size) for size in _sizes(line))
+    # Without signs, as the larger group less the other; an interval with 0 in it keeps the sign of its lower end.
+    ends = (line.low, line.high) if line.gap > 0 else (-line.high, -line.low)
+    gap, low, high = (in_unit(line.measure, size) for size in (abs(line.gap), *ends))
     first, second = (value_in_words(line.measure, value) for value in (line.mean, line.mean_other))
     group, other = quoted(line.group), quoted(line.other)
     if line.measure in SHARES:
@@ -132,34 +133,23 @@ def _unit(measure: str) -> str:
     return " percentage points" if measure in SHARES else ""
 
 
-def _sizes(line: Any) -> tuple[float, float, float]:
-    """Return the gap and its interval without their sign; an interval with 0 in it keeps the sign of its lower end."""
-    ends = (line.low, line.high) if line.gap > 0 else (-line.high, -line.low)
-    return abs(line.gap), float(ends[0]), float(ends[1])
-
-
 def _verdict(name: str, frame: pd.DataFrame, claims: pd.DataFrame) -> Verdict:
     if not len(frame):
-        return Verdict(
-            name, ONE_GROUP, f"By {name}: all rows are in one group, so there is nothing to compare.", claims
-        )
+        text = f"By {name}: all rows are in one group, so there is nothing to compare."
+        return Verdict(name, ONE_GROUP, text, claims)
     if not len(claims):
         text = f"By {name}: no two groups have at least {LEAST} rows, so no difference between groups is tested."
         return Verdict(name, TOO_FEW, text, claims)
     clear = claims[claims["clear"]]
     if len(clear):
-        return Verdict(name, CLEAR, claim_sentence(_telling(clear)), claims)
+        # Told first is who gets the decision, if that differs more than a little; else the largest difference.
+        decided = clear[(clear["measure"] == "selected") & (clear["size"] != "small")]
+        return Verdict(name, CLEAR, claim_sentence(next((decided if len(decided) else clear).itertuples())), claims)
     text = (
         f"By {name}: no difference between groups of at least {LEAST} rows is clear once all comparisons are taken "
         "together."
     )
     return Verdict(name, NOT_CLEAR, text + _unnoticed(claims), claims)
-
-
-def _telling(clear: pd.DataFrame) -> Any:
-    """Return the claim to tell first: who gets the decision, if that differs more than a little; else the largest."""
-    decided = clear[(clear["measure"] == "selected") & (clear["size"] != "small")]
-    return next((decided if len(decided) else clear).itertuples())
 
 
 def _unnoticed(claims: pd.DataFrame) -> str:
@@ -205,15 +195,21 @@ def findings(
     'Every row with a counterfactual has one that keeps the immutable features (age).'
 
     """
-    sentences = [_answered(answers, target), *_released(answers, schema)]
-    sentences += claim_sentences(gaps or {})
-    sentences += [*_features(answers, schema), *_pairs(answers), *_semifactuals(answers)]
-    return [*sentences, *_after_retraining(answers)]
+    return [
+        _answered(answers, target),
+        *_released(answers, schema),
+        *claim_sentences(gaps or {}),
+        *_features(answers, schema),
+        *_pairs(answers),
+        *_semifactuals(answers),
+        *_after_retraining(answers),
+    ]
 
 
 def _answered(answers: Explanations, target: Any) -> str:
     figures = overview(answers)
-    goal = "another decision" if target is None else f"the decision {_labels(target)}"
+    labels = target if isinstance(target, list | tuple | set) else [target]
+    goal = "another decision" if target is None else f"the decision {joined([quoted(one) for one in labels], 'or')}"
     text = (
         f"Of {len(answers):,} rows, {figures['asked']:,} were searched for a change that leads to {goal}; "
         f"one was found for {figures['found']:,} ({_percent(figures['share_found'])})"
@@ -227,7 +223,10 @@ def _released(answers: Explanations, schema: Schema) -> list[str]:
     figures = overview(answers)
     n_asked, n_released = int(figures["asked"]), int(figures["released"])
     if not n_released:
-        return _kept(answers, schema) if figures["found"] and schema.immutable else []
+        if not figures["found"] or not schema.immutable or not keeps_immutables(answers, schema):
+            return []
+        names = joined([str(name) for name in schema.immutable])
+        return [f"Every row with a counterfactual has one that keeps the immutable features ({names})."]
     counts = [f"{line.feature} for {line.n_rows:,}" for line in released(answers, schema).itertuples() if line.n_rows]
     return [
         f"For {n_released:,} of {n_asked:,} rows ({_percent(n_released / n_asked)}), a counterfactual is found only if "
@@ -235,15 +234,9 @@ def _released(answers: Explanations, schema: Schema) -> list[str]:
     ]
 
 
-def _kept(answers: Explanations, schema: Schema) -> list[str]:
-    names = joined([str(name) for name in schema.immutable])
-    kept = f"Every row with a counterfactual has one that keeps the immutable features ({names})."
-    return [kept] if keeps_immutables(answers, schema) else []
-
-
 def _features(answers: Explanations, schema: Schema) -> list[str]:
     counted = changes_by_feature(answers, schema)
-    counted = counted[counted["count"] > 0].head(MOST_NAMED)
+    counted = counted[counted["count"] > 0].head(3)
     if not len(counted):
         return []
     of_what = [" of counterfactuals", *[""] * (len(counted) - 1)]  # said only once
@@ -276,7 +269,7 @@ def _way(line: Any, column: "pd.Series[Any]") -> str:
 
 def _pairs(answers: Explanations) -> list[str]:
     together = pairs(answers)
-    enough = together[(together["count"] >= FEW // 4)]
+    enough = together[together["count"] >= FEW // 4]
     if len(answers.batch.factual) < FEW or not len(enough):
         return []
     first = enough.iloc[0]
@@ -298,20 +291,15 @@ def _semifactuals(answers: Explanations) -> list[str]:
 
 
 def _after_retraining(answers: Explanations) -> list[str]:
-    stability, first = answers.batch.stability, first_lines(answers)
+    stability = answers.batch.stability
     if stability is None or not len(stability):
         return []
-    shares = stability[first[first >= 0]]
+    shares = stability[first_found(answers)]
     return [
         f"After retraining, {_percent(shares.mean())} of the counterfactuals hold: the mean share of "
         f"{answers.n_members} retrained models that agree. "
         f"All of them agree on {(shares == 1).sum():,} of {len(shares):,}."
     ]
-
-
-def _labels(target: Any) -> str:
-    several = isinstance(target, list | tuple | set)
-    return joined([quoted(label) for label in target], "or") if several else quoted(target)
 
 
 def _percent(share: float) -> str:

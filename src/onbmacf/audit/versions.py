@@ -1,11 +1,13 @@
-"""Two models, or two dates of one, about the same rows: who changes sides, whose burden rises, which answers hold.
+"""Several models, or dates of one, side by side: their figures; who changes sides, whose burden rises, what holds.
 
+    {name: Explanations}  ->  compare, compare_changes
     answers before, answers after (same rows, same target)  ->  side_changes, burden_changes, version_gaps
     answers before, the explainer of the model after  ->  still_holds
 
-Both batches must be of the same rows; a row that has the target label already counts as selected.
+Two batches, before and after, must be of the same rows; a row that has the target label already counts as selected.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -14,17 +16,16 @@ from numpy.typing import NDArray
 
 from onbmacf._base.enums import Status
 from onbmacf.audit.arguments import typed
-from onbmacf.audit.figures import first_lines
-from onbmacf.audit.grouping import checked_column, members_of
-from onbmacf.audit.groups import gaps_of
-from onbmacf.audit.recourse import recourse_costs
+from onbmacf.audit.changes import changes_by_feature
+from onbmacf.audit.figures import first_found, overview
+from onbmacf.audit.groups import checked_column, mean_of, members_of
+from onbmacf.audit.pairwise import gaps_of
+from onbmacf.audit.recourse import recourse_costs, resampled_means
 from onbmacf.errors import ParameterError
 from onbmacf.explainer import ONBMACF
 from onbmacf.explanations import Explanations
 
 Values = NDArray[np.float64]
-SIDES = ["group", "n_rows", "n_gained", "n_lost", "share_changed", "rate_before", "rate_after"]
-BURDENS = ["group", "n_rows", "before", "after", "change", "low", "high", "share_higher"]
 
 
 @typed
@@ -59,9 +60,9 @@ def side_changes(before: Explanations, after: Explanations, by: Any = None) -> p
         kept = rows[known[rows]]
         gained, lost = int((~one & other)[kept].sum()), int((one & ~other)[kept].sum())
         share = (gained + lost) / len(kept) if len(kept) else np.nan
-        rates = (float(one[kept].mean()), float(other[kept].mean())) if len(kept) else (np.nan, np.nan)
-        lines.append((group, len(kept), gained, lost, share, *rates))
-    return pd.DataFrame(lines, columns=SIDES)
+        lines.append((group, len(kept), gained, lost, share, mean_of(one[kept]), mean_of(other[kept])))
+    columns = ["group", "n_rows", "n_gained", "n_lost", "share_changed", "rate_before", "rate_after"]
+    return pd.DataFrame(lines, columns=columns)
 
 
 @typed
@@ -97,13 +98,11 @@ def burden_changes(
     lines = []
     for place, (group, rows) in enumerate(_groups(before, by).items()):
         kept = rows[~np.isnan(change[rows])]
-        means = tuple(float(cost[kept].mean()) if len(kept) else np.nan for cost in costs)
-        interval = _interval(change[kept], n_resamples, [seed, place])
-        moved = (
-            (float(change[kept].mean()), *interval, float((change[kept] > 0).mean())) if len(kept) else (np.nan,) * 4
-        )
-        lines.append((group, len(kept), *means, *moved))
-    return pd.DataFrame(lines, columns=BURDENS)
+        means = [mean_of(values[kept]) for values in (*costs, change)]
+        low, high = np.quantile(resampled_means([change[kept]], n_resamples, seed, place)[0], [0.025, 0.975])
+        lines.append((group, len(kept), *means, float(low), float(high), mean_of(change[kept] > 0)))
+    columns = ["group", "n_rows", "before", "after", "change", "low", "high", "share_higher"]
+    return pd.DataFrame(lines, columns=columns)
 
 
 @typed
@@ -157,8 +156,7 @@ def still_holds(before: Explanations, after: ONBMACF) -> "pd.Series[Any]":
     np.float64(1.0)
 
     """
-    first = first_lines(before)
-    lines = first[first >= 0]
+    lines = first_found(before)
     form = after.fitted_.space.form
     box = after.fitted_.black_box.counting()
     codes = box.ask(form.numbers(form.arrange(before.batch.values.iloc[lines])[0]))
@@ -167,15 +165,82 @@ def still_holds(before: Explanations, after: ONBMACF) -> "pd.Series[Any]":
     return pd.Series(holds, index=before.rows.index[before.batch.factual[lines]], dtype=bool)
 
 
+@typed
+def compare(batches: Mapping[str, Explanations]) -> pd.DataFrame:
+    """Return the figures of several models or methods side by side.
+
+    Parameters
+    ----------
+    batches : mapping of str to Explanations
+        Answers by name.
+
+    Returns
+    -------
+    DataFrame
+        One line per name, with the columns of `overview`.
+
+    Examples
+    --------
+    >>> paper = ONBMACF(strategy="paper").fit(table, model, schema=schema)
+    >>> both = {"refined": answers, "paper": paper.explain(table.head(50), target="fine")}
+    >>> audit.compare(both)[["name", "share_found", "n_changes", "share_semifactual"]].round(2)
+          name  share_found  n_changes  share_semifactual
+    0  refined          1.0       1.10               1.00
+    1    paper          1.0       1.14               0.29
+
+    """
+    _check_some(batches)
+    lines = [{"name": name, **overview(answers)} for name, answers in batches.items()]
+    return pd.DataFrame(lines).infer_objects()
+
+
+@typed
+def compare_changes(batches: Mapping[str, Explanations]) -> pd.DataFrame:
+    """Return the share of counterfactuals that change each feature, for several models or methods.
+
+    Parameters
+    ----------
+    batches : mapping of str to Explanations
+        Answers by name.
+
+    Returns
+    -------
+    DataFrame
+        One line per feature, one column per name.
+
+    Examples
+    --------
+    >>> paper = ONBMACF(strategy="paper").fit(table, model, schema=schema)
+    >>> both = {"refined": answers, "paper": paper.explain(table.head(50), target="fine")}
+    >>> audit.compare_changes(both).round(2).iloc[1:3]
+       feature  refined  paper
+    1  tobacco     0.90   0.95
+    2      ldl     0.19   0.19
+
+    """
+    _check_some(batches)
+    shares = {
+        name: changes_by_feature(answers).set_index("feature")["share"].reindex(list(answers.rows.columns))
+        for name, answers in batches.items()
+    }
+    frame = pd.DataFrame(shares)
+    frame.index = frame.index.set_names("feature")
+    return frame.reset_index()
+
+
+def _check_some(batches: Mapping[str, Explanations]) -> None:
+    if not batches:
+        raise ParameterError("nothing to compare: give explanations by name, e.g. {'forest': answers}.")
+
+
 def _sides(before: Explanations, after: Explanations) -> tuple[NDArray[np.bool_], ...]:
     """Return which rows both models could be asked about, and whom each selects."""
     if len(before) != len(after) or not (before.rows.index == after.rows.index).all():
         raise ParameterError(
             f"the two batches are not of the same rows ({len(before):,} and {len(after):,}): explain the same twice."
         )
-    asked = [
-        ~np.isin(batch.statuses.astype(str), [Status.INVALID_ROW, Status.MODEL_ERROR]) for batch in (before, after)
-    ]
+    unknown = [Status.INVALID_ROW, Status.MODEL_ERROR]
+    asked = [~np.isin(batch.statuses.astype(str), unknown) for batch in (before, after)]
     selected = [np.asarray(batch.statuses == Status.ALREADY) for batch in (before, after)]
     return asked[0] & asked[1], selected[0], selected[1]
 
@@ -192,12 +257,3 @@ def _change(before: Explanations, after: Explanations) -> tuple[Values, tuple[Va
 
 def _groups(answers: Explanations, by: Any) -> dict[Any, NDArray[np.intp]]:
     return {"all": np.arange(len(answers))} if by is None else members_of(checked_column(answers, by))
-
-
-def _interval(values: Values, n_resamples: int, seed: list[int]) -> tuple[float, float]:
-    if len(values) < 2:
-        return float("nan"), float("nan")
-    random = np.random.default_rng(seed)
-    means = [values[random.integers(0, len(values), len(values))].mean() for _ in range(n_resamples)]
-    low, high = np.quantile(means, [0.025, 0.975])
-    return float(low), float(high)

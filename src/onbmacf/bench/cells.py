@@ -1,9 +1,11 @@
-"""A cell is one method on one dataset: what its result depends on, and how it is computed.
+"""A cell is one method on one dataset: what its result depends on, how it is computed, and all cells as one table.
 
     Cell  ->  key (a hash of all its inputs)        Cell  ->  compute  ->  a JSON document
+    factuals, found  ->  evaluate  ->  lines (one per factual)        documents  ->  collect  ->  all lines, all cells
 
 The hash covers the settings, the data, the versions of the libraries and the code that is used (without comments
-and layout): if a method changes, only its own cells are computed again.
+and layout): if a method changes, only its own cells are computed again. A counterfactual counts only if the model gives
+it the target label when it is asked again.
 """
 
 import ast
@@ -13,7 +15,7 @@ import platform
 import time
 import traceback
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -21,9 +23,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.neighbors import NearestNeighbors
 
-from onbmacf.bench import sources
-from onbmacf.bench.methods import REGISTRY
+from onbmacf.bench import metrics, sources
+from onbmacf.bench.datasets import load_task
+from onbmacf.bench.methods import REGISTRY, create
+from onbmacf.bench.protocol import Found, Matrix, Model, Task, factual_rows
+from onbmacf.errors import StoreError
 
 MANIFEST = "manifest.json"  # lists the cells of a run, in the same folder
 PACKAGE = Path(__file__).parents[1]
@@ -32,9 +40,15 @@ COMMON_CODE = (
     "schema.py",
     "_columns/*.py",
     *(f"_table/{name}.py" for name in ("space", "scales", "form", "blocks", "cells", "containers")),
-    *(f"bench/{name}.py" for name in ("protocol", "datasets", "_torch", "network", "metrics", "results", "cells")),
+    *(f"bench/{name}.py" for name in ("protocol", "datasets", "_torch", "network", "metrics", "cells")),
     "bench/methods/_[!_]*.py",  # what methods share; the registry is not code: each entry is hashed with its method
 )
+
+OF_A_LINE = [
+    *("l0", "l1", "l2", "linf", "violations", "redundancy", "ynn", "redundancy_columns", "data_distance"),
+    *("pairwise_distance", "distinct_changes", "n_ways", "stability"),
+]
+CELL_COLUMNS = ["dataset", "method", "status", "error", "n_factuals", "features", "fit_seconds", "explain_seconds"]
 
 
 @dataclass(frozen=True)
@@ -88,13 +102,13 @@ def compute(cell: Cell, data_dir: Path | None, models: Path) -> dict[str, Any]:
 
 
 def _run(cell: Cell, data_dir: Path | None, models: Path) -> dict[str, Any]:
-    from onbmacf.bench.datasets import load_task
-    from onbmacf.bench.methods import create
-    from onbmacf.bench.network import retrained_networks, trained_network
-    from onbmacf.bench.protocol import factual_rows
-    from onbmacf.bench.results import evaluate
+    import threadpoolctl
+    import torch
 
-    _one_thread()
+    from onbmacf.bench.network import retrained_networks, trained_network
+
+    torch.set_num_threads(1)  # every method has one thread, since their times are compared
+    threadpoolctl.threadpool_limits(1)
     task = load_task(cell.dataset, data_dir, target=cell.target, paper_sizes=cell.paper_sizes)
     model = trained_network(task, cell.seed, models)
     rows = factual_rows(task, model, cell.n_factuals)
@@ -123,15 +137,6 @@ def _plain(column: Any) -> list[Any]:
     return [None if isinstance(value, float) and np.isnan(value) else value for value in column.tolist()]
 
 
-def _one_thread() -> None:
-    """Limit every method to one thread, since their times are compared."""
-    import threadpoolctl
-    import torch
-
-    torch.set_num_threads(1)
-    threadpoolctl.threadpool_limits(1)
-
-
 @cache
 def _code_digest(method: str) -> str:
     parts = [str(asdict(REGISTRY[method])), *(_logic(path.read_text(encoding="utf-8")) for path in _code_files(method))]
@@ -158,3 +163,117 @@ def _documented(tree: ast.Module) -> Iterator[Any]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node) is not None:
             yield node
+
+
+# --- metrics ----------------------------------------------------------------------------------------------------------
+
+
+def evaluate(
+    task: Task, model: Model, rows: NDArray[np.intp], found: Sequence[Found], retrained: Sequence[Model] = ()
+) -> pd.DataFrame:
+    """Return one line per factual: whether a counterfactual was found, and its metrics (NaN if not)."""
+    Z = task.Z[rows]
+    valid = [_valid(answer, task, model) for answer in found]
+    lines = pd.DataFrame({"row": rows, "n_found": [len(answers) for answers in valid]})
+    lines[OF_A_LINE] = np.nan
+    lines["changed"] = None
+    hit = np.flatnonzero(lines["n_found"] > 0)
+    if len(hit):
+        best = np.stack([valid[place][0] for place in hit])
+        for name, values in _metrics(task, model, Z[hit], best).items():
+            lines.loc[hit, name] = values
+        lines.loc[hit, "stability"] = metrics.stability(best, retrained, task.target)
+        lines["pairwise_distance"] = [metrics.pairwise_distance(answers, task.blocks) for answers in valid]
+        lines["distinct_changes"] = [
+            metrics.distinct_changes(z, answers, task.blocks) for z, answers in zip(Z, valid, strict=True)
+        ]
+        lines["n_ways"] = [
+            metrics.n_ways(z, answers, task.blocks, task.is_immutable, model.label_of, task.target)
+            for z, answers in zip(Z, valid, strict=True)
+        ]
+        lines["changed"] = _changed_names(task, Z, valid)
+    return lines
+
+
+def _valid(answer: Found, task: Task, model: Model) -> Matrix:
+    """Return the counterfactuals of an answer that have the target label; an empty matrix for None."""
+    width = task.Z.shape[1]
+    if answer is None:
+        return np.empty((0, width))
+    rows = np.atleast_2d(np.asarray(answer, dtype=np.float64))
+    if rows.shape[1] != width or not np.isfinite(rows).all():
+        raise ValueError(f"a counterfactual must be {width} finite numbers, got shape {rows.shape}.")
+    return rows[model.label_of(rows) == task.target]
+
+
+def _metrics(task: Task, model: Model, Z: Matrix, best: Matrix) -> dict[str, Matrix]:
+    labels = model.label_of(task.Z)
+    differences = metrics.feature_differences(Z, best, task.blocks)
+    index = NearestNeighbors().fit(task.Z)
+    return {
+        "l0": metrics.l0(differences),
+        "l1": metrics.l1(differences),
+        "l2": metrics.l2(differences),
+        "linf": metrics.linf(differences),
+        "violations": metrics.violations(differences, task.is_immutable),
+        "redundancy": metrics.redundancy(Z, best, task.blocks, model.label_of, task.target),
+        "redundancy_columns": metrics.redundancy_columns(Z, best, model.label_of, task.target),
+        "ynn": metrics.ynn(best, index, labels, task.target),
+        "data_distance": metrics.distance_to_rows(best, task.Z[labels == task.target], task.blocks),
+    }
+
+
+def _changed_names(task: Task, Z: Matrix, valid: list[Matrix]) -> list[list[str] | None]:
+    names = np.array([str(name) for name in task.schema.names], dtype=object)
+    return [
+        names[metrics.changed_features(z[np.newaxis], answers[:1], task.blocks)[0]].tolist() if len(answers) else None
+        for z, answers in zip(Z, valid, strict=True)
+    ]
+
+
+# --- all cells --------------------------------------------------------------------------------------------------------
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """Return the manifest of the last run in a folder."""
+    path = folder / MANIFEST
+    if not path.is_file():
+        raise StoreError(f"no benchmark run in {folder}: {MANIFEST} is missing. Start one with: onbmacf bench run.")
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def collect(folder: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return the lines of all cells of a run, and one line per cell; a cell not yet run has status "missing"."""
+    cells, lines = [], []
+    for entry in read_manifest(folder)["cells"]:
+        path = folder / entry["file"]
+        cell = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {**entry, "status": "missing"}
+        cells.append({name: cell.get(name) for name in CELL_COLUMNS})
+        lines.append(_lines_of(cell))
+    table = pd.concat([part for part in lines if len(part)] or lines[:1], ignore_index=True)
+    return table, pd.DataFrame(cells)
+
+
+def summary(lines: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFrame:
+    """Return one line per cell: means over the successes, the success rate, seconds per factual."""
+    keys = ["dataset", "method"]
+    means = lines.groupby(keys, sort=False)[OF_A_LINE].mean()
+    means["success_rate"] = (lines["n_found"] > 0).groupby([lines[key] for key in keys], sort=False).mean()
+    table = cells.merge(means.reset_index(), on=keys, how="left")
+    table["average_time"] = table["explain_seconds"] / table["n_factuals"]
+    return table
+
+
+def digest(lines: pd.DataFrame, cells: pd.DataFrame) -> str:
+    """Return a SHA-256 of everything that a run found, without the times."""
+    text = lines.to_csv(index=False) + cells[["dataset", "method", "status", "error", "n_factuals"]].to_csv(index=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _lines_of(cell: dict[str, Any]) -> pd.DataFrame:
+    columns = ["row", "n_found", *OF_A_LINE, "changed", "remark"]
+    lines = pd.DataFrame(cell.get("lines", {}), columns=columns)
+    lines[OF_A_LINE] = lines[OF_A_LINE].astype(np.float64)
+    lines.insert(0, "dataset", cell["dataset"])
+    lines.insert(1, "method", cell["method"])
+    return lines

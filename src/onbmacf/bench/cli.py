@@ -40,16 +40,18 @@ def run(
 
     Example: onbmacf bench run --data-dir data --datasets irish,saheart --methods NICE,ONB-MACF --jobs 2
     """
-    cells = _cells(
-        _chosen("datasets", datasets),
-        _chosen("methods", methods),
-        n_factuals=factuals,
-        n_counterfactuals=counterfactuals,
-        seed=seed,
-        target=0 if reverse else 1,
-        paper_sizes=paper_sizes,
-        n_retrainings=retrainings,
-    )
+    settings: dict[str, Any] = {
+        "n_factuals": factuals,
+        "n_counterfactuals": counterfactuals,
+        "seed": seed,
+        "target": 0 if reverse else 1,
+        "paper_sizes": paper_sizes,
+        "n_retrainings": retrainings,
+    }
+    names, chosen = _chosen("datasets", datasets), _chosen("methods", methods)
+    from onbmacf.bench.cells import Cell
+
+    cells = [Cell(dataset, method, **settings) for dataset in names for method in chosen]
     _run(cells, folder, data_dir=data_dir, jobs=jobs, time_limit=time_limit, retry=retry)
     if not _conclude(folder) and strict:
         raise typer.Exit(1)
@@ -85,12 +87,6 @@ def _chosen(what: str, words: str) -> list[str]:
     return names or known
 
 
-def _cells(datasets: list[str], methods: list[str], **settings: Any) -> "list[Cell]":
-    from onbmacf.bench.cells import Cell
-
-    return [Cell(dataset, method, **settings) for dataset in datasets for method in methods]
-
-
 def _run(cells: "list[Cell]", folder: Path, **settings: Any) -> None:
     """Run cells, with progress on stderr; Ctrl-C is one line and exit code 130, SIGTERM the same and 143."""
     from onbmacf._base.limits import exit_code
@@ -105,7 +101,7 @@ def _run(cells: "list[Cell]", folder: Path, **settings: Any) -> None:
 
 def _conclude(folder: Path) -> bool:
     """Print how a run ended; return whether every cell is done and every method has a success."""
-    from onbmacf.bench.results import collect, digest
+    from onbmacf.bench.cells import collect, digest
 
     lines, cells = collect(folder)
     counts = cells["status"].value_counts()

@@ -4,7 +4,7 @@
 
 Definitions are CARLA's (Pawelczyk et al., 2021) with the two corrections that the paper's tables imply: a
 changed category counts once, not once per encoded column, and redundancy is counted over whole features. CARLA's own
-redundancy is kept as `redundancy_columns`. Success rate and time belong to a whole run: see results.py.
+redundancy is kept as `redundancy_columns`. Success rate and time belong to a whole run: see cells.py.
 """
 
 from collections.abc import Callable, Sequence

@@ -8,13 +8,23 @@ from typing import Any
 
 import pandas as pd
 
+from onbmacf import plots as drawing
 from onbmacf._base.files import write_atomically
 from onbmacf._text.frames import as_csv, as_latex, as_markdown
 from onbmacf.bench import tables
-from onbmacf.bench.radar import radar
-from onbmacf.bench.results import collect, digest, read_manifest, summary
+from onbmacf.bench.cells import collect, digest, read_manifest, summary
 
 KEYS = ["dataset", "method"]
+AXIS_NAMES = {
+    "l0": "L0",
+    "l1": "L1",
+    "l2": "L2",
+    "linf": "L∞",
+    "violations": "violations",
+    "redundancy": "redundancy",
+    "ynn": "yNN",
+    "success_rate": "success",
+}
 EXTRA = ["stability", "redundancy_columns", "data_distance", "pairwise_distance", "distinct_changes", "n_ways"]
 
 
@@ -24,8 +34,10 @@ def write_report(folder: Path, out: Path, *, plots: bool = True) -> list[Path]:
     result = summary(lines, cells)
     named = _tables(lines, result)
     texts = {f"{name}.csv": as_csv(table) for name, (_, table) in named.items()}
-    texts["report.md"] = _markdown(named, _about(folder, lines, cells))
-    texts["tables.tex"] = "\n".join(as_latex(table, title) for title, table in _printed(named))
+    printed = _printed(named)
+    sections = [f"## {title}\n\n{as_markdown(table)}" for title, table in printed]
+    texts["report.md"] = "\n".join(["# Benchmark report\n", _about(folder, lines, cells), *sections])
+    texts["tables.tex"] = "\n".join(as_latex(table, title) for title, table in printed)
     for name, text in texts.items():
         write_atomically(out / name, text.encode())
     drawn = _draw(named["raw_results"][1], out) if plots else []
@@ -49,14 +61,16 @@ def _tables(lines: pd.DataFrame, result: pd.DataFrame) -> dict[str, tuple[str, p
         "feature_changes": ("Counterfactuals that change a feature", tables.feature_changes(lines, features)),
         "feature_pairs": ("Features most often changed together", tables.feature_pairs(lines)),
         "single_changes": ("Features most often changed alone", tables.single_changes(lines)),
-        "comparison": ("This run compared with the paper", _compare(raw, "raw_results", KEYS)),
-        "average_comparison": ("Averages compared with the paper", _compare(average, "average_results", ["method"])),
+        "comparison": (
+            "This run compared with the paper",
+            tables.compare(raw, tables.paper_table("raw_results"), KEYS),
+        ),
+        "average_comparison": (
+            "Averages compared with the paper",
+            tables.compare(average, tables.paper_table("average_results"), ["method"]),
+        ),
         "problems": ("Cells without a result", problems),
     }
-
-
-def _compare(ours: pd.DataFrame, name: str, keys: list[str]) -> pd.DataFrame:
-    return tables.compare(ours, tables.paper_table(name), keys)
 
 
 def _printed(named: dict[str, tuple[str, pd.DataFrame]]) -> list[tuple[str, pd.DataFrame]]:
@@ -71,33 +85,30 @@ def _printed(named: dict[str, tuple[str, pd.DataFrame]]) -> list[tuple[str, pd.D
     return parts
 
 
-def _markdown(named: dict[str, tuple[str, pd.DataFrame]], about: str) -> str:
-    sections = [f"## {title}\n\n{as_markdown(table)}" for title, table in _printed(named)]
-    return "\n".join(["# Benchmark report\n", about, *sections])
-
-
 def _about(folder: Path, lines: pd.DataFrame, cells: pd.DataFrame) -> str:
     manifest = read_manifest(folder)
     versions = ", ".join(f"{name} {number}" for name, number in manifest["versions"].items())
     done = int((cells["status"] == "done").sum())
+    seeds, factuals = (
+        ", ".join(sorted({str(cell[setting]) for cell in manifest["cells"]})) for setting in ("seed", "n_factuals")
+    )
     return (
-        f"{len(cells)} cells, {done} with a result. Versions: {versions}. Seeds: {_values(manifest, 'seed')}; "
-        f"factuals at most {_values(manifest, 'n_factuals')}. Digest of the results: `{digest(lines, cells)}`.\n"
+        f"{len(cells)} cells, {done} with a result. Versions: {versions}. Seeds: {seeds}; "
+        f"factuals at most {factuals}. Digest of the results: `{digest(lines, cells)}`.\n"
     )
 
 
-def _values(manifest: dict[str, Any], setting: str) -> str:
-    return ", ".join(sorted({str(cell[setting]) for cell in manifest["cells"]}))
+def radar(scores: pd.DataFrame, title: str = "", ax: Any = None) -> Any:
+    """Draw one closed line per method over the eight metrics; return the Axes."""
+    return drawing.radar(scores, AXIS_NAMES, own="ONB-MACF", title=title, ax=ax)
 
 
 def _draw(raw: pd.DataFrame, out: Path) -> list[Path]:
-    scores = tables.scaled(raw)
-    plots = {str(name): part for name, part in scores.groupby("dataset", sort=False)}
-    plots["average"] = tables.average_results(raw)
     from matplotlib.figure import Figure
 
+    scores = {str(name): part for name, part in tables.scaled(raw).groupby("dataset", sort=False)}
     drawn = []
-    for name, part in plots.items():
+    for name, part in {**scores, "average": tables.average_results(raw)}.items():
         figure = radar(part, name, ax=Figure()).figure
         for suffix in ("svg", "png"):
             path = out / f"radar_{name}.{suffix}"

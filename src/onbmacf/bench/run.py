@@ -30,12 +30,7 @@ TIME_LIMIT = 1800.0
 POLL = 0.5
 REFUSED = f"{StoreError.__name__}: could not write"  # how the error of a cell begins that could not keep its network
 UNWRITTEN = 74  # exit code of a child whose file the disk refused: EX_IOERR of sysexits.h
-PRELOADED = [
-    "onbmacf.bench.results",
-    "onbmacf.bench.network",
-    "onbmacf.bench.datasets",
-    "scipy.sparse.csgraph",
-]
+PRELOADED = ["onbmacf.bench.cells", "onbmacf.bench.network", "scipy.sparse.csgraph"]
 
 
 @dataclass(frozen=True)
@@ -57,7 +52,7 @@ class Plan:
 
     def open_cells(self, retry: bool) -> list[Cell]:
         """Return the cells that are still to be computed."""
-        return [cell for cell, path in self.files.items() if not path.exists() or (retry and _has_failed(path))]
+        return [cell for cell, path in self.files.items() if not path.exists() or (retry and not _is_done(path))]
 
 
 def run(
@@ -91,24 +86,29 @@ def check_folder(folder: Path) -> None:
 def _run(plan: Plan, jobs: int, time_limit: float, retry: bool, say: Callable[[str], None]) -> Plan:
     waiting = plan.open_cells(retry)
     say(f"{len(plan.files)} cells, {len(plan.files) - len(waiting)} already computed, {jobs} at a time.")
-    progress = Progress(len(waiting), say)
+    progress = RunProgress(len(waiting), say)
     running: dict[BaseProcess, tuple[Cell, float]] = {}
     try:
         while waiting or running:
             while waiting and len(running) < jobs:
-                process = _start(plan, waiting[0])
-                running[process] = (waiting.pop(0), time.monotonic())
+                cell = waiting.pop(0)
+                arguments = (cell, plan.files[cell], plan.data_dir, plan.folder / "models")
+                process = _context().Process(target=_work, args=arguments, daemon=True)
+                process.start()
+                running[process] = (cell, time.monotonic())
             wait([process.sentinel for process in running], timeout=POLL)
-            for process in [process for process in running if _is_over(process, running[process][1], time_limit)]:
-                cell, started = running.pop(process)
-                progress.ended(cell, _outcome(plan.files[cell], process, cell, time_limit), time.monotonic() - started)
+            for process, (cell, started) in list(running.items()):
+                if not process.is_alive() or time.monotonic() - started > time_limit:
+                    del running[process]
+                    document = _outcome(plan.files[cell], process, cell, time_limit)
+                    progress.ended(cell, document, time.monotonic() - started)
     finally:
         for process in running:
             process.kill()
     return plan
 
 
-class Progress:
+class RunProgress:
     """Reports each finished cell and the time left."""
 
     def __init__(self, total: int, say: Callable[[str], None]) -> None:
@@ -117,34 +117,22 @@ class Progress:
     def ended(self, cell: Cell, document: dict[str, Any], seconds: float) -> None:
         """Count a cell and report its outcome."""
         self.done += 1
-        left = (time.monotonic() - self.started) / self.done * (self.total - self.done)
-        how = _success(document) if document["status"] == "done" else f"{document['status']}: {document['error']}"
+        how = f"{document['status']}: {document['error']}"
+        if document["status"] == "done":
+            found = [count > 0 for count in document["lines"]["n_found"]]
+            how = f"success {sum(found) / max(len(found), 1):.3f}"
         place = f"[{self.done:>{len(str(self.total))}}/{self.total}]"
-        self.say(f"{place} {cell.dataset:<20} {cell.method:<13} {seconds:7.1f} s  {how}  (about {_minutes(left)} left)")
-
-
-def _success(document: dict[str, Any]) -> str:
-    found = [count > 0 for count in document["lines"]["n_found"]]
-    return f"success {sum(found) / max(len(found), 1):.3f}"
-
-
-def _minutes(seconds: float) -> str:
-    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"
+        left = (time.monotonic() - self.started) / self.done * (self.total - self.done)
+        about = f"{left:.0f} s" if left < 90 else f"{left / 60:.0f} min"
+        self.say(f"{place} {cell.dataset:<20} {cell.method:<13} {seconds:7.1f} s  {how}  (about {about} left)")
 
 
 def _file_name(cell: Cell, data_dir: Path | None) -> str:
     return f"{cell.dataset}-{cell.method.lower().replace('+', 'plus')}-{cells_module.key(cell, data_dir)[:16]}.json"
 
 
-def _has_failed(path: Path) -> bool:
-    return bool(json.loads(path.read_text(encoding="utf-8"))["status"] != "done")
-
-
-def _start(plan: Plan, cell: Cell) -> BaseProcess:
-    arguments = (cell, plan.files[cell], plan.data_dir, plan.folder / "models")
-    process = _context().Process(target=_work, args=arguments, daemon=True)
-    process.start()
-    return process
+def _is_done(path: Path) -> bool:
+    return bool(json.loads(path.read_text(encoding="utf-8"))["status"] == "done")
 
 
 def _context() -> Any:
@@ -175,10 +163,6 @@ def _die_with_parent() -> None:
     if parent is not None:
         parent.join()
         os._exit(1)
-
-
-def _is_over(process: BaseProcess, started: float, time_limit: float) -> bool:
-    return not process.is_alive() or time.monotonic() - started > time_limit
 
 
 def _outcome(path: Path, process: BaseProcess, cell: Cell, time_limit: float) -> dict[str, Any]:

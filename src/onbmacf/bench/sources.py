@@ -30,7 +30,7 @@ _CARLA = "https://raw.githubusercontent.com/carla-recourse/cf-data/2d56677095bd1
 
 
 @dataclass(frozen=True)
-class Source:
+class DataFile:
     """A file on this machine."""
 
     path: Path
@@ -47,9 +47,10 @@ class Published:
     hint: str = ""
 
 
-def locate(name: str, data_dir: Path | None = None) -> Source:
+def locate(name: str, data_dir: Path | None = None) -> DataFile:
     """Return the file of a dataset, downloading it if necessary."""
-    folders = [folder for folder in (data_dir, _environment_folder(), cache_dir()) if folder is not None]
+    named = os.environ.get(ENVIRONMENT)
+    folders = [folder for folder in (data_dir, Path(named) if named else None, cache_dir()) if folder is not None]
     for folder in folders:
         for path in (folder / f"{name}.csv", folder / f"{name}.csv.gz"):
             if path.is_file():
@@ -65,12 +66,7 @@ def cache_dir() -> Path:
     return Path(base) / "onbmacf" / "datasets"
 
 
-def _environment_folder() -> Path | None:
-    value = os.environ.get(ENVIRONMENT)
-    return Path(value) if value else None
-
-
-def _checked(name: str, path: Path) -> Source:
+def _checked(name: str, path: Path) -> DataFile:
     content = path.read_bytes()
     digest = _digest(gzip.decompress(content) if path.suffix == ".gz" else content)
     if digest != PUBLISHED[name].digest:
@@ -80,10 +76,10 @@ def _checked(name: str, path: Path) -> Source:
             OnbmacfWarning,
             stacklevel=3,
         )
-    return Source(path, digest)
+    return DataFile(path, digest)
 
 
-def _fetch(name: str, path: Path) -> Source:
+def _fetch(name: str, path: Path) -> DataFile:
     published = PUBLISHED[name]
     if published.url is None:
         raise _missing(name, "it cannot be downloaded")
@@ -97,7 +93,7 @@ def _fetch(name: str, path: Path) -> Source:
     if digest != published.digest:
         raise _missing(name, f"the file at {published.url} now has SHA-256 {digest}, not {published.digest}")
     write_atomically(path, content)
-    return Source(path, digest)
+    return DataFile(path, digest)
 
 
 def _download(url: str) -> bytes:
@@ -119,10 +115,6 @@ def _missing(name: str, why: str) -> StoreError:
 
 def _digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
-
-
-def _wine(content: bytes) -> bytes:
-    return content.replace(b'"', b"").replace(b";", b",")
 
 
 def _irish(content: bytes) -> bytes:
@@ -176,6 +168,6 @@ PUBLISHED: dict[str, Published] = {
     "wine": Published(
         "d99ea899f7ea892b717e34b0b6eaca33244c52d0d038dc4fcb6c728a64842562",
         "https://archive.ics.uci.edu/ml/machine-learning-databases/wine-quality/winequality-white.csv",
-        _wine,
+        lambda content: content.replace(b'"', b"").replace(b";", b","),
     ),
 }

@@ -75,11 +75,12 @@ def feature_changes(lines: pd.DataFrame, features: dict[str, list[str]]) -> pd.D
     `lines` has dataset, method and `changed` (a list of feature names, None where nothing was found).
     """
     counted = _count(lines, lambda changed: changed)
-    counts = [
-        {"dataset": dataset, "feature": feature, **_by_method(counted, lines, dataset, feature)}
-        for dataset, names in features.items()
-        for feature in names
-    ]
+    methods, counts = list(lines["method"].drop_duplicates()), []
+    for dataset, names in features.items():
+        ran = set(lines.loc[lines["dataset"] == dataset, "method"])
+        for feature in names:
+            by_method = {m: counted.get((dataset, m, feature), 0) if m in ran else np.nan for m in methods}
+            counts.append({"dataset": dataset, "feature": feature, **by_method})
     return pd.DataFrame(counts)
 
 
@@ -110,14 +111,6 @@ def _count(lines: pd.DataFrame, events: Events) -> dict[tuple[str, str, str], in
             key = (dataset, method, event)
             counts[key] = counts.get(key, 0) + 1
     return counts
-
-
-def _by_method(
-    counted: dict[tuple[str, str, str], int], lines: pd.DataFrame, dataset: str, feature: str
-) -> dict[str, float]:
-    ran = set(lines.loc[lines["dataset"] == dataset, "method"])
-    methods: Iterable[str] = lines["method"].drop_duplicates()
-    return {m: counted.get((dataset, m, feature), 0) if m in ran else np.nan for m in methods}
 
 
 def _most_frequent(lines: pd.DataFrame, events: Events, most: int) -> pd.DataFrame:

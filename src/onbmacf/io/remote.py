@@ -33,23 +33,11 @@ class RemoteRowsError(OnbmacfError, ValueError):
     """A server refused some rows; the message says which and why."""
 
 
-def _instances(frame: pd.DataFrame) -> dict[str, Any]:
-    names = [str(name) for name in frame.columns]
-    return {"instances": [dict(zip(names, row, strict=True)) for row in _rows(frame)]}
-
-
-def _split(frame: pd.DataFrame) -> dict[str, Any]:
-    return {"dataframe_split": {"columns": [str(name) for name in frame.columns], "data": _rows(frame)}}
-
-
-def _matrix(frame: pd.DataFrame) -> dict[str, Any]:
-    return {"instances": _rows(frame)}
-
-
-FORMS: dict[str, Callable[[pd.DataFrame], dict[str, Any]]] = {
-    "instances": _instances,
-    "dataframe_split": _split,
-    "matrix": _matrix,
+# Names of columns and rows of values, as the servers take them.
+FORMS: dict[str, Callable[[list[str], list[list[Any]]], dict[str, Any]]] = {
+    "instances": lambda names, rows: {"instances": [dict(zip(names, row, strict=True)) for row in rows]},
+    "dataframe_split": lambda names, rows: {"dataframe_split": {"columns": names, "data": rows}},
+    "matrix": lambda names, rows: {"instances": rows},
 }
 
 
@@ -107,14 +95,15 @@ class RemoteModel:
         frame = rows if isinstance(rows, pd.DataFrame) else pd.DataFrame(np.asarray(rows))
         found: list[Any] = []
         for start in range(0, len(frame), self.batch):
-            found += self._asked(frame.iloc[start : start + self.batch], start)
+            found += self._predict_batch(frame.iloc[start : start + self.batch], start)
         is_matrix = bool(found) and isinstance(found[0], list)
         return np.array(found, dtype=np.float64) if is_matrix else _column(found)
 
-    def _asked(self, frame: pd.DataFrame, start: int) -> list[Any]:
+    def _predict_batch(self, frame: pd.DataFrame, start: int) -> list[Any]:
         """Return the predictions for one request."""
         where = f"rows {start} to {start + len(frame) - 1}" if len(frame) > 1 else f"row {start}"
-        body = json.dumps(FORMS[self.form](frame)).encode("utf-8")
+        names = [str(name) for name in frame.columns]
+        body = json.dumps(FORMS[self.form](names, _rows(frame))).encode("utf-8")
         return _predictions(self._posted(body, where), len(frame), self.url)
 
     def _posted(self, body: bytes, where: str) -> bytes:

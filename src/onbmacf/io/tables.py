@@ -16,8 +16,8 @@ import pandas as pd
 
 from onbmacf._base.checks import listed, shortened
 from onbmacf._columns.moments import with_dates
-from onbmacf.errors import OnbmacfError, OnbmacfWarning, ParameterError, TableError
-from onbmacf.io.kinds_of_files import HEAD, OPENERS, encoding_of, is_old_office, kind_of
+from onbmacf.errors import OnbmacfWarning, ParameterError, TableError
+from onbmacf.io.formats import HEAD, OPENERS, encoding_of, is_old_office, kind_of
 
 SEPARATORS = (",", ";", "\t", "|")
 FIRST_PART = 1 << 20  # characters read to find the separator and the first line
@@ -94,7 +94,7 @@ def _read(path: Path, kind: str, encoding: str | None, header: bool | None, shee
         raise ParameterError(f"sheet is for spreadsheets, {path} is none.")
     if encoding is not None:
         return _read_text(path, kind, encoding, header)
-    start = _start_of(path, kind)
+    start = _start_of(path, kind, HEAD)
     said = encoding_of(start)
     try:
         return _read_text(path, kind, said, header)
@@ -128,9 +128,7 @@ class NotThisEncodingError(TableError):
 
 def _read_text(path: Path, kind: str, encoding: str, header: bool | None) -> pd.DataFrame:
     separator, names = _first_record(path, kind, encoding)
-    has_header = _looks_like_header(path, names) if header is None else header
-    if has_header:
-        _check_distinct(path, names)
+    has_header = _is_header(path, names, header)
     frame = _read_csv(path, kind, separator, encoding, has_header)
     return frame if has_header else frame.set_axis([f"x{place}" for place in range(frame.shape[1])], axis=1)
 
@@ -154,21 +152,15 @@ def _read_sheet(path: Path, sheet: str | int | None, header: bool | None) -> pd.
         raise
     except Exception as error:  # whatever the engine makes of a broken file
         raise TableError(f"{path} cannot be read as a spreadsheet: {error}") from error
-    return _with_header(path, cells.dropna(how="all"), header)
-
-
-def _with_header(path: Path, cells: pd.DataFrame, header: bool | None) -> pd.DataFrame:
-    """Return the cells of a sheet below its first line, each column in the dtype of its values."""
+    cells = cells.dropna(how="all")
     if not len(cells):
         raise TableError(f"{path} is empty: give a sheet with a header line.")
     names = [str(name) for name in cells.iloc[0]]
-    has_header = _looks_like_header(path, names) if header is None else header
-    if has_header:
-        _check_distinct(path, names)
-    else:
+    has_header = _is_header(path, names, header)
+    if not has_header:
         names = [f"x{place}" for place in range(cells.shape[1])]
     below = cells.iloc[int(has_header) :].reset_index(drop=True).set_axis(names, axis=1)
-    return below.infer_objects()
+    return below.infer_objects()  # each column in the dtype of its values
 
 
 def _read_parquet(path: Path) -> pd.DataFrame:
@@ -197,7 +189,11 @@ def _read_csv(path: Path, kind: str, separator: str, encoding: str, has_header: 
 
 def _first_record(path: Path, kind: str, encoding: str) -> tuple[str, list[str]]:
     """Return the separator and the first record, which may hold line breaks in quotes."""
-    start = _first_part(path, kind, encoding).lstrip("\ufeff")
+    content = _start_of(path, kind, FIRST_PART)
+    try:
+        start = _decoder(encoding)(content).lstrip("\ufeff")  # a character that the limit cuts in two does not count
+    except UnicodeError as error:
+        raise _other_encoding(path, encoding, error) from error
     line = start.splitlines()[0] if start else ""
     if not line.strip():
         raise TableError(f"{path} is empty or starts with an empty line: give a CSV file with a header line.")
@@ -209,7 +205,6 @@ def _first_record(path: Path, kind: str, encoding: str) -> tuple[str, list[str]]
 
 
 def _opened(path: Path, kind: str) -> Any:
-    """Open the bytes of a file, unpacked."""
     if kind == "zip":
         import zipfile
 
@@ -218,23 +213,11 @@ def _opened(path: Path, kind: str) -> Any:
     return OPENERS.get(kind, open)(path, "rb")
 
 
-def _start_of(path: Path, kind: str) -> bytes:
+def _start_of(path: Path, kind: str, size: int) -> bytes:
+    """Return the first bytes of a file, unpacked."""
     try:
         with _opened(path, kind) as file:
-            return bytes(file.read(HEAD))
-    except Exception as error:  # whatever an unpacker makes of a broken file
-        raise TableError(f"{path} cannot be read: {error}") from error
-
-
-def _first_part(path: Path, kind: str, encoding: str) -> str:
-    """Return the first characters of a text; one that a limit cuts in two does not count."""
-    try:
-        with _opened(path, kind) as file:
-            return _decoder(encoding)(file.read(FIRST_PART))
-    except UnicodeError as error:
-        raise _other_encoding(path, encoding, error) from error
-    except OnbmacfError:
-        raise
+            return bytes(file.read(size))
     except Exception as error:  # whatever an unpacker makes of a broken file
         raise TableError(f"{path} cannot be read: {error}") from error
 
@@ -253,14 +236,19 @@ def _other_encoding(path: Path, encoding: str, error: UnicodeError) -> TableErro
     return NotThisEncodingError(f'{path} is not {encoding} text: {error}. Pass its encoding, e.g. encoding="latin-1".')
 
 
-def _looks_like_header(path: Path, names: list[str]) -> bool:
+def _is_header(path: Path, names: list[str], header: bool | None) -> bool:
+    """Return whether the first line names the columns; one that cannot is an error."""
     numbers = [name for name in names if _is_number(name)]
-    if numbers:
+    if header is None and numbers:
         raise TableError(
             f"{path} seems to have no header: its first line holds {numbers[0]!r}. Add a line of column names, or pass "
             "header=False (the columns are then named x0, x1, ...), or header=True if that line is the header."
         )
-    return True
+    has_header = header is None or header
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if has_header and repeated:
+        raise TableError(f"{path}: column names repeat: {listed(repeated)}. Rename them.")
+    return has_header
 
 
 def _is_number(text: str) -> bool:
@@ -269,9 +257,3 @@ def _is_number(text: str) -> bool:
     except ValueError:
         return False
     return text.strip().lower() not in ("nan", "inf", "infinity")
-
-
-def _check_distinct(path: Path, names: list[str]) -> None:
-    repeated = sorted({name for name in names if names.count(name) > 1})
-    if repeated:
-        raise TableError(f"{path}: column names repeat: {listed(repeated)}. Rename them.")

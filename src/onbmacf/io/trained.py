@@ -203,10 +203,8 @@ def _check_classes(y: "pd.Series[Any]") -> None:
         )
     decimals = y[y % 1 != 0] if pd.api.types.is_float_dtype(y.dtype) else y[:0]
     if len(decimals):
-        first = decimals.iloc[0]
-        raise TableError(
-            f"column {y.name!r} holds decimals, e.g. {first}: it must name classes. Group its values first."
-        )
+        what = f"column {y.name!r} holds decimals, e.g. {decimals.iloc[0]}"
+        raise TableError(f"{what}: it must name classes. Group its values first.")
 
 
 def _network(table: pd.DataFrame) -> Any:
@@ -216,7 +214,7 @@ def _network(table: pd.DataFrame) -> Any:
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, OneHotEncoder
 
-    text, dates = _text(table), _dates(table)
+    text, dates = _text_and_dates(table)
     scaled = [(make_pipeline(FunctionTransformer(_in_days), MinMaxScaler()), dates)] if dates else []
     encoder = make_column_transformer(
         (OneHotEncoder(handle_unknown="ignore", sparse_output=False), text), *scaled, remainder=MinMaxScaler()
@@ -232,7 +230,7 @@ def _trees(table: pd.DataFrame) -> Any:
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import FunctionTransformer, OrdinalEncoder
 
-    text, dates = _text(table), _dates(table)
+    text, dates = _text_and_dates(table)
     levels = OrdinalEncoder(
         handle_unknown="use_encoded_value",
         unknown_value=np.nan,
@@ -245,14 +243,11 @@ def _trees(table: pd.DataFrame) -> Any:
     return OneThread(make_pipeline(encoder, trees))
 
 
-def _text(table: pd.DataFrame) -> list[Any]:
-    dates = _dates(table)
-    return [n for n in table.columns if n not in dates and not pd.api.types.is_numeric_dtype(table[n].dtype)]
-
-
-def _dates(table: pd.DataFrame) -> list[Any]:
-    """Return the columns of dates, times, durations, periods and decimals: a model takes them as numbers."""
-    return [name for name in table.columns if converter_of(table[name]) is not None]
+def _text_and_dates(table: pd.DataFrame) -> tuple[list[Any], list[Any]]:
+    """Return the columns of text; and those of dates, times, periods and decimals, which a model takes as numbers."""
+    dates = [name for name in table.columns if converter_of(table[name]) is not None]
+    numeric = [name for name in table.columns if pd.api.types.is_numeric_dtype(table[name].dtype)]
+    return [name for name in table.columns if name not in dates and name not in numeric], dates
 
 
 def _in_days(table: pd.DataFrame) -> pd.DataFrame:

@@ -10,10 +10,9 @@ never as formulas.
 >>> from onbmacf import plots
 """
 
-from onbmacf.plots._audit import AXIS_NAMES, action_curve, burden, change_frequencies, pair_heatmap
 from onbmacf.plots._map import cover, walk
-from onbmacf.plots._methods import front, radar
-from onbmacf.plots._single import before_after
+from onbmacf.plots._single import before_after, front
+from onbmacf.plots._tables import AXIS_NAMES, action_curve, burden, change_frequencies, pair_heatmap, radar
 
 __all__ = [
     "AXIS_NAMES",

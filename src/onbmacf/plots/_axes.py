@@ -1,9 +1,13 @@
-"""Shared by all plots: new axes, colours each paired with a marker or style, and names drawn as plain text."""
+"""Shared by all plots: new axes, colours each paired with a marker or style, plain text, and times along an axis."""
 
+import datetime
 from collections.abc import Iterable
 from textwrap import fill
 from typing import Any
 
+import pandas as pd
+
+from onbmacf._columns.moments import written
 from onbmacf._text.wording import visible
 from onbmacf.errors import ParameterError
 
@@ -14,6 +18,7 @@ STYLES = ("-", "--", ":")
 LONGEST = 40  # characters of a name that are shown
 WRAPPED = 48  # characters of a line of a title
 USUAL = 14  # characters of a name for which a figure has room
+TIME_TICKS = 6  # of durations and periods
 
 
 def axes_on(given: Any, size: tuple[float, float] = (6.4, 4.0), projection: str | None = None) -> Any:
@@ -23,19 +28,15 @@ def axes_on(given: Any, size: tuple[float, float] = (6.4, 4.0), projection: str 
             raise ParameterError(f"ax must be Axes or a Figure of matplotlib, got {type(given).__name__}.")
         return given
     if given is None:
-        given = _pyplot().figure(figsize=size, layout="constrained")
+        try:
+            from matplotlib import pyplot
+        except ImportError as error:
+            raise ImportError("plots need the extra 'plot': pip install 'onbmacf[plot]'.") from error
+        given = pyplot.figure(figsize=size, layout="constrained")
     elif hasattr(given, "set_size_inches"):  # a part of a figure has no size of its own
         given.set_size_inches(size)
         given.set_layout_engine("constrained")
     return given.add_subplot(projection=projection)
-
-
-def _pyplot() -> Any:
-    try:
-        from matplotlib import pyplot
-    except ImportError as error:
-        raise ImportError("plots need the extra 'plot': pip install 'onbmacf[plot]'.") from error
-    return pyplot
 
 
 def name(value: Any, longest: int = LONGEST) -> str:
@@ -122,3 +123,41 @@ def bare(ax: Any, *sides: str) -> None:
     """Hide sides of the frame (by default top and right)."""
     for side in sides or ("top", "right"):
         ax.spines[side].set_visible(False)
+
+
+# --- dates, times, durations and periods: days since 1970, days, or numbers of periods --------------------------------
+
+
+def number_of(value: Any) -> float:
+    """Return the place of a value along an axis; a TypeError or ValueError where it has none.
+
+    >>> number_of(pd.Timestamp("1970-01-02 12:00")), number_of(pd.Timedelta(hours=6)), number_of(2.5)
+    (1.5, 0.25, 2.5)
+    """
+    if isinstance(value, pd.Period):
+        return float(value.ordinal)
+    if isinstance(value, datetime.timedelta):
+        return float(pd.Timedelta(value) / pd.Timedelta(1, "D"))
+    if isinstance(value, datetime.date):
+        time = pd.Timestamp(value)
+        is_midnight = time == time.normalize()  # whole days are counted on the wall's clock, other times in UTC
+        wall = time.tz_localize(None) if is_midnight or time.tz is None else time.tz_convert("UTC").tz_localize(None)
+        return float((wall - pd.Timestamp(0)) / pd.Timedelta(1, "D"))
+    return float(value)
+
+
+def write_moments(axis: Any, value: Any) -> None:
+    """Give an axis ticks that read as values of this kind; none for numbers."""
+    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+    if isinstance(value, pd.Period):
+        axis.set_major_locator(MaxNLocator(TIME_TICKS, integer=True))
+        axis.set_major_formatter(FuncFormatter(lambda at, _: str(pd.Period(ordinal=round(at), freq=value.freq))))
+    elif isinstance(value, datetime.timedelta):
+        axis.set_major_locator(MaxNLocator(TIME_TICKS))
+        axis.set_major_formatter(FuncFormatter(lambda at, _: written(pd.Timedelta(at, "D").round("s"))))
+    elif isinstance(value, datetime.date):
+        locator = AutoDateLocator(minticks=3, maxticks=8)
+        axis.set_major_locator(locator)
+        axis.set_major_formatter(ConciseDateFormatter(locator))

@@ -16,8 +16,20 @@ from onbmacf.errors import ParameterError
 from onbmacf.explainer import ONBMACF
 from onbmacf.explanation import Counterfactual, Explanation
 from onbmacf.explanations import Explanations
-from onbmacf.plots._axes import COLOURS, MARKERS, STYLES, add_legend, axes_on, bare, name, note, set_ticks, set_titles
-from onbmacf.plots._moments import number_of, write_moments
+from onbmacf.plots._axes import (
+    COLOURS,
+    MARKERS,
+    STYLES,
+    add_legend,
+    axes_on,
+    bare,
+    name,
+    note,
+    number_of,
+    set_ticks,
+    set_titles,
+    write_moments,
+)
 from onbmacf.plots._single import chosen
 
 INK = "#222222"
@@ -64,13 +76,14 @@ def cover(explainer: ONBMACF, x: Hashable, y: Hashable, *, largest: int | None =
     rows = _points(explainer.fitted_.space, explainer.Z_, columns)
     ax = axes_on(ax, (7.2, 4.4))
     handles, names = _draw_rows(ax, explainer, rows)
-    drawn = _most_populous(explainer.cover_, largest)
-    drawn = drawn[~np.isnan(rows[explainer.cover_.centers[drawn]]).any(axis=1)]  # a centre that lacks a value
+    balls = explainer.cover_
+    sizes = np.bincount(balls.owner[balls.owner >= 0], minlength=len(balls))
+    drawn = np.argsort(-sizes, kind="stable")[:largest]
+    drawn = drawn[~np.isnan(rows[balls.centers[drawn]]).any(axis=1)]  # a centre that lacks a value
     _look_at(ax, rows)
     _draw_balls(ax, explainer, drawn, columns)
     set_titles(ax, "", str(x), str(y))
-    note(ax, _left_out(explainer.cover_, drawn, int(np.isnan(rows).any(axis=1).sum())))
-    _name_levels(ax, explainer.schema_, x, y)
+    note(ax, _left_out(balls, drawn, int(np.isnan(rows).any(axis=1).sum())))
     _write_values(ax, explainer.fitted_.space, columns)
     _add_key(ax, handles, names)
     bare(ax)
@@ -98,10 +111,11 @@ def _draw_rows(ax: Any, explainer: Any, rows: NDArray[np.float64]) -> tuple[list
 def _left_out(balls: Any, drawn: NDArray[np.intp], n_lacking: int) -> str:
     """Return how many balls are drawn, how many rows they cover, and how many rows lack a place; empty if none is."""
     share = 100 * np.isin(balls.owner, drawn).mean()
-    said = (
-        [f"{len(drawn):,} of {len(balls):,} balls, with {share:.0f} % of the rows"] if len(drawn) < len(balls) else []
-    )
-    said += [f"{n_lacking:,} rows lack a value and are not drawn"] if n_lacking else []
+    said = []
+    if len(drawn) < len(balls):
+        said.append(f"{len(drawn):,} of {len(balls):,} balls, with {share:.0f} % of the rows")
+    if n_lacking:
+        said.append(f"{n_lacking:,} rows lack a value and are not drawn")
     return "; ".join(said)
 
 
@@ -156,10 +170,10 @@ def walk(explanation: Any, x: Hashable, y: Hashable, *, place: int = 0, ax: Any 
         for point, (_, _, marker, fill) in zip(path, stops, strict=True)
     ]
     set_titles(ax, "", str(x), str(y))
-    _keep_legend(ax)
-    add_legend(
-        ax, handles, [text for _, text, *_ in stops], loc="upper left", bbox_to_anchor=(1.0, 0.6), fontsize="small"
-    )
+    if ax.get_legend() is not None:  # the cover's, which another legend would replace
+        ax.add_artist(ax.get_legend())
+    names = [text for _, text, *_ in stops]
+    add_legend(ax, handles, names, loc="upper left", bbox_to_anchor=(1.0, 0.6), fontsize="small")
     bare(ax)
     return ax
 
@@ -208,10 +222,9 @@ def _share_of_view(ax: Any, corners: NDArray[np.float64]) -> float:
 def _outline(explainer: Any, ball: int, columns: list[int]) -> NDArray[np.float64]:
     """Return the corners of a ball's projection, in the features' own units."""
     balls = explainer.cover_
-    center = explainer.Z_[balls.centers[ball]][[explainer.fitted_.space.blocks[column].start for column in columns]]
-    corners = center + balls.radii[ball] * METRICS[explainer.metric].outline
     space = explainer.fitted_.space
-    return np.asarray(space.low[columns] + corners * space.span[columns]) * _scales(space, columns)
+    center = explainer.Z_[balls.centers[ball]][[space.blocks[column].start for column in columns]]
+    return _own_units(space, center + balls.radii[ball] * METRICS[explainer.metric].outline, columns)
 
 
 def _look_at(ax: Any, rows: NDArray[np.float64]) -> None:
@@ -220,11 +233,6 @@ def _look_at(ax: Any, rows: NDArray[np.float64]) -> None:
     margin = 0.08 * np.where(high > low, high - low, 1.0)
     ax.set_xlim(low[0] - margin[0], high[0] + margin[0])
     ax.set_ylim(low[1] - margin[1], high[1] + margin[1])
-
-
-def _most_populous(balls: Any, largest: int | None) -> NDArray[np.intp]:
-    sizes = np.bincount(balls.owner[balls.owner >= 0], minlength=len(balls))
-    return np.argsort(-sizes, kind="stable")[:largest]
 
 
 def _column(space: Any, feature: Hashable) -> int:
@@ -238,30 +246,25 @@ def _column(space: Any, feature: Hashable) -> int:
 
 def _points(space: Any, Z: NDArray[np.float64], columns: list[int]) -> NDArray[np.float64]:
     """Return rows in the features' own units; NaN, which is not drawn, for a missing value."""
-    encoded = as_nan(Z[:, [space.blocks[column].start for column in columns]])
-    return np.asarray(space.low[columns] + encoded * space.span[columns]) * _scales(space, columns)
+    return _own_units(space, as_nan(Z[:, [space.blocks[column].start for column in columns]]), columns)
 
 
-def _scales(space: Any, columns: list[int]) -> NDArray[np.float64]:
-    """Return what the numbers of two features are multiplied with: times are drawn in days."""
-    return np.array([days_in(space.form.converter(column)) for column in columns])
+def _own_units(space: Any, points: NDArray[np.float64], columns: list[int]) -> NDArray[np.float64]:
+    """Return encoded points of two features in their own units; times in days."""
+    days = np.array([days_in(space.form.converter(column)) for column in columns])
+    return np.asarray(space.low[columns] + points * space.span[columns]) * days
 
 
 def _write_values(ax: Any, space: Any, columns: list[int]) -> None:
-    """Write dates, times, durations and periods along the axes that have them."""
+    """Name levels along the axes, and write dates, times, durations and periods along those that have them."""
     for axis, column in zip((ax.xaxis, ax.yaxis), columns, strict=True):
+        feature = space.schema.features[column]
+        if not feature.is_numeric:
+            every = -(-len(feature.levels) // MOST_TICKS)  # of many levels, some are named
+            looks = {"rotation": 45, "ha": "right"} if axis is ax.xaxis and len(feature.levels) > FEW_TICKS else {}
+            set_ticks(axis, range(0, len(feature.levels), every), feature.levels[::every], **looks)
         if (converter := space.form.converter(column)) is not None:
             write_moments(axis, converter.values(np.zeros(1)).iloc[0])
-
-
-def _name_levels(ax: Any, schema: Any, x: Hashable, y: Hashable) -> None:
-    levels = {feature.name: feature.levels for feature in schema.features if not feature.is_numeric}
-    for axis, feature in ((ax.xaxis, x), (ax.yaxis, y)):
-        if feature in levels:
-            names = levels[feature]
-            every = -(-len(names) // MOST_TICKS)  # of many levels, some are named
-            looks = {"rotation": 45, "ha": "right"} if axis is ax.xaxis and len(names) > FEW_TICKS else {}
-            set_ticks(axis, range(0, len(names), every), names[::every], **looks)
 
 
 def _number(values: Any, feature: Hashable) -> float:
@@ -271,9 +274,3 @@ def _number(values: Any, feature: Hashable) -> float:
         return number_of(values[feature])
     except (TypeError, ValueError):
         raise ParameterError(f"{name(feature)!r} is not a number: a walk is drawn on two numeric features.") from None
-
-
-def _keep_legend(ax: Any) -> None:
-    """Keep a legend that is already there when another one is added."""
-    if ax.get_legend() is not None:
-        ax.add_artist(ax.get_legend())

@@ -1,4 +1,4 @@
-"""One counterfactual: the changed features, before and after.
+"""One row: a counterfactual's changed features before and after, and its Pareto front of distance and plausibility.
 
 Counterfactual, Explanation or the answers for one row  ->  chosen  ->  bars of numbers, boxes of levels
 """
@@ -10,15 +10,17 @@ from textwrap import fill
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from onbmacf._text.wording import marked, quoted, shown, visible
-from onbmacf.audit.arguments import typed
+from onbmacf.audit.arguments import as_answers, typed, with_columns
 from onbmacf.errors import ParameterError
 from onbmacf.explanation import Counterfactual, Explanation
 from onbmacf.explanations import Explanations
 from onbmacf.plots._axes import (
     COLOURS,
     LONGEST,
+    MARKERS,
     add_legend,
     axes_on,
     bare,
@@ -30,6 +32,8 @@ from onbmacf.plots._axes import (
 )
 
 THICK = 0.36
+CROWDED = 12  # points of a front, beyond which only the best have their number of changes
+FRONT = ("distance", "plausibility", "n_changes")
 BEFORE = 10  # characters shown before the first that differs
 ROOMY, TIGHT, MANY = 0.75, 0.48, 10  # inches per feature, and per feature beyond this many
 LOOKS: tuple[dict[str, Any], ...] = (
@@ -92,6 +96,54 @@ def before_after(counterfactual: Any, ax: Any = None, *, place: int = 0) -> Any:
     set_titles(ax, f"Changes that lead to {quoted(found.label)}")
     _add_key(ax)
     bare(ax, "top", "right", "bottom")
+    return ax
+
+
+@typed
+def front(points: Any, ax: Any = None) -> Any:
+    """Draw counterfactuals by distance and plausibility; those that none beats in both are joined.
+
+    Parameters
+    ----------
+    points : Explanations, Explanation or DataFrame
+        What ``explain(..., front=True)`` returned, or a frame with the columns ``distance``, ``plausibility`` and
+        ``n_changes``, as `Explanations.to_frame` has them. The number beside a point is its number of changes;
+        of more than 12 points, only the joined ones have it.
+    ax : matplotlib Axes or Figure, optional
+        Where to draw; a Figure is given the size that the plot needs. A new figure of pyplot by default.
+
+    Returns
+    -------
+    Axes
+        Distance in encoded units, plausibility from 0 to 1.
+
+    Examples
+    --------
+    >>> both = explainer.explain(table.iloc[[3]], target="fine", front=True)
+    >>> ax = plots.front(both)
+    >>> ax.get_ylabel()
+    'plausibility'
+
+    """
+    points = points if isinstance(points, pd.DataFrame) else as_answers(points).to_frame()
+    with_columns("points", points, FRONT, "Explanations.to_frame")
+    ax = axes_on(ax)
+    order = points.sort_values(["distance", "plausibility"], ascending=[True, False], kind="stable")
+    best = order["plausibility"] > order["plausibility"].cummax().shift(fill_value=-np.inf)
+    kept, others = order[best], order[~best]
+    handles = [ax.plot(kept["distance"], kept["plausibility"], "-o", color=COLOURS[0], markersize=8)[0]]
+    names = ["best in distance and plausibility"]
+    if len(others):
+        looks = {"color": "#888888", "markerfacecolor": "white"}
+        handles += ax.plot(others["distance"], others["plausibility"], MARKERS[1], **looks)
+        names.append("others")
+    written = order if len(order) <= CROWDED else kept  # numbers of many points would lie on one another
+    for distance, plausibility, n_changes in written[list(FRONT)].itertuples(index=False):
+        write(ax, distance, plausibility, f"{n_changes:.0f}", right=6, va="bottom", fontsize="small")
+    ax.set_ylim(-0.06, 1.1)
+    set_titles(ax, "", "distance (nearer to the left)", "plausibility")
+    add_legend(ax, handles, names, fontsize="small", loc="lower left", bbox_to_anchor=(0, 1), ncols=2)
+    bare(ax)
     return ax
 
 

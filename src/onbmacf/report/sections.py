@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from onbmacf import audit, plots
-from onbmacf.audit.features import _share
+from onbmacf.audit.figures import _share
 from onbmacf.audit.sentences import CLEAR, MEASURE_NAMES
 from onbmacf.explainer import ONBMACF
 from onbmacf.explanations import Explanations

@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("matplotlib")
 
-from onbmacf.bench.radar import radar
+from onbmacf.bench.report import radar
 from onbmacf.bench.tables import METRICS, average_results, paper_table
 
 

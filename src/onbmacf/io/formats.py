@@ -45,8 +45,10 @@ def kind_of(path: Path) -> str:
     with path.open("rb") as file:
         head = file.read(HEAD)
     found = next((kind for start, kind in READ.items() if head.startswith(start)), None)
-    if found is None and head.startswith((b"PK\x03\x04", b"PK\x05\x06", OLD_OFFICE)):
-        found = _archive(path, head)
+    if found is None and head.startswith(OLD_OFFICE):
+        found = "excel"
+    if found is None and head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
+        found = _archive(path)
     if found is not None:
         return found
     _check_table(path, head)
@@ -74,10 +76,8 @@ def encoding_of(head: bytes) -> str:
     return "utf-8"
 
 
-def _archive(path: Path, head: bytes) -> str:
-    """Return what a zip file or an old Office file is."""
-    if head.startswith(OLD_OFFICE):
-        return "excel"
+def _archive(path: Path) -> str:
+    """Return what a zip file is."""
     try:
         names = zipfile.ZipFile(path).namelist()
     except (OSError, zipfile.BadZipFile) as error:
