@@ -215,7 +215,7 @@ def change_shares(answers: Explanations, confidence: float = 0.95) -> pd.DataFra
     """
     changed = answers.batch.changed[first_found(answers)]
     lines = [
-        (name, *_share(int(changed[:, at].sum()), len(changed), confidence), len(changed))
+        (name, *wilson_interval(int(changed[:, at].sum()), len(changed), confidence), len(changed))
         for at, name in enumerate(answers.rows.columns)
     ]
     frame = pd.DataFrame(lines, columns=["feature", "share", "low", "high", "n_rows"])
@@ -261,7 +261,7 @@ def responsiveness(
     lines = []
     for name in [feature.name for feature in explainer.schema_.features if not feature.immutable]:
         helped = asked.loc[(asked["feature"] == name).to_numpy(), "n_reached"].to_numpy() > 0
-        lines.append((name, *_share(int(helped.sum()), len(helped), 0.95), len(helped)))
+        lines.append((name, *wilson_interval(int(helped.sum()), len(helped), 0.95), len(helped)))
     frame = pd.DataFrame(lines, columns=["feature", "responsiveness", "low", "high", "n_rows"])
     return frame.sort_values("responsiveness", ascending=False, kind="stable").reset_index(drop=True)
 
@@ -357,7 +357,7 @@ def _densest(values: NDArray[np.float64], width: float, takes_high: bool) -> tup
     return float(inside[-1] if takes_high else inside[0]), int(counts[start])
 
 
-def _share(count: int, total: int, confidence: float) -> tuple[float, float, float]:
+def wilson_interval(count: int, total: int, confidence: float) -> tuple[float, float, float]:
     """Return a share with Wilson's interval; NaN of nothing."""
     from scipy.special import ndtri  # scipy.stats, which has it as norm.ppf, takes a second to import
 

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from onbmacf import audit, plots
-from onbmacf.audit.figures import _share
+from onbmacf.audit.figures import wilson_interval
 from onbmacf.audit.sentences import CLEAR, MEASURE_NAMES
 from onbmacf.explainer import ONBMACF
 from onbmacf.explanations import Explanations
@@ -123,7 +123,7 @@ def _rates(decisions: audit.Decisions | None, groups: "pd.Series[Any] | None") -
     if decisions is None or groups is None:
         return None
     frame = audit.selection_rates(decisions.selected, groups)
-    ends = [_share(line.n_selected, line.n_rows, 0.95) for line in frame.itertuples()]
+    ends = [wilson_interval(line.n_selected, line.n_rows, 0.95) for line in frame.itertuples()]
     lines = [("selected", line.group, line.n_rows, *end) for line, end in zip(frame.itertuples(), ends, strict=True)]
     return pd.DataFrame(lines, columns=["measure", "group", "n_rows", "estimate", "low", "high"])
 

@@ -14,6 +14,7 @@ from onbmacf import plots
 from onbmacf._balls.distance import distances
 from onbmacf._text.wording import joined, marked, quoted, rounded, shown, visible, why_none, works_in
 from onbmacf.audit.figures import first_lines
+from onbmacf.audit.groups import is_number
 from onbmacf.explainer import ONBMACF
 from onbmacf.explanation import Counterfactual, Explanation
 from onbmacf.explanations import Explanations
@@ -103,7 +104,7 @@ def table(caption: str, frame: pd.DataFrame) -> dict[str, Any]:
     return {
         "caption": caption,
         "heads": [HEADS.get(str(name), str(name)) for name in frame.columns],
-        "numeric": [_is_number(column) for column in columns],
+        "numeric": [is_number(column) for column in columns],
         "rows": [list(row) for row in zip(*cells, strict=True)] if len(frame) else [],
     }
 
@@ -173,10 +174,6 @@ def _cell(is_share: bool, value: Any) -> str:
     if isinstance(value, float | np.floating) and abs(float(value)) < 1000:
         return f"{value:.3g}" if abs(float(value)) > NOISE else "0"
     return visible(rounded(value))
-
-
-def _is_number(column: "pd.Series[Any]") -> bool:
-    return pd.api.types.is_numeric_dtype(column.dtype) and not pd.api.types.is_bool_dtype(column.dtype)
 
 
 # --- individual rows --------------------------------------------------------------------------------------------------
