@@ -180,16 +180,16 @@ def test_responsiveness_is_what_the_model_says_of_one_feature_alone(answers, exp
 
 
 def test_wilsons_interval_by_hand():
-    from onbmacf.audit.figures import _share
+    from onbmacf.audit.figures import wilson_interval
 
-    share, low, high = _share(2, 10, 0.95)
+    share, low, high = wilson_interval(2, 10, 0.95)
     z = 1.959963984540054
     middle, half = 0.2 + z**2 / 20, z * np.sqrt(0.2 * 0.8 / 10 + z**2 / 400)
     assert (share, low, high) == pytest.approx(
         (0.2, (middle - half) / (1 + z**2 / 10), (middle + half) / (1 + z**2 / 10))
     )
-    assert _share(0, 10, 0.95)[1] == 0
-    assert np.isnan(_share(0, 0, 0.95)[0])
+    assert wilson_interval(0, 10, 0.95)[1] == 0
+    assert np.isnan(wilson_interval(0, 0, 0.95)[0])
 
 
 def test_two_models_side_by_side(answers, explainer, heart):
