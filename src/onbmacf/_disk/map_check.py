@@ -19,7 +19,7 @@ from onbmacf._balls.distance import distances, paired
 from onbmacf._balls.metrics import one_hot_height
 from onbmacf._base.arrays import Matrix, Rows
 from onbmacf._base.checks import Check, checked, count, flag, level, listed, number, optional, sequence, table, word
-from onbmacf._columns.converters import KINDS as CONVERTERS
+from onbmacf._columns.converters import CONVERSIONS
 from onbmacf._columns.interop import ARGUMENTS
 from onbmacf._columns.kinds import KINDS
 from onbmacf._explain.fitted import groups_of, probe_rows
@@ -85,7 +85,7 @@ SINCE_READABLE = "agreement"  # an option that came after the key `readable`: on
 def _converter(name: str, entry: Any) -> list[Any]:
     """Return a column's position, and the kind, dtype and unit of its converter."""
     at, kind, dtype, unit = sequence(level, length=4)(name, entry)
-    return [count(0)(name, at), word(*CONVERTERS)(name, kind), word()(name, dtype), word()(name, unit)]
+    return [count(0)(name, at), word(*CONVERSIONS)(name, kind), word()(name, dtype), word()(name, unit)]
 
 
 def _polars_type(name: str, entry: Any) -> list[Any]:

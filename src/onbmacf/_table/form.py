@@ -16,13 +16,12 @@ import pandas as pd
 
 from onbmacf._base.arrays import Mask, Matrix, Rows, arrays_of, shared
 from onbmacf._base.checks import did_you_mean, listed
+from onbmacf._columns.blocks import BlockForm
 from onbmacf._columns.converters import Converter, converter_of, holds
-from onbmacf._columns.interop import PolarsTypes, arrow_as_pandas, as_frame, is_polars, with_room
+from onbmacf._columns.interop import PolarsTypes, arrow_as_pandas, as_frame, is_polars, rows_frame, with_room
 from onbmacf._columns.kinds import LARGEST_EXACT, observed_levels
 from onbmacf._columns.moments import allowed_in
-from onbmacf._table.blocks import CAST, BlockForm
 from onbmacf._table.cells import exact_numbers, given_dtype, level_codes, shown
-from onbmacf._table.containers import rows_frame
 from onbmacf._text.wording import is_absent
 from onbmacf.errors import RowsError, TableError
 from onbmacf.schema import Feature, Schema
@@ -187,7 +186,7 @@ class TableForm:
     def _is_cast(self, position: int) -> bool:
         """Say whether the numbers of a feature are cast to a dtype of numpy."""
         dtype = self.dtypes[position]
-        return isinstance(dtype, np.dtype) and dtype.kind in CAST and position not in self._converter_of
+        return isinstance(dtype, np.dtype) and dtype.kind in "fiub" and position not in self._converter_of
 
     @shared
     def _columns(self) -> Any:
