@@ -22,7 +22,7 @@ from onbmacf._search.options import OF_FIT, Options
 from onbmacf._search.problem import Map
 from onbmacf._search.strategies import checked
 from onbmacf._search.table import SearchTable
-from onbmacf._table.committee import Committee, seated
+from onbmacf._table.committee import Committee, member_boxes
 from onbmacf._table.consistency import model_warnings
 from onbmacf._table.constraints import Constraints
 from onbmacf._table.form import TableForm
@@ -209,7 +209,7 @@ class Fitted:
         if self.model_copy is not None or box.scorer is None or box.asked is not box.model:
             return self
         steps = steps_of(box.model, box.form, self.map.table.N)
-        return replace(self, black_box=box.with_steps(steps)) if steps is not None else self
+        return replace(self, black_box=replace(box, steps=steps)) if steps is not None else self
 
     def share(self, N: Matrix, labels: Rows) -> Matrix:
         """Return the share of neighbours that have a label, of points in the caller's units."""
@@ -223,7 +223,7 @@ class Fitted:
             return None
         members, boxes = self.heard.committee
         if len(members) != len(models) or any(one is not other for one, other in zip(members, models, strict=True)):
-            boxes = seated(models, self.black_box, self.probes)
+            boxes = member_boxes(models, self.black_box, self.probes)
             self.heard.committee = (tuple(models), boxes)
         return Committee(boxes, options.agreement)
 

@@ -17,7 +17,7 @@ from onbmacf._base.arrays import Matrix, Rows
 from onbmacf._prove.columns import NotKnownError, dense, is_kind, is_passed
 from onbmacf._prove.kernels.evaluate import fill_columns
 from onbmacf._table.cells import cast
-from onbmacf._table.form import TableForm, can_lack
+from onbmacf._table.form import TableForm
 
 BEYOND = 0.1  # of its span: how far outside its fitted range a number is tried
 
@@ -104,11 +104,6 @@ def whole_features(form: TableForm) -> list[int]:
     return [at for at, dtype in enumerate(form.given_dtypes) if dtype is not None and dtype.kind in "iu"]
 
 
-def may_lack(form: TableForm, at: int) -> bool:
-    """Say whether a row may lack a feature."""
-    return bool(form.schema.features[at].missing) and can_lack(form.dtypes[at])
-
-
 def varied(form: TableForm, N: Matrix, row: Matrix) -> tuple[Matrix, Rows]:
     """Return copies of a row in which one feature is changed: to each level, to some numbers, or to be missing.
 
@@ -123,7 +118,7 @@ def varied(form: TableForm, N: Matrix, row: Matrix) -> tuple[Matrix, Rows]:
 
 def _tried(form: TableForm, N: Matrix, at: int) -> Matrix:
     feature = form.schema.features[at]
-    missing = [np.nan] * may_lack(form, at)
+    missing = [np.nan] if form.may_lack[at] else []
     if not feature.is_numeric:
         return np.array([*range(len(feature.levels or ())), *missing], dtype=np.float64)
     low, high = np.nanmin(N[:, at]), np.nanmax(N[:, at])
@@ -173,7 +168,7 @@ def _settled(form: TableForm, column: Column, made: Matrix, changed: Rows, same:
             f"the step {step} before the model is not read for numbers such as {features[owner].name!r}"
         )
     table = made[1:][changed == owner]
-    return Recipe(owner, table=table if may_lack(form, owner) else np.append(table, np.nan))
+    return Recipe(owner, table=table if form.may_lack[owner] else np.append(table, np.nan))
 
 
 def _through(step: Any, rows: Any, columns: list[Column]) -> tuple[Any, list[Column]]:
