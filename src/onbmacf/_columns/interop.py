@@ -40,6 +40,11 @@ def is_foreign_table(rows: Any) -> bool:
     return not is_own and any(hasattr(rows, name) for name in FOREIGN)
 
 
+def is_dask_frame(rows: Any) -> bool:
+    """Say whether rows are a Dask DataFrame, without importing Dask."""
+    return type(rows).__module__.split(".")[0] in ("dask", "dask_expr") and hasattr(rows, "map_partitions")
+
+
 def kind_of(rows: Any) -> str:
     """Return the library and the type of something in words.
 
@@ -102,18 +107,6 @@ def _pandas_whole(series: Any) -> Any:
     made = pd.arrays.BooleanArray if _name(series.dtype) == "Boolean" else pd.arrays.IntegerArray
     known = series.fill_null(strategy="zero") if made is pd.arrays.IntegerArray else series.fill_null(False)
     return made(known.to_numpy(writable=True), series.is_null().to_numpy(writable=True))
-
-
-def with_room(frame: pd.DataFrame, names: Iterable[Hashable]) -> pd.DataFrame:
-    """Return a frame in which some columns can lack values: polars has null in every dtype, numpy has not."""
-    plain = {name: frame[name].dtype for name in names if isinstance(frame[name].dtype, np.dtype)}
-    sizes = {"i": "Int", "u": "UInt"}
-    room = {
-        name: "boolean" if dtype.kind == "b" else f"{sizes[dtype.kind]}{8 * dtype.itemsize}"
-        for name, dtype in plain.items()
-        if dtype.kind in "iub"
-    }
-    return frame.astype(room) if room else frame
 
 
 @dataclass(frozen=True)

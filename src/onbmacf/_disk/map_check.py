@@ -102,11 +102,8 @@ def check_manifest(manifest: Any) -> dict[str, Any]:
     """Return a manifest whose entries have the types and bounds of a map's; keys of others are left out."""
     known = {key: value for key, value in table("manifest", manifest).items() if key in MANIFEST_KEYS}
     is_old = SINCE_READABLE not in table("parameters", known.get("parameters"))
-    return checked("manifest", known, MANIFEST_KEYS, _required(is_old))
-
-
-def _required(is_old: bool) -> list[str]:
-    return [key for key in MANIFEST_KEYS if key not in LATER and not (is_old and key == "readable")]
+    required = [key for key in MANIFEST_KEYS if key not in LATER and not (is_old and key == "readable")]
+    return checked("manifest", known, MANIFEST_KEYS, required)
 
 
 def check_names(path: Any, options: Mapping[str, Any]) -> None:

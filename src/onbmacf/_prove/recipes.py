@@ -221,7 +221,10 @@ def _of_step(step: Any, columns: list[Column], is_single: bool, n_made: int) -> 
     if name == "SimpleImputer" and _is_nan(step.missing_values) and n_made == _n_imputed(step):
         kept = [at for at, fill in enumerate(step.statistics_) if step.keep_empty_features or not _is_nan(fill)]
         for at in kept:
-            yield _then(columns[at], name, _imputed(step.statistics_[at], is_single))
+            fill = step.statistics_[at]
+            is_number = isinstance(fill, int | float | np.number)
+            stage = Stage(fill=float(fill), is_single=float(is_single)) if is_number else None
+            yield _then(columns[at], name, stage)
         for at in step.indicator_.features_ if step.add_indicator else ():
             yield _then(_then(columns[at], name, Stage(times=0.0)), name, Stage(fill=1.0))
         return
@@ -234,10 +237,6 @@ def _then(column: Column, name: str, stage: Stage | None) -> Column:
     if isinstance(column, Unread) or stage is None:
         return Unread(name) if stage is None else column
     return column.then(stage)
-
-
-def _imputed(value: Any, is_single: bool) -> Stage | None:
-    return Stage(fill=float(value), is_single=float(is_single)) if isinstance(value, int | float | np.number) else None
 
 
 def _n_imputed(step: Any) -> int:

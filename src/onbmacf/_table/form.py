@@ -18,10 +18,11 @@ from onbmacf._base.arrays import Mask, Matrix, Rows, arrays_of, shared
 from onbmacf._base.checks import did_you_mean, listed
 from onbmacf._columns.blocks import BlockForm
 from onbmacf._columns.converters import Converter, converter_of, holds
-from onbmacf._columns.interop import PolarsTypes, arrow_as_pandas, as_frame, is_polars, rows_frame, with_room
+from onbmacf._columns.interop import PolarsTypes, arrow_as_pandas, as_frame, is_polars, rows_frame
 from onbmacf._columns.kinds import LARGEST_EXACT, observed_levels
 from onbmacf._columns.moments import allowed_in
 from onbmacf._table.cells import exact_numbers, given_dtype, level_codes, shown
+from onbmacf._text.frames import with_room
 from onbmacf._text.wording import is_absent
 from onbmacf.errors import RowsError, TableError
 from onbmacf.schema import Feature, Schema
@@ -54,7 +55,8 @@ class TableForm:
         if empty:
             raise TableError(f"every value of column {listed(empty)} is missing. Leave it out.")
         types = PolarsTypes.of(table, schema.names) if is_polars(table) else None
-        frame = frame if types is None else with_room(frame, [f.name for f in schema.features if f.missing])
+        if types is not None:  # polars has null in every dtype, numpy has not
+            frame = with_room(frame, [feature.name for feature in schema.features if feature.missing])
         features = tuple(_with_levels(feature, frame[feature.name]) for feature in schema.features)
         array_dtype = None if isinstance(table, pd.DataFrame) or types is not None else np.asarray(table).dtype
         dtypes, given = tuple(frame[name].dtype for name in schema.names), frame if array_dtype is None else table
