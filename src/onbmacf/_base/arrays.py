@@ -1,4 +1,4 @@
-"""Arrays: their types, tables of columns held as named tuples, and fields that are made when they are looked at.
+"""Arrays: their types, tables of columns held as named tuples, and fields that are made on first use.
 
 named tuple of columns  ->  take (some lines), stack (several tables)
 shared, deferring       ->  fields of a frozen dataclass that are made on first use

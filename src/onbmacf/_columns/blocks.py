@@ -138,7 +138,7 @@ def _row(values: Sequence[Any], columns: Any, index: Any) -> pd.DataFrame | None
             array = array[:, np.newaxis] if isinstance(array, np.ndarray) else array
             blocks += _blocks(array, _placed(array, np.array(same)))
         return _framed(blocks, columns, index)
-    except Exception:  # a number too large, half a character, a pandas without blocks: as slowly as ever
+    except Exception:  # a number too large, half a character, a pandas without blocks: then by the public, slow way
         return None
 
 

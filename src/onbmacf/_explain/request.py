@@ -1,4 +1,4 @@
-"""What is asked in one call of explain: of all rows or of each row its own, and bound to a fitted map.
+"""What one call of explain asks, of all rows the same or of each row something else, bound to a fitted map.
 
 arguments of explain  ->  Question (of all rows, or of each its own)  ->  Request (of rows that are asked the same)
 """

@@ -1,4 +1,4 @@
-"""Calls of a model: in sizes that suit it, counted, rows on which it raises found, and what it did on the way noted."""
+"""Calls of a model: cut into sizes that suit it, and counted; rows on which it raises are found by halving."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""One column of a caller's cells, as an array <-> numbers, exactly: what is not a number stays none.
+"""One column of the caller's cells <-> numbers, exactly: what is not a number does not become one.
 
     column  ->  exact_numbers, level_codes  ->  one number per cell
     dtype   ->  given_dtype, cast           ->  numbers as the model gets them
