@@ -9,8 +9,7 @@ import pandas as pd
 import pytest
 
 from onbmacf import ONBMACF
-from onbmacf._columns.interop import frame_of_cells
-from onbmacf._table.containers import rows_frame
+from onbmacf._columns.interop import frame_of_cells, rows_frame
 from onbmacf._table.form import TableForm
 from onbmacf._table.model import BlackBox
 from onbmacf._text.frames import row_of
@@ -122,9 +121,9 @@ def test_a_pandas_that_makes_another_frame_of_blocks_is_given_columns(monkeypatc
     def other(blocks, columns, index):
         return pd.DataFrame(0.0, index=index, columns=columns)
 
-    monkeypatch.setattr("onbmacf._table.blocks._framed", other)
+    monkeypatch.setattr("onbmacf._columns.blocks._framed", other)
     assert both_ways(pd.DataFrame(COLUMNS))._blocks is None
-    monkeypatch.setattr("onbmacf._table.blocks.BlockPlacement", None)
+    monkeypatch.setattr("onbmacf._columns.blocks.BlockPlacement", None)
     assert both_ways(pd.DataFrame(COLUMNS))._blocks is None
 
 

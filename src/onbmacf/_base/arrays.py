@@ -1,4 +1,4 @@
-"""Arrays: their types, tables of columns held as named tuples, and fields that are made when they are looked at.
+"""Arrays: their types, tables of columns held as named tuples, and fields that are made on first use.
 
 named tuple of columns  ->  take (some lines), stack (several tables)
 shared, deferring       ->  fields of a frozen dataclass that are made on first use
@@ -16,10 +16,10 @@ Rows = NDArray[np.intp]  # positions, labels as codes
 Mask = NDArray[np.bool_]
 
 Columns = TypeVar("Columns", bound=tuple[Any, ...])  # a named tuple of columns of equal length
-
-MOST_NUMBERS = 1 << 23  # in one step over a matrix: a signal such as Ctrl-C is heard between steps
 Class = TypeVar("Class", bound=type)
 Value = TypeVar("Value")
+
+MOST_NUMBERS = 1 << 23  # in one step over a matrix: a signal such as Ctrl-C is heard between steps
 
 
 # --- types and tables -------------------------------------------------------------------------------------------------
@@ -58,7 +58,14 @@ def take(columns: Columns, lines: Rows | Mask) -> Columns:
 
 def stack(parts: Sequence[Columns]) -> Columns:
     """Return several tables of the same columns as one, in the order given; at least one is needed."""
-    return type(parts[0])(*(_stacked(columns) for columns in zip(*parts, strict=True)))
+    joined: list[Any] = []
+    for columns in zip(*parts, strict=True):
+        if columns[0] is None:
+            joined.append(None)
+        else:  # rows that are no array yet know themselves how they are joined
+            join = getattr(columns[0], "stacked", np.concatenate)
+            joined.append(join(columns))
+    return type(parts[0])(*joined)
 
 
 def arrays_of(frame: Any) -> list[Any]:
@@ -72,12 +79,6 @@ def arrays_of(frame: Any) -> list[Any]:
 def objects(values: Any) -> NDArray[Any]:
     """Return values as an array of objects, each as it is: numpy would make a matrix of equally long lists."""
     return np.array([*values, None], dtype=object)[:-1]
-
-
-def _stacked(columns: Sequence[Any]) -> Any:
-    if columns[0] is None:
-        return None
-    return columns[0].stacked(columns) if hasattr(columns[0], "stacked") else np.concatenate(columns)
 
 
 # --- fields made on first use -----------------------------------------------------------------------------------------

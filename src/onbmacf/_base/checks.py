@@ -12,8 +12,8 @@ from typing import Any
 from onbmacf.errors import ParameterError
 
 MOST_SHOWN = 60  # characters of a value in a message
-Check = Callable[[str, Any], Any]
-MOST = 500  # characters of a message
+MOST_SAID = 500  # characters of a message
+Check = Callable[[str, Any], Any]  # what a value is called, and the value -> the value, or an error
 
 
 # --- arguments --------------------------------------------------------------------------------------------------------
@@ -208,7 +208,7 @@ def message_of(error: BaseException) -> str:
         text = str(error)
     except Exception as other:
         text = f"{type(error).__name__}, whose message cannot be read ({type(other).__name__})"
-    return (text if len(text) <= MOST else f"{text[:MOST]}...") or type(error).__name__
+    return (text if len(text) <= MOST_SAID else f"{text[:MOST_SAID]}...") or type(error).__name__
 
 
 def error_words(error: BaseException) -> str:

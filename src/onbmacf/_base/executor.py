@@ -28,7 +28,7 @@ Result = TypeVar("Result")
 
 PATIENCE = 1.0  # seconds before a progress bar appears
 SHARES = 4  # pieces per thread of a cluster: enough that no thread is idle for long at the end
-_OPENING = threading.Lock()
+_OPENING = threading.Lock()  # several threads of a worker may call one parcel at the same time
 
 
 # --- threads ----------------------------------------------------------------------------------------------------------
@@ -65,7 +65,7 @@ def map_chunks(work: Callable[[int, int], None], total: int, size: int, threads:
 
 
 class Watch:
-    """Waits, in a thread, for the first child of this process that ends by something other than its own return.
+    """Watches, in a thread, for the first child process that dies instead of returning.
 
     >>> with Watch() as watch:
     ...     pass
@@ -136,7 +136,7 @@ def run_all(
 
 
 def _run_in_processes(parcel: Parcel, pieces: Sequence[Any], n_jobs: int, describe: str) -> list[Any]:
-    """Run pieces in other processes; one that dies is an error that names it, not a time without end."""
+    """Run pieces in other processes; one that dies is an error that names it, never a hang."""
     from joblib import Parallel, delayed
     from joblib.externals.loky.process_executor import BrokenProcessPool
 
@@ -232,6 +232,7 @@ def _worker() -> str:
 
 
 def _present() -> bool:
+    """Say that a worker can import this module, which it has to in order to run this."""
     return True
 
 

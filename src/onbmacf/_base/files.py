@@ -5,6 +5,7 @@ import shutil
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from glob import escape
 from pathlib import Path
 
 from onbmacf.errors import StoreError
@@ -68,7 +69,7 @@ def check_space(path: Path, needed: int) -> None:
 
 def forget_dead_drafts(path: Path) -> None:
     """Remove what writers of this file that were killed have left beside it."""
-    for draft in path.parent.glob(f".{_literal(path.name)}.*"):
+    for draft in path.parent.glob(f".{escape(path.name)}.*"):
         pid = draft.name.rpartition(".")[2]
         if pid.isdecimal() and not is_alive(int(pid)):
             _forget(draft)
@@ -85,11 +86,6 @@ def is_alive(pid: int) -> bool:
     return True
 
 
-def _literal(name: str) -> str:
-    """Return a name as a pattern that matches it alone."""
-    return "".join(f"[{mark}]" if mark in "*?[" else mark for mark in name)
-
-
 def _forget(path: Path) -> None:
     with suppress(OSError):
         path.unlink(missing_ok=True)
@@ -102,8 +98,6 @@ try:
     import fcntl
 except ImportError:  # pragma: no cover - Windows
     fcntl = None  # type: ignore[assignment]
-
-FLAGS = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
 
 
 @contextmanager
@@ -126,8 +120,9 @@ def sole_writer(path: Path, suffix: str = ".writing") -> Iterator[None]:
 
 def _opened(lock: Path) -> int | None:
     """Return a locked file at this path; None where another process has locked it."""
+    flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)  # a link could lead to any file of the user's
     while True:
-        opened = os.open(lock, FLAGS, 0o600)
+        opened = os.open(lock, flags, 0o600)
         if not _is_ours(opened):
             os.close(opened)
             return None

@@ -15,7 +15,6 @@ from onbmacf.errors import NotEnoughMemoryError, ParameterError
 
 NEVER = inf
 CTRL_C, TERMINATED = 130, 143  # exit codes: 128 and the number of the signal
-MEMINFO = Path("/proc/meminfo")
 CGROUP = Path("/sys/fs/cgroup")  # limits of a container
 
 
@@ -99,8 +98,8 @@ def available_bytes() -> int | None:
 def _machine() -> int | None:
     """Return the memory that the system reports as available, or else all physical memory."""
     try:
-        lines = dict(line.split(":", 1) for line in MEMINFO.read_text(encoding="ascii").splitlines())
-        return int(lines["MemAvailable"].split()[0]) * 1024
+        told = Path("/proc/meminfo").read_text(encoding="ascii")
+        return int(dict(line.split(":", 1) for line in told.splitlines())["MemAvailable"].split()[0]) * 1024
     except (OSError, KeyError, ValueError):
         pass
     try:

@@ -12,9 +12,11 @@ import numpy as np
 
 from onbmacf._base.arrays import Mask, Matrix
 
+# A power of two, so that scaling by it and back is exact. So large that no value shows beside it, and small enough that
+# its square, 2**800, and a sum of such squares are still below 2**1024, where float64 ends.
 UNIT = 2.0**400  # the code of a missing value at weight 1, but for its sign
 LEAST, MOST = 2.0**300, 2.0**500  # differences between these are to a missing value
-WEIGHTS = (1e-12, 1e12)  # a feature's weight, with which codes stay apart from values
+WEIGHTS = (1e-12, 1e12)  # a feature's weight: about 2**-40 to 2**40, so that codes stay well between LEAST and MOST
 
 
 def missing_code(weight: Matrix) -> Matrix:

@@ -1,1 +1,1 @@
-"""Columns that are measured as numbers but hold something else: dates, times, durations, periods, decimals."""
+"""The caller's columns: containers of rows, frames, kinds of columns, and what is measured but no number, as dates."""

@@ -4,7 +4,7 @@
     column  ->  Converter.numbers  ->  float64        float64  ->  Converter.values  ->  the caller's own dtype
 
 Dates are whole days since 1970 where every value is a midnight, otherwise seconds, or microseconds where seconds do not
-do. A kind of column is one line in KINDS (docs/decisions/0068-columns.md).
+do. A kind of column is one line in CONVERSIONS (docs/decisions/0068-columns.md).
 """
 
 import datetime
@@ -33,7 +33,7 @@ NAT = np.iinfo(np.int64).min  # what numpy makes of a missing time
 class Converter:
     """How the values of one column become numbers and come back."""
 
-    kind: str  # a key of KINDS
+    kind: str  # a key of CONVERSIONS
     dtype: Any  # the caller's
     unit: str = ""  # "D", "s" or "us" of times; of decimals the number of their places
 
@@ -42,7 +42,7 @@ class Converter:
         try:
             if self.kind != "decimal" and _has_number(column):
                 raise TypeError("a number is no date")
-            return KINDS[self.kind].numbers(column, self)
+            return CONVERSIONS[self.kind].numbers(column, self)
         except (TypeError, ValueError, ArithmeticError, AttributeError):
             return np.array([self._single(value) for value in column.tolist()], dtype=np.float64)
 
@@ -53,7 +53,7 @@ class Converter:
 
     def array(self, numbers: NDArray[np.float64]) -> Any:
         """Return numbers as an array in the caller's dtype."""
-        return KINDS[self.kind].array(numbers, self)
+        return CONVERSIONS[self.kind].array(numbers, self)
 
     def _single(self, value: Any) -> float:
         if is_absent(value):
@@ -61,7 +61,7 @@ class Converter:
         if self.kind != "decimal" and _is_number(value):
             return np.inf
         try:
-            return float(KINDS[self.kind].numbers(pd.Series([value], dtype=object), self)[0])
+            return float(CONVERSIONS[self.kind].numbers(pd.Series([value], dtype=object), self)[0])
         except (TypeError, ValueError, ArithmeticError, AttributeError):
             return np.inf
 
@@ -71,7 +71,7 @@ def converter_of(column: "pd.Series[Any]") -> Converter | None:
     if isinstance(column.dtype, np.dtype) and column.dtype.kind in "fiub":
         return None
     try:
-        return next((kind.made(column) for kind in KINDS.values() if kind.fits(column)), None)
+        return next((kind.made(column) for kind in CONVERSIONS.values() if kind.fits(column)), None)
     except (TypeError, ValueError, ArithmeticError) as error:  # times with and without a zone, a signalling NaN
         raise TableError(f"column {column.name!r} cannot be read: {error_words(error)}") from error
 
@@ -216,10 +216,6 @@ def _whole(numbers: NDArray[np.float64], unit: str) -> NDArray[np.int64]:
     return np.where(lacks, NAT, np.round(np.where(lacks, 0.0, numbers)).astype(np.int64) * UNITS[unit])
 
 
-def _numbers_of_dates(column: "pd.Series[Any]", by: Converter) -> NDArray[np.float64]:
-    return _microseconds(pd.to_datetime(column.astype(object))) / UNITS["D"]
-
-
 def _dates(numbers: NDArray[np.float64], by: Converter) -> Any:
     return _of_objects(pd.DatetimeIndex(_whole(numbers, "D").view("datetime64[us]")).date, by)
 
@@ -227,14 +223,6 @@ def _dates(numbers: NDArray[np.float64], by: Converter) -> Any:
 def _of_objects(values: NDArray[Any], by: Converter) -> Any:
     """Return objects as they are, or in the dtype of pyarrow that the caller has them in."""
     return values if pd.api.types.is_object_dtype(by.dtype) else pd.array(values, dtype=by.dtype)
-
-
-def _made_of_durations(column: "pd.Series[Any]") -> Converter:
-    return Converter("duration", column.dtype, _unit_of(_microseconds(pd.to_timedelta(column))))
-
-
-def _numbers_of_durations(column: "pd.Series[Any]", by: Converter) -> NDArray[np.float64]:
-    return _microseconds(pd.to_timedelta(column)) / UNITS[by.unit]
 
 
 def _durations(numbers: NDArray[np.float64], by: Converter) -> Any:
@@ -258,18 +246,14 @@ def _made_of_decimals(column: "pd.Series[Any]") -> Converter:
     return Converter("decimal", column.dtype, str(max([0, *places])))
 
 
-def _numbers_of_decimals(column: "pd.Series[Any]", by: Converter) -> NDArray[np.float64]:
-    return np.array([np.nan if pd.isna(value) else float(value) for value in column.tolist()], dtype=np.float64)
-
-
 def _decimals(numbers: NDArray[np.float64], by: Converter) -> Any:
     step = Decimal(1).scaleb(-int(by.unit))
     found = [None if np.isnan(value) else Decimal(repr(float(value))).quantize(step) for value in numbers]
     return _of_objects(objects(found), by)
 
 
-class Kind(NamedTuple):
-    """One kind of column."""
+class Conversion(NamedTuple):
+    """How one kind of column is recognised, and converted both ways."""
 
     fits: "Callable[[pd.Series[Any]], bool]"
     made: "Callable[[pd.Series[Any]], Converter]"
@@ -277,14 +261,14 @@ class Kind(NamedTuple):
     array: Callable[[NDArray[np.float64], Converter], Any]
 
 
-KINDS: dict[str, Kind] = {  # the first that fits
-    "date": Kind(
+CONVERSIONS: dict[str, Conversion] = {  # the first that fits
+    "date": Conversion(
         lambda c: _arrow(c, "date") or _objects(c, datetime.date),
         lambda c: Converter("date", c.dtype, "D"),
-        _numbers_of_dates,
+        lambda c, by: _microseconds(pd.to_datetime(c.astype(object))) / UNITS["D"],
         _dates,
     ),
-    "time": Kind(
+    "time": Conversion(
         lambda c: (
             pd.api.types.is_datetime64_any_dtype(c.dtype)
             or _arrow(c, "timestamp")
@@ -294,23 +278,26 @@ KINDS: dict[str, Kind] = {  # the first that fits
         _numbers_of_times,
         _times,
     ),
-    "duration": Kind(
+    "duration": Conversion(
         lambda c: (
             pd.api.types.is_timedelta64_dtype(c.dtype)
             or _arrow(c, "duration")
             or _objects(c, datetime.timedelta, pd.Timedelta)
         ),
-        _made_of_durations,
-        _numbers_of_durations,
+        lambda c: Converter("duration", c.dtype, _unit_of(_microseconds(pd.to_timedelta(c)))),
+        lambda c, by: _microseconds(pd.to_timedelta(c)) / UNITS[by.unit],
         _durations,
     ),
-    "period": Kind(
+    "period": Conversion(
         lambda c: isinstance(c.dtype, pd.PeriodDtype),
         lambda c: Converter("period", c.dtype),
         _numbers_of_periods,
         _periods,
     ),
-    "decimal": Kind(
-        lambda c: _arrow(c, "decimal") or _objects(c, Decimal), _made_of_decimals, _numbers_of_decimals, _decimals
+    "decimal": Conversion(
+        lambda c: _arrow(c, "decimal") or _objects(c, Decimal),
+        _made_of_decimals,
+        lambda c, by: np.array([np.nan if pd.isna(value) else float(value) for value in c.tolist()], dtype=np.float64),
+        _decimals,
     ),
 }

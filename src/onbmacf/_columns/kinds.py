@@ -6,12 +6,14 @@
 Nothing is guessed silently: numbers stored as text, columns that mix types and dtypes that have no distance are errors.
 """
 
+import re
+from collections import Counter
+from collections.abc import Sequence
 from typing import Any, Literal, get_args
 
 import numpy as np
 import pandas as pd
 
-from onbmacf._base.containers import numbers_as_text
 from onbmacf._columns.converters import converter_of
 from onbmacf.errors import TableError
 
@@ -20,6 +22,14 @@ KINDS: tuple[str, ...] = get_args(Kind)
 NUMERIC = ("continuous", "integer")
 OWN_ROWS, OWN_SHARE = 20, 0.95  # text is a row's own where so many have some, and so large a share of it differs
 LARGEST_EXACT = 2.0**53  # beyond this, float64 cannot represent every whole number
+NUMBER = re.compile(
+    r"""\s*[$€£]?\s*[+-]?
+    (?: \d{1,3} (?:[,.'\u2019\u00a0\u202f ]\d{3})+ (?:[.,]\d+)?   # 4,000 and 1.234.567,8
+      | \d+ (?:[.,]\d*)? | [.,]\d+ )                               # 12,5 and .5
+    (?:[eE][+-]?\d+)? \s*[%$€£]?\s*""",
+    re.VERBOSE,
+)
+LEAST_NUMBERS = 0.5  # share of the values that look like numbers from which on the others are marks, not names
 
 
 def observed_levels(column: "pd.Series[Any]") -> tuple[Any, ...]:
@@ -76,7 +86,12 @@ def _guess_objects(column: "pd.Series[Any]", immutable: bool) -> tuple[Kind, boo
         return guess(inferred, immutable)
     is_text = present.map(lambda value: isinstance(value, str)).to_numpy(dtype=bool)
     if not is_text.all():
-        raise _mixed(column, present, is_text)
+        if not is_text.any():
+            raise _no_distance(column)
+        text, other = present[is_text].iloc[0], present[~is_text].iloc[0]
+        raise TableError(
+            f"column {column.name!r} mixes text and other values, e.g. {text!r} and {other!r}. Convert it to one type."
+        )
     if found := numbers_as_text(present.tolist()):
         raise TableError(
             f"column {column.name!r} holds {found}. Convert it with pd.to_numeric, with a point for decimals and "
@@ -96,17 +111,35 @@ def _is_whole(column: "pd.Series[Any]") -> bool:
     return bool(np.all(np.abs(values) < LARGEST_EXACT) and np.all(np.trunc(values) == values))
 
 
-def _mixed(column: "pd.Series[Any]", present: "pd.Series[Any]", is_text: Any) -> TableError:
-    if not is_text.any():
-        return _no_distance(column)
-    text, other = present[is_text].iloc[0], present[~is_text].iloc[0]
-    return TableError(
-        f"column {column.name!r} mixes text and other values, e.g. {text!r} and {other!r}. Convert it to one type."
-    )
-
-
 def _no_distance(column: "pd.Series[Any]") -> TableError:
     return TableError(
         f"column {column.name!r} has dtype {column.dtype}, for which no distance is defined. Allowed: "
         "numbers, bool, text, categories, dates, times, durations, periods and decimals."
     )
+
+
+def numbers_as_text(texts: Sequence[str]) -> str:
+    """Return how a column of text looks like numbers; empty where it holds names.
+
+    At least half of its values look like numbers, and no other has a digit: '3+' or '10-20' is the name of a group.
+
+    >>> numbers_as_text(["12,5", "7", "?"])
+    "text of which 2 of 3 values look like numbers, e.g. '12,5', and others do not, e.g. '?'"
+    >>> numbers_as_text(["0", "1", "2", "3+"])
+    ''
+    """
+    counts = Counter(texts)
+    numbers = [text for text in counts if NUMBER.fullmatch(text)]
+    others = [text for text in counts if not NUMBER.fullmatch(text)]
+    n_numbers = sum(counts[text] for text in numbers)
+    if not n_numbers or n_numbers < LEAST_NUMBERS * len(texts) or any(re.search(r"\d", text) for text in others):
+        return ""
+    if not others:
+        return f"numbers stored as text, e.g. {_example(numbers)!r}"
+    words = f"text of which {n_numbers:,} of {len(texts):,} values look like numbers, e.g. {_example(numbers)!r}"
+    return f"{words}, and others do not, e.g. {others[0]!r}"
+
+
+def _example(texts: list[str]) -> str:
+    """Return the first text, sooner one that is not plainly a number."""
+    return next((text for text in texts if not re.fullmatch(r"[-+]?\d+(\.\d+)?", text)), texts[0])

@@ -20,7 +20,6 @@ from onbmacf._base.checks import did_you_mean, is_number, listed, shortened
 from onbmacf._columns.converters import UNITS, Converter, converter_of, zone_of
 from onbmacf.errors import ParameterError, TableError
 
-MOMENTS = (str, datetime.date, datetime.timedelta, np.datetime64, np.timedelta64, pd.Period)
 ALLOWED = {  # by kind of column
     "date": "a date such as '2024-05-31'",
     "time": "a date or a time such as '2024-05-31' or '2024-05-31 12:30'",
@@ -28,7 +27,6 @@ ALLOWED = {  # by kind of column
     "period": "a period such as '2024-05', not longer than those of the column",
     "decimal": "a finite number",
 }
-STEPS = {"period": "a whole number of periods"}
 
 
 class Amount(float):
@@ -68,7 +66,8 @@ def bound(name: str, value: Any) -> Any:
     value = float(value) if isinstance(value, Decimal) else value
     if not isinstance(value, np.timedelta64) and is_number(value):  # which numpy makes a number
         return value
-    text = written(value) if isinstance(value, MOMENTS) else ""
+    kinds = (str, datetime.date, datetime.timedelta, np.datetime64, np.timedelta64, pd.Period)
+    text = written(value) if isinstance(value, kinds) else ""
     if not any(_reads(read, text) for read in (read_time, read_duration, _read_period, pd.PeriodDtype)):
         allowed = "a number, a date, a time, a duration or a period"
         raise ParameterError(f"{name} must be {allowed}, got {shortened(value)}.")
@@ -186,7 +185,10 @@ def end_in(name: str, value: Any, by: Converter | None) -> float:
     if isinstance(value, Amount) or (is_number(value) and isinf(value)):
         return value
     try:
-        return Amount(_finite(by.numbers(pd.Series([value_in(_text(value), by)]))[0]), value)
+        number = float(by.numbers(pd.Series([value_in(_text(value), by)]))[0])
+        if not isfinite(number):
+            raise ValueError(number)
+        return Amount(number, value)
     except (ValueError, TypeError, OverflowError):
         raise ParameterError(f"{name} must be {allowed_in(by)}, got {shortened(value)}.") from None
 
@@ -202,7 +204,7 @@ def step_in(name: str, value: Any, by: Converter | None) -> float | None:
             return value if is_number(value) else Amount(_periods(value, by), value)
         return Amount(read_duration(_text(value)) / pd.Timedelta(UNITS[by.unit], "us"), value)
     except (ValueError, TypeError, OverflowError):
-        allowed = STEPS.get(by.kind, ALLOWED["duration"])
+        allowed = "a whole number of periods" if by.kind == "period" else ALLOWED["duration"]
         raise ParameterError(f"{name} must be {allowed}, got {shortened(value)}.") from None
 
 
@@ -212,12 +214,6 @@ def _periods(text: str, by: Converter) -> int:
     if given.base != usual.base:
         raise ValueError(text)
     return int(given.n)
-
-
-def _finite(number: float) -> float:
-    if not isfinite(number):
-        raise ValueError(number)
-    return float(number)
 
 
 def _text(value: Any) -> str:

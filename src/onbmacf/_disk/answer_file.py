@@ -92,16 +92,6 @@ def _range(told: Mapping[str, Any], ends: list[Any], form: TableForm) -> Range:
     return Range(feature.name, None, None, tuple((feature.levels or ())[code] for code in told["levels"]), *rest)
 
 
-def certificate_words(certificates: NDArray[Any] | None) -> list[Any] | None:
-    """Return certificates as dicts, None where there is none."""
-    return None if certificates is None else [None if one is None else asdict(one) for one in certificates]
-
-
-def certificates_of(words: list[Any] | None) -> NDArray[Any] | None:
-    """Return the certificates that `certificate_words` took apart."""
-    return None if words is None else objects([None if one is None else _certificate(one) for one in words])
-
-
 def _certificate(told: Mapping[str, Any]) -> Certificate:
     return Certificate(**{**told, "kind": CertificateKind(told["kind"])})
 
@@ -114,7 +104,9 @@ def write_answers(path: Path, answers: Explanations, form: TableForm) -> None:
     arrays, words = _split(answers.batch, form)
     of_rows = {name: [_plain(value) for value in getattr(answers, name)] for name in OF_ROWS}
     counts = {name: getattr(answers, name) for name in (*COUNTS, "n_members")}
-    told = {"warnings": list(answers.warnings), "certificates": certificate_words(answers.certificates)}
+    proven = answers.certificates
+    certificates = None if proven is None else [None if one is None else asdict(one) for one in proven]
+    told = {"warnings": list(answers.warnings), "certificates": certificates}
     store.write(path, arrays, {"words": words, **told, **of_rows, **counts})
 
 
@@ -137,7 +129,8 @@ def _answers(arrays: Any, manifest: Any, rows: pd.DataFrame, form: TableForm) ->
     counts: dict[str, Any] = {name: int(manifest[name]) for name in (*COUNTS, "n_members")}
     batch, warnings = _joined(arrays, manifest["words"], form), tuple(manifest["warnings"])
     whole = {"rows": form.arrange(rows)[0], "warnings": warnings, "polars": form.polars, "days": form.days}
-    certificates = certificates_of(manifest["certificates"])
+    told = manifest["certificates"]
+    certificates = None if told is None else objects([None if one is None else _certificate(one) for one in told])
     return Explanations(batch=batch, certificates=certificates, **whole, **of_rows, **counts)
 
 

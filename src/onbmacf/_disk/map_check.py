@@ -19,7 +19,7 @@ from onbmacf._balls.distance import distances, paired
 from onbmacf._balls.metrics import one_hot_height
 from onbmacf._base.arrays import Matrix, Rows
 from onbmacf._base.checks import Check, checked, count, flag, level, listed, number, optional, sequence, table, word
-from onbmacf._columns.converters import KINDS as CONVERTERS
+from onbmacf._columns.converters import CONVERSIONS
 from onbmacf._columns.interop import ARGUMENTS
 from onbmacf._columns.kinds import KINDS
 from onbmacf._explain.fitted import groups_of, probe_rows
@@ -38,6 +38,33 @@ SAMPLE = 32  # rows of a larger one whose nearest enemy is looked for again
 MOST_BYTES = 1 << 24  # that one call of the model may hand over, or so many times the file: see LEAST_SHARE
 LEAST_SHARE = 8
 MOST_JOBS = 256
+LATER = ("reading", "lacking", "converters", "polars")  # keys of the manifest that older maps lack
+SINCE_READABLE = "agreement"  # an option that came after the key `readable`: only maps without it may lack the key
+
+
+# --- the manifest -----------------------------------------------------------------------------------------------------
+
+
+def _converter(name: str, entry: Any) -> list[Any]:
+    """Return a column's position, and the kind, dtype and unit of its converter."""
+    at, kind, dtype, unit = sequence(level, length=4)(name, entry)
+    return [count(0)(name, at), word(*CONVERSIONS)(name, kind), word()(name, dtype), word()(name, unit)]
+
+
+def _polars_type(name: str, entry: Any) -> list[Any]:
+    """Return the name of a dtype of polars, its arguments, and whether missing values are NaN."""
+    dtype, arguments, is_nan = sequence(lambda _, value: value, length=3)(name, entry)
+    expected = ARGUMENTS[word(*ARGUMENTS)(name, dtype)]
+    either = optional(
+        lambda where, value: sequence(word())(where, value) if expected == ("categories",) else level(where, value)
+    )
+    return [dtype, list(sequence(either, length=len(expected))(name, arguments)), flag(name, is_nan)]
+
+
+def _named_rule(name: str, entry: Any) -> tuple[Any, dict[str, Any]]:
+    feature, rule = sequence(lambda _, value: value, length=2)(name, entry)
+    return level(name, feature), checked(f"{name}: rule for {feature!r}", rule, RULE_KEYS)
+
 
 _DECIMALS = sequence(optional(count(-400, 400)))
 FEATURE_KEYS: dict[str, Check] = {
@@ -49,6 +76,17 @@ FEATURE_KEYS: dict[str, Check] = {
     "missing": flag,
     "fillable": flag,
     "held": flag,
+}
+READING_KEYS: dict[str, Check] = {
+    "threshold": optional(number(finite=True)),
+    "classes": optional(sequence(level)),
+    "between": optional(sequence(optional(number()), length=2)),
+}
+DTYPE_KEYS: dict[str, Check] = {"categories": sequence(level), "of": word(), "ordered": flag}
+RULES_KEYS: dict[str, Check] = {
+    "features": sequence(_named_rule),
+    "at_most": PAIRS,
+    "max_changes": optional(count(1)),
 }
 MANIFEST_KEYS: dict[str, Check] = {
     "parameters": table,
@@ -64,49 +102,20 @@ MANIFEST_KEYS: dict[str, Check] = {
     "readable": _DECIMALS,
     "lacking": sequence(word("NaN", "None", "NA", "NaT")),
     "reading": optional(lambda name, entry: checked(name, entry, READING_KEYS, READING_KEYS)),
-    "converters": sequence(lambda name, entry: _converter(name, entry)),
-    "polars": optional(sequence(lambda name, entry: _polars_type(name, entry))),
+    "converters": sequence(_converter),
+    "polars": optional(sequence(_polars_type)),
 }
-READING_KEYS: dict[str, Check] = {
-    "threshold": optional(number(finite=True)),
-    "classes": optional(sequence(level)),
-    "between": optional(sequence(optional(number()), length=2)),
-}
-LATER = ("reading", "lacking", "converters", "polars")  # keys that older maps lack
-DTYPE_KEYS: dict[str, Check] = {"categories": sequence(level), "of": word(), "ordered": flag}
-RULES_KEYS: dict[str, Check] = {
-    "features": sequence(lambda name, entry: _named_rule(name, entry)),
-    "at_most": PAIRS,
-    "max_changes": optional(count(1)),
-}
-SINCE_READABLE = "agreement"  # an option that came after the key `readable`: only maps without it may lack the key
-
-
-def _converter(name: str, entry: Any) -> list[Any]:
-    """Return a column's position, and the kind, dtype and unit of its converter."""
-    at, kind, dtype, unit = sequence(level, length=4)(name, entry)
-    return [count(0)(name, at), word(*CONVERTERS)(name, kind), word()(name, dtype), word()(name, unit)]
-
-
-def _polars_type(name: str, entry: Any) -> list[Any]:
-    """Return the name of a dtype of polars, its arguments, and whether missing values are NaN."""
-    dtype, arguments, is_nan = sequence(lambda _, value: value, length=3)(name, entry)
-    expected = ARGUMENTS[word(*ARGUMENTS)(name, dtype)]
-    either = optional(
-        lambda where, value: sequence(word())(where, value) if expected == ("categories",) else level(where, value)
-    )
-    return [dtype, list(sequence(either, length=len(expected))(name, arguments)), flag(name, is_nan)]
 
 
 def check_manifest(manifest: Any) -> dict[str, Any]:
     """Return a manifest whose entries have the types and bounds of a map's; keys of others are left out."""
     known = {key: value for key, value in table("manifest", manifest).items() if key in MANIFEST_KEYS}
     is_old = SINCE_READABLE not in table("parameters", known.get("parameters"))
-    return checked("manifest", known, MANIFEST_KEYS, _required(is_old))
+    required = [key for key in MANIFEST_KEYS if key not in LATER and not (is_old and key == "readable")]
+    return checked("manifest", known, MANIFEST_KEYS, required)
 
 
-def _required(is_old: bool) -> list[str]:
-    return [key for key in MANIFEST_KEYS if key not in LATER and not (is_old and key == "readable")]
+# --- the map ----------------------------------------------------------------------------------------------------------
 
 
 def check_names(path: Any, options: Mapping[str, Any]) -> None:
@@ -187,11 +196,6 @@ def check_cover(cover: BallCover, Z: Matrix, labels: Rows, space: FeatureSpace, 
     for row in np.linspace(0, len(Z) - 1, SAMPLE).astype(int):
         nearest = distances(Z[row : row + 1], Z[labels != labels[row]], metric).min()
         _is(bool(nearest == cover.reach[row]), f"row {row} has another nearest row of another label")
-
-
-def _named_rule(name: str, entry: Any) -> tuple[Any, dict[str, Any]]:
-    feature, rule = sequence(lambda _, value: value, length=2)(name, entry)
-    return level(name, feature), checked(f"{name}: rule for {feature!r}", rule, RULE_KEYS)
 
 
 def _same(a: Any, b: Any) -> bool:

@@ -79,7 +79,7 @@ def save_map(path: Any, fitted: Fitted, options: Options) -> None:
         "features": [_feature_out(feature) for feature in form.schema.features],
         "rules": _rules_out(form.schema.rules),
         "dtypes": [_dtype_out(dtype) for dtype in form.dtypes],
-        "lacking": [_missing_out(value) for value in form.lacking],
+        "lacking": [next((n for n, known in MISSING.items() if known is value), "NaN") for value in form.lacking],
         "converters": [[at, converter.kind, str(converter.dtype), converter.unit] for at, converter in form.converters],
         "array_dtype": None if form.array_dtype is None else np.dtype(form.array_dtype).str,
         "polars": _polars_out(form.polars),
@@ -216,11 +216,6 @@ def _feature_in(entry: dict[str, Any]) -> Feature:
     return Feature(entry["name"], entry["kind"], entry["immutable"], entry["levels"], *more)
 
 
-def _missing_out(value: Any) -> str:
-    """Return the name of what stands for a missing value."""
-    return next((name for name, known in MISSING.items() if known is value), "NaN")
-
-
 def _converter_in(kind: str, dtype: str, unit: str) -> Converter:
     try:
         return Converter(kind, _dtype_in(dtype), unit)
@@ -252,12 +247,11 @@ def _reading_out(reading: Reading) -> dict[str, Any] | None:
     if reading.is_plain:
         return None
     names = None if reading.classes is None else [_plain(label, "label") for label in reading.classes]
-    ends = None if reading.between is None else [_end_out(end) for end in (reading.between.low, reading.between.high)]
+    ends = None
+    if reading.between is not None:
+        both = reading.between.low, reading.between.high
+        ends = [float(end) if np.isfinite(end) else None for end in both]  # JSON has no infinity
     return {"threshold": reading.threshold, "classes": names, "between": ends}
-
-
-def _end_out(end: float) -> float | None:
-    return float(end) if np.isfinite(end) else None
 
 
 def _reading_in(entry: dict[str, Any] | None) -> Reading:

@@ -23,7 +23,6 @@ from onbmacf._table.calls import ENDLESS
 from onbmacf._table.form import TableForm
 
 MOST_VALUES = 64  # of one feature that are asked about
-PREDICTED = "predicted"  # the status of a row whose label the model said
 TOGETHER = 64  # pairs of a row and a feature that are asked about together
 
 
@@ -52,7 +51,7 @@ def predictions(fitted: Fitted, options: Options, rows: Any) -> pd.DataFrame:
     columns = {
         "label": pd.Series(objects(factuals.labels), frame.index, dtype=object),  # None where there is none
         "probability": probability,
-        "status": objects(np.where(is_said, PREDICTED, factuals.statuses)),
+        "status": objects(np.where(is_said, "predicted", factuals.statuses)),
         "reason": objects(np.where(is_said, "", factuals.reasons)),
     }
     return pd.DataFrame(columns, index=frame.index)

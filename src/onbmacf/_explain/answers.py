@@ -4,7 +4,6 @@ The Pareto front keeps what no other beats in distance, changes and plausibility
 """
 
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -19,6 +18,7 @@ from onbmacf._search.problem import Effort, Found
 from onbmacf._table.calls import ENDLESS, Notes
 from onbmacf._table.lazy_rows import LazyRows
 from onbmacf._table.model import FAILED
+from onbmacf._table.private import Guard
 from onbmacf.explanations import Batch, Explanations
 
 # --- the Pareto front -------------------------------------------------------------------------------------------------
@@ -48,11 +48,13 @@ def answered(asker: Asker, found: Found, effort: Effort, frame: pd.DataFrame) ->
     request, factuals = asker.request, asker.factuals
     N = found.numbers
     assert N is not None, "every search says its answers in the caller's units"
-    holds = _hold(asker, found, N)
+    holds = (found.again == found.label) | (found.again == UNASKED)  # the same label when asked again, or not asked
+    if request.strategy.is_distinct:
+        holds &= ~repeats(found.factual, N)
     n_found = np.bincount(found.factual, minlength=len(frame))
     n_held = np.bincount(found.factual[holds], minlength=len(frame))
     raised = set(found.factual[found.again == FAILED].tolist())
-    found = _without_exposed(asker, found)
+    found = found if request.fitted.guard is None else _without_exposed(asker, found, request.fitted.guard)
     batch, n = _batch(asker, take(found, holds), N[holds], effort), request.options.n_counterfactuals
     unknown = asker.notes.raised(len(frame))
     if request.front:
@@ -60,19 +62,10 @@ def answered(asker: Asker, found: Found, effort: Effort, frame: pd.DataFrame) ->
     statuses, reasons = factuals.statuses.copy(), factuals.reasons.copy()
     for row in factuals.open_lines():
         spent = Effort(*(column[row] for column in effort))
-        spent = (
-            spent if request.fitted.guard is None else spent._replace(is_proven=np.zeros_like(spent.is_proven))
-        )  # some may have been withheld
-        outcome = (
-            int(n_found[row]),
-            int(n_held[row]),
-            n,
-            int(row) in raised,
-            spent,
-            request.limits,
-            _terms(request),
-        )
-        statuses[row], reasons[row] = _verdict(*outcome)
+        if request.fitted.guard is not None:  # some may have been withheld
+            spent = spent._replace(is_proven=np.zeros_like(spent.is_proven))
+        is_raised = int(row) in raised
+        statuses[row], reasons[row] = _verdict(request, int(n_found[row]), int(n_held[row]), n, is_raised, spent)
         if unknown[row]:
             reasons[row] = f"{reasons[row]} Some probabilities are not known: {unknown[row]}.".strip()
     of_rows = (frame, factuals.labels, statuses, reasons, objects([()] * len(frame)))
@@ -80,24 +73,8 @@ def answered(asker: Asker, found: Found, effort: Effort, frame: pd.DataFrame) ->
     return Explanations(*of_rows, batch, n_members=request.n_members, polars=form.polars, days=form.days)
 
 
-class Terms(NamedTuple):
-    """What an answer must keep beside its label, in words; empty where there is nothing."""
-
-    sure: str  # " with a probability of at least 0.6"
-    members: str  # those of a committee that must agree
-
-
-def _terms(request: Request) -> Terms:
-    return Terms(
-        f" {sure}" if (sure := request.sure) else "", str(request.committee) if request.needs_agreement else ""
-    )
-
-
-def _without_exposed(asker: Asker, found: Found) -> Found:
-    """Leave out semifactuals that match fewer than k rows, where the map is private."""
-    guard = asker.request.fitted.guard
-    if guard is None:
-        return found
+def _without_exposed(asker: Asker, found: Found, guard: Guard) -> Found:
+    """Leave out semifactuals that match fewer than k rows of a private map."""
     assert found.semifactual_numbers is not None
     z, factual = asker.factuals.z[found.factual], asker.factuals.N[found.factual]
     exposed = guard.exposes(found.semifactual_numbers, factual)
@@ -124,12 +101,9 @@ def repeats(factual: Rows, N: Matrix) -> Mask:
 
 
 def _verdict(
-    n_found: int, n_held: int, n: int, is_raised: bool, effort: Effort, limits: str, terms: Terms
+    request: Request, n_found: int, n_held: int, n: int, is_raised: bool, effort: Effort
 ) -> tuple[Status, str]:
-    """Return status and reason of a row that was searched; `effort` is that of the row.
-
-    `limits` are the names of the budget, in words.
-    """
+    """Return status and reason of a row that was searched; `effort` is that of the row."""
     if n_held == 0 and is_raised:
         return Status.MODEL_ERROR, effort.raised
     if n_found > n_held == 0:
@@ -138,9 +112,9 @@ def _verdict(
             "it is not deterministic, has changed since fit, or separates rows that are equal once scaled."
         )
     if n_held == 0:
-        return _nothing(effort, limits, terms)
+        return _nothing(request, effort)
     if effort.ran_out:
-        return Status.FOUND, _told(f"{limits} limited the search: others may be nearer.", effort)
+        return Status.FOUND, _told(f"{request.limits} limited the search: others may be nearer.", effort)
     if n_held < n:
         return Status.FOUND, _told(f"{n_held} of {n} counterfactuals were found.", effort)
     return Status.FOUND, _told("", effort)
@@ -153,25 +127,29 @@ def _told(reason: str, effort: Effort) -> str:
     return " ".join(part for part in (reason, raised, unseen) if part)
 
 
-def _nothing(effort: Effort, limits: str, terms: Terms) -> tuple[Status, str]:
+def _nothing(request: Request, effort: Effort) -> tuple[Status, str]:
     """Return status and reason of a row for which nothing was found."""
-    asked = f"{effort.asked:,} questions"
-    agreed = f" on which {terms.members} agree" if terms.members else ""
-    none = f"none was found{terms.sure}{agreed}{',' if any(terms) else ''}"
+    asked, limits = f"{effort.asked:,} questions", request.limits
+    sure = f" {request.sure}" if request.sure else ""
+    agreed = f" on which {request.committee} agree" if request.needs_agreement else ""
+    none = f"none was found{sure}{agreed}{',' if sure or agreed else ''}"
     if effort.failed:
         return Status.MODEL_ERROR, f"{effort.raised} (on {effort.failed:,} of {asked})."
     if effort.ran_out and not effort.asked and limits == "max_seconds":
         return Status.NONE_FOUND, NOT_REACHED
     if effort.ran_out:
         return Status.NONE_FOUND, _told(f"{none} with {asked} within {limits}: raise it.", effort)
-    if effort.is_proven and not terms.members and not effort.raised:
-        proven = f"none exists{terms.sure}: every combination of allowed values in the fitted ranges was asked."
+    if effort.is_proven and not agreed and not effort.raised:
+        proven = f"none exists{sure}: every combination of allowed values in the fitted ranges was asked."
         return Status.INFEASIBLE, _told(proven, effort)
     return Status.NONE_FOUND, _told(f"{none} with {asked} to the model.", effort)
 
 
 def _batch(asker: Asker, found: Found, N: Matrix, effort: Effort) -> Batch:
-    fitted, metric = asker.request.fitted, asker.request.options.metric
+    request, fitted, metric = asker.request, asker.request.fitted, asker.request.options.metric
+    committee = request.committee
+    # A change is a release where the feature is immutable, or the schema's own rule for it is broken.
+    breaks = fitted.space.is_immutable | ~fitted.constraints.kept(N, asker.factuals.N[found.factual])
     space, z = fitted.space, asker.factuals.z[found.factual]
     distance, changed = paired(z, found.counterfactual, metric), space.changed(z, found.counterfactual)
     to_semifactual = paired(z, found.semifactual, metric)
@@ -181,7 +159,7 @@ def _batch(asker: Asker, found: Found, N: Matrix, effort: Effort) -> Batch:
         label=asker.box.named(found.label),
         distance=distance,
         changed=changed,
-        released=changed & _breaks(asker, found.factual, N),
+        released=changed & breaks,
         relaxation=np.array([*Relaxation], dtype=object)[found.relaxation],
         ball=found.ball,
         plausibility=fitted.neighbours.share(found.counterfactual, found.label),
@@ -190,20 +168,8 @@ def _batch(asker: Asker, found: Found, N: Matrix, effort: Effort) -> Batch:
         semifactual_rows=LazyRows(space.form, found.semifactual_numbers),
         semifactual_distance=np.where(found.has_semifactual, to_semifactual, np.nan),
         semifactual_changed=space.changed(z, found.semifactual),
-        stability=_stability(asker, N, found.label),
+        stability=None if committee is None else committee.share(N, found.label, asker.box.counts),
     )
-
-
-def _stability(asker: Asker, N: Matrix, labels: Rows) -> Matrix | None:
-    """Return the share of a committee's members that say each counterfactual's label."""
-    committee = asker.request.committee
-    return None if committee is None else committee.share(N, labels, asker.box.counts)
-
-
-def _breaks(asker: Asker, factual: Rows, N: Matrix) -> Mask:
-    """Per line and feature: whether changing it breaks what the schema says: it is immutable, or its rule is broken."""
-    request = asker.request
-    return request.fitted.space.is_immutable | ~request.own_rules.kept(N, asker.factuals.N[factual])
 
 
 def _probabilities(asker: Asker, found: Found, N: Matrix, effort: Effort) -> Matrix | None:

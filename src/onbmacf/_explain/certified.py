@@ -30,7 +30,6 @@ from onbmacf.certificate import Certificate
 from onbmacf.explanations import Explanations
 
 MOST_ASKED = 1 << 14  # changes that are asked about where the model cannot be read
-LACKS = "the row has missing values"  # why a model is not read for it
 KEPT = [place for place, what in enumerate(Relaxation) if what in (Relaxation.NONE, Relaxation.PROJECTION)]
 
 
@@ -79,14 +78,15 @@ class _Proofs:
     def of_row(self, place: int, distance: float) -> tuple[Proof, str]:
         """Return what is proven of the row at a place, and how; `distance` is that of the nearest answer known."""
         if place not in self.complete:
-            return self._by_asking(int(self.lines[place]), distance, LACKS)
+            return self._by_asking(int(self.lines[place]), distance, "the row has missing values")
         line, prover, seconds = int(self.lines[place]), self.prover, self._seconds
         place, reason = int(np.searchsorted(self.complete, place)), prover if isinstance(prover, str) else ""
         if isinstance(prover, Prover):
             factuals = self.asker.factuals
             wanted = self.asker.box.named(np.flatnonzero(factuals.wanted[line])).tolist()
             try:
-                proof = prover.row(place, wanted, distance, lambda row: self._holds(line, row), seconds)
+                is_answer = lambda row: bool(self._accepted(line, row[np.newaxis])[0] >= 0)  # noqa: E731 - passed on
+                proof = prover.row(place, wanted, distance, is_answer, seconds)
                 return proof, f"for this {prover.structure.words}"
             except NotKnownError as error:
                 reason = str(error)
@@ -103,9 +103,6 @@ class _Proofs:
         is_answer = lambda some: self._accepted(line, some) >= 0  # noqa: E731 - one line, passed on
         proof = ask_nearest_first(rows, apart, distance, is_answer, self._seconds)
         return proof, f"by asking about all {len(rows):,} allowed changes"
-
-    def _holds(self, line: int, row: Matrix) -> bool:
-        return bool(self._accepted(line, row[np.newaxis])[0] >= 0)
 
     def _accepted(self, line: int, rows: Matrix) -> Rows:
         """Return the label of each row that is an answer; -1 for those that are not."""

@@ -23,11 +23,6 @@ Explain = Callable[[pd.DataFrame], Explanations]
 MOST_ROWS = 10_000  # that a worker explains at a time
 
 
-def is_dask_frame(rows: Any) -> bool:
-    """Say whether rows are a Dask DataFrame, without importing Dask."""
-    return type(rows).__module__.split(".")[0] in ("dask", "dask_expr") and hasattr(rows, "map_partitions")
-
-
 def explain_on(client: Any, explain: Explain, frame: pd.DataFrame) -> Explanations:
     """Explain the rows on a cluster's workers."""
     places = shares(len(frame), client, most=MOST_ROWS)

@@ -22,7 +22,7 @@ from onbmacf._search.options import OF_FIT, Options
 from onbmacf._search.problem import Map
 from onbmacf._search.strategies import checked
 from onbmacf._search.table import SearchTable
-from onbmacf._table.committee import Committee, seated
+from onbmacf._table.committee import Committee, member_boxes
 from onbmacf._table.consistency import model_warnings
 from onbmacf._table.constraints import Constraints
 from onbmacf._table.form import TableForm
@@ -38,8 +38,6 @@ from onbmacf.schema import Schema
 
 N_PROBES = 64  # rows asked twice at fit, and again at load
 MOST_LEVELS = 100  # looked at to see whether they are dates
-KEPT_ONE = "column {}: taken for an identifier or free text, it is kept as it is"
-KEPT_MANY = "columns {}: taken for identifiers or free text, they are kept as they are"
 TARGET_ROWS = 8  # with fewer rows, a column that matches the labels means little
 NOTHING_SAID: Mapping[str, Any] = {}  # about the model's answers: arguments of `Reading.of`
 N_NEIGHBOURS = 5  # y of the field's yNN
@@ -88,8 +86,10 @@ def _held(schema: Schema) -> list[str]:
     if not schema.held:
         return []
     first, option = schema.held[0], quote(f"{schema.held[0]}=categorical")
-    is_one = len(schema.held) == 1
-    kept = (KEPT_ONE if is_one else KEPT_MANY).format(listed(schema.held))
+    is_one, names = len(schema.held) == 1, listed(schema.held)
+    kept = f"columns {names}: taken for identifiers or free text, they are kept as they are"
+    if is_one:
+        kept = f"column {names}: taken for an identifier or free text, it is kept as it is"
     return [
         f"nearly every row has a text of its own in {kept}. To let {'it' if is_one else 'one'} change, name its kind, "
         f"as in Schema.infer(table, kinds={{{first!r}: 'categorical'}}) or --kinds {option}, or name it in "
@@ -209,7 +209,7 @@ class Fitted:
         if self.model_copy is not None or box.scorer is None or box.asked is not box.model:
             return self
         steps = steps_of(box.model, box.form, self.map.table.N)
-        return replace(self, black_box=box.with_steps(steps)) if steps is not None else self
+        return replace(self, black_box=replace(box, steps=steps)) if steps is not None else self
 
     def share(self, N: Matrix, labels: Rows) -> Matrix:
         """Return the share of neighbours that have a label, of points in the caller's units."""
@@ -223,7 +223,7 @@ class Fitted:
             return None
         members, boxes = self.heard.committee
         if len(members) != len(models) or any(one is not other for one, other in zip(members, models, strict=True)):
-            boxes = seated(models, self.black_box, self.probes)
+            boxes = member_boxes(models, self.black_box, self.probes)
             self.heard.committee = (tuple(models), boxes)
         return Committee(boxes, options.agreement)
 

@@ -33,16 +33,16 @@ MOST_TURNS = 60
 PATIENCE = 12  # turns after which a point that fails takes half of the rest with it
 NEAR = 12  # points from the end on, each half as far from the answer as the one before, on each side
 BETWEEN = 16  # points between the last that holds and the end, on each side
+AT_LEAST = 4 * (NEAR + BETWEEN)  # positions asked about a feature in each turn whatever n, readable ones included
 MOST_CORNERS = 64
+N_POINTS = 256  # drawn in each turn, and as many marks
 LIGHTER = 8  # a light turn draws a whole turn's points divided by this
+FEWEST = 16  # with a limit: fewer points than these say nothing
+USUAL_TURNS = 4  # by which a limit is divided: most regions are settled within so many
+TOGETHER = 256  # counterfactuals whose ranges are asked about together
 
 Generator = np.random.Generator
-AT_LEAST = 4 * (NEAR + BETWEEN)  # positions asked about a feature in each turn whatever n, readable ones included
-Ask = Callable[[list[int], list[Matrix]], list[Mask]]  # numbers of regions, points of each -> which of them hold
-N_POINTS = 256  # drawn in each turn, and as many marks
-FEWEST = 16  # with a limit: fewer points than these say nothing
-USUAL_TURNS = 4
-TOGETHER = 256  # counterfactuals whose ranges are asked about together
+WhichHold = Callable[[list[int], list[Matrix]], list[Mask]]  # numbers of regions, points of each -> which of them hold
 
 
 # --- regions ----------------------------------------------------------------------------------------------------------
@@ -164,8 +164,8 @@ class Levels:
         return self.kept
 
 
-Part = Interval | Levels
-Region = tuple[Part, ...]
+Extent = Interval | Levels  # of a region, along one feature
+Region = tuple[Extent, ...]
 
 
 class Settled(NamedTuple):
@@ -175,7 +175,9 @@ class Settled(NamedTuple):
     n_asked: int
 
 
-def settle(regions: Sequence[Region], seeds: Sequence[int], first: Sequence[Matrix], ask: Ask, n: int) -> list[Settled]:
+def settle(
+    regions: Sequence[Region], seeds: Sequence[int], first: Sequence[Matrix], ask: WhichHold, n: int
+) -> list[Settled]:
     """Cut regions until no point asked inside them fails; `first` are points to ask of each in the first turn.
 
     The answer itself is known to hold and is not asked. Turns are light until one holds: the next is a whole one, which
@@ -191,7 +193,9 @@ def settle(regions: Sequence[Region], seeds: Sequence[int], first: Sequence[Matr
             points.append(_inside(now[at], drawn if turn else np.concatenate([drawn, first[at]])))
         for at, own, held in zip(list(still), points, ask(still, points), strict=True):
             seen[at] = np.concatenate([seen[at], own])
-            now[at] = _informed(_cut(now[at], own[~held], turn >= PATIENCE), seen[at])
+            now[at] = _cut(now[at], own[~held], turn >= PATIENCE)
+            if len(now[at]) == 1:  # a feature alone: the next turn asks between what holds and the ends
+                now[at] = (now[at][0].informed(seen[at][:, 0]),)
             if held.all() and is_whole[at]:
                 still.remove(at)
             is_whole[at] = held.all()
@@ -245,12 +249,7 @@ def _cut(region: Region, failed: Matrix, in_a_hurry: bool) -> Region:
     return region
 
 
-def _informed(region: Region, asked: Matrix) -> Region:
-    """Return a region that knows what was asked; of use for a feature alone."""
-    return (region[0].informed(asked[:, 0]),) if len(region) == 1 else region
-
-
-def _alone(part: Part) -> Part:
+def _alone(part: Extent) -> Extent:
     """Return the answer alone."""
     if isinstance(part, Levels):
         return Levels(part.answer, np.array([part.answer]))
@@ -376,7 +375,7 @@ class Around:
         """Return the changed features of a counterfactual."""
         return tuple(np.flatnonzero(self.changed[line]).tolist())
 
-    def part(self, line: int, at: int) -> Part:
+    def part(self, line: int, at: int) -> Extent:
         """Return every fitted value of a changed feature and all between them: what the rules forbid will not hold."""
         grid, after = self._grid(line, at), float(self.N[line, at])
         if grid.n_levels:
@@ -393,7 +392,7 @@ class Around:
         n = self.purse.points(len(places))
         return settle(regions, seeds, first, lambda own, points: self._hold([places[at] for at in own], points), n)
 
-    def named(self, line: int, parts: Sequence[tuple[Part, int]]) -> dict[Any, Range]:
+    def named(self, line: int, parts: Sequence[tuple[Extent, int]]) -> dict[Any, Range]:
         """Return the ranges of a counterfactual by feature, in the caller's dtypes."""
         features = self.features(line)
         return {
@@ -401,7 +400,7 @@ class Around:
             for at, (part, n) in zip(features, parts, strict=True)
         }
 
-    def _range(self, line: int, at: int, part: Part, n_asked: int) -> Range:
+    def _range(self, line: int, at: int, part: Extent, n_asked: int) -> Range:
         space, grid = self.request.fitted.space, self._grid(line, at)
         name, levels = space.schema.names[at], space.schema.features[at].levels or ()
         if isinstance(part, Levels):

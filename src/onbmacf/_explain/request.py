@@ -1,4 +1,4 @@
-"""What is asked in one call of explain: of all rows or of each row its own, and bound to a fitted map.
+"""What one call of explain asks, of all rows the same or of each row something else, bound to a fitted map.
 
 arguments of explain  ->  Question (of all rows, or of each its own)  ->  Request (of rows that are asked the same)
 """
@@ -28,7 +28,6 @@ from onbmacf.schema import Schema
 
 LISTS = ("target", "immutable", "vary")  # a list of single values is one value for all rows
 SINGLES = ("rules", "n", "plausibility", "min_probability")  # a list is one value per row
-SEVERAL = (list, tuple, np.ndarray)
 PROBABILITIES = {"lasting": 0.6}  # least probabilities by name: decision 0052
 
 
@@ -51,11 +50,6 @@ class Question:
     plausibility: Any = None
     min_probability: Any = 0.0
     more: Mapping[str, Any] = field(default_factory=dict)  # what is the same for all rows: front, ranges, proofs
-
-    @property
-    def is_shared(self) -> bool:
-        """Whether all rows are asked the same."""
-        return not any(_is_each(name, getattr(self, name)) for name in (*LISTS, *SINGLES))
 
     def timed(self) -> "Question":
         """Return the question with the time of day at which its seconds are over, in place of their number."""
@@ -122,12 +116,15 @@ class Question:
 
     def parts(self, n_rows: int) -> "list[tuple[Rows, Question]]":
         """Return groups of rows that are asked the same, in the order of their first rows."""
-        if self.is_shared:
-            return [(np.arange(n_rows), self)]
         each = [name for name in (*LISTS, *SINGLES) if isinstance(getattr(self, name), EachRow)]
+        if not each:
+            return [(np.arange(n_rows), self)]
         groups: dict[str, list[int]] = {}
         for row in range(n_rows):
-            groups.setdefault(repr([_in_full(getattr(self, name)[row]) for name in each]), []).append(row)
+            asked = [getattr(self, name)[row] for name in each]
+            # Rules are printed in words, which do not tell all of them apart; their fields do.
+            key = repr([asdict(value) if isinstance(value, Rules) else value for value in asked])
+            groups.setdefault(key, []).append(row)
         lines = [np.array(rows) for rows in groups.values()] or [np.arange(0)]
         return [(rows, self._of_row(each, rows[:1])) for rows in lines]
 
@@ -137,11 +134,6 @@ class Question:
         if values.get("min_probability", 0.0) is None:
             values["min_probability"] = 0.0
         return replace(self, **values)
-
-
-def _in_full(value: Any) -> Any:
-    """Return a value whose repr tells it apart from any other: rules are printed in words."""
-    return asdict(value) if isinstance(value, Rules) else value
 
 
 def _each(name: str, value: Any, index: "pd.Index[Any]") -> EachRow | None:
@@ -160,12 +152,11 @@ def _is_each(name: str, value: Any) -> bool:
     """Say whether a value is one per row: a Series, or a list where that cannot mean one value for all rows."""
     if isinstance(value, EachRow | pd.Series):
         return True
-    return isinstance(value, SEVERAL) and (name in SINGLES or _is_nested(value))
-
-
-def _is_nested(value: Any) -> bool:
-    """Say whether every entry is a list of its own (or None): then there is one per row."""
-    entries = [entry for entry in value if entry is not None]
+    if not isinstance(value, list | tuple | np.ndarray):
+        return False
+    if name in SINGLES:
+        return True
+    entries = [entry for entry in value if entry is not None]  # each a list of its own: then there is one per row
     return bool(entries) and all(isinstance(entry, list | set | frozenset | np.ndarray) for entry in entries)
 
 
@@ -256,15 +247,17 @@ class Request:
     def of(cls, fitted: Fitted, options: Options, question: Question) -> "Request":
         """Check what the caller asks for, and bind it to a map: labels as codes, rules to its encoding."""
         options = checked(question.options(options))
-        question, classes = question.wanting(fitted.black_box.reading), fitted.black_box.classes
+        question, known = question.wanting(fitted.black_box.reading), fitted.black_box.classes.tolist()
         least = PROBABILITIES.get(question.min_probability, question.min_probability)
         check_within("min_probability", least, 0, 1)
         bound = fitted.under(question.schema(fitted.space.schema))
+        rules = bound.constraints  # an error in them is told before one in the target
+        labels = None if question.target is None else target_labels(question.target, known)
         request = cls(
             fitted=bound,
             options=replace(options, committee=None),
-            constraints=bound.constraints,
-            targets=_codes(question.target, classes.tolist()),
+            constraints=rules,
+            targets=None if labels is None else np.array([known.index(label) for label in labels], dtype=np.intp),
             min_probability=least,
             **question.more,
         )
@@ -290,11 +283,6 @@ class Request:
     def is_proof(self) -> bool:
         """Whether a proof is asked for."""
         return self.prove is not False
-
-    @property
-    def own_rules(self) -> Constraints:
-        """The rules of the schema, also where this call is asked without some of them."""
-        return self.fitted.constraints
 
     @cached_property
     def is_held(self) -> Mask:
@@ -376,12 +364,6 @@ class Request:
             lacks=space.lacks if space.may_lack else None,
             is_fillable=space.is_fillable,
         )
-
-
-def _codes(target: Any, known: list[Any]) -> Rows | None:
-    if target is None:
-        return None
-    return np.array([known.index(label) for label in target_labels(target, known)], dtype=np.intp)
 
 
 def target_labels(target: Any, known: list[Any]) -> list[Any]:

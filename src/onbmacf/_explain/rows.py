@@ -52,7 +52,9 @@ class Factuals(NamedTuple):
     @classmethod
     def labelled(cls, rows: Admitted, request: Request, labels: NDArray[Any], codes: Rows) -> "Factuals":
         """Settle which rows cannot be searched; a label is what the model said, or the error that it raised."""
-        wanted = _wanted(codes, request.targets, len(request.fitted.black_box.classes))
+        every = np.arange(len(request.fitted.black_box.classes))
+        is_target = np.ones(len(every), dtype=bool) if request.targets is None else np.isin(every, request.targets)
+        wanted = is_target & (every != codes[:, np.newaxis])  # never the row's own label
         statuses, reasons = _settled(rows.faults, labels, codes, request.targets)
         labels[codes == FAILED] = None
         return cls(rows.N, rows.z, labels, codes, wanted, statuses, reasons)
@@ -147,13 +149,6 @@ def _labelled(box: BlackBox, N: Matrix, good: Rows, deadline: float) -> tuple[ND
         codes[lines] = box.codes(answers)
         labels[lines] = answers.tolist()
     return labels, codes
-
-
-def _wanted(codes: Rows, targets: Rows | None, n_classes: int) -> Mask:
-    """Return per row which labels are to be reached: the targets, never the row's own."""
-    every = np.arange(n_classes)
-    allowed = np.ones(n_classes, dtype=bool) if targets is None else np.isin(every, targets)
-    return allowed & (every != codes[:, np.newaxis])
 
 
 def _settled(

@@ -15,9 +15,9 @@ import pandas as pd
 from onbmacf._base.arrays import Rows, take
 from onbmacf._base.executor import watched
 from onbmacf._base.limits import NEVER
-from onbmacf._columns.interop import pandas_frame
+from onbmacf._columns.interop import is_dask_frame, pandas_frame
 from onbmacf._explain.answers import answered
-from onbmacf._explain.distributed import explain_on, explain_partitions, is_dask_frame
+from onbmacf._explain.distributed import explain_on, explain_partitions
 from onbmacf._explain.fitted import Fitted
 from onbmacf._explain.infeasible import with_reasons
 from onbmacf._explain.ranges import with_ranges
@@ -33,11 +33,13 @@ from onbmacf.errors import OnbmacfWarning
 from onbmacf.explanations import Explanations
 
 MANY_ROWS = 100  # that are searched at once: what larger calls save is more than finding out whether they may be used
-N_SAMPLE = 2  # rows explained to know what the answers to a Dask DataFrame look like
 
 
 def explain_rows(fitted: Fitted, options: Options, rows: Any, asked: Sequence[Any], client: Any = None) -> Explanations:
-    """Explain rows in any form; `asked` are the fields of a `Question`, in order."""
+    """Explain rows in any form; `asked` are the fields of a `Question`, in order.
+
+    Rows that are asked differently are explained in groups; the answers come back in the order of the rows.
+    """
     fitted.check(checked(options))
     question = Question(*asked).timed()
     form, labels = fitted.space.form, fitted.black_box.classes.tolist()
@@ -45,7 +47,8 @@ def explain_rows(fitted: Fitted, options: Options, rows: Any, asked: Sequence[An
     known = {"target": labels, "immutable": features, "vary": features, "min_probability": PROBABILITIES}
     if is_dask_frame(rows):
         request = _elsewhere(Request.of(fitted, options, question.for_partitions()))
-        return explain_partitions(request, rows, form.frame(fitted.probes[:N_SAMPLE]), client)
+        sample = form.frame(fitted.probes[:2])  # explained to know what the answers will look like
+        return explain_partitions(request, rows, sample, client)
     rows = pandas_frame(rows)
     question, columns = question.of_rows(rows, known)
     frame, ignored = form.arrange(without_columns(rows, columns))
@@ -54,16 +57,12 @@ def explain_rows(fitted: Fitted, options: Options, rows: Any, asked: Sequence[An
     ]
     for message in ignored:
         warnings.warn(message, OnbmacfWarning, stacklevel=3)
-    answers = _explain_parts(parts, frame, client)
-    return replace(answers, warnings=(*fitted.warnings, *ignored, *answers.warnings))
-
-
-def _explain_parts(parts: list[tuple[Rows, Request]], frame: pd.DataFrame, client: Any = None) -> Explanations:
-    """Explain groups of rows that are asked differently; the answers come back in the order of the rows."""
     if len(parts) == 1:
-        return _explain_part(parts[0][1], frame, client)
-    found = [_explain_part(request, frame.iloc[lines], client) for lines, request in watched(parts, "explaining")]
-    return Explanations.concat(found).in_order(np.concatenate([lines for lines, _ in parts]))
+        answers = _explain_part(parts[0][1], frame, client)
+    else:
+        found = [_explain_part(request, frame.iloc[lines], client) for lines, request in watched(parts, "explaining")]
+        answers = Explanations.concat(found).in_order(np.concatenate([lines for lines, _ in parts]))
+    return replace(answers, warnings=(*fitted.warnings, *ignored, *answers.warnings))
 
 
 def _explain_part(request: Request, frame: pd.DataFrame, client: Any) -> Explanations:

@@ -75,7 +75,7 @@ def for_all(found: Found, effort: Effort, lines: Rows, first: Rows) -> tuple[Fou
 # --- the search -------------------------------------------------------------------------------------------------------
 
 
-class Part(NamedTuple):
+class SearchedPart(NamedTuple):
     """What was found for some factuals, and at what cost."""
 
     found: Found
@@ -99,8 +99,6 @@ def searched(request: Request, rows: Admitted, box: BlackBox) -> tuple[Factuals,
     if any(DISTRUSTED in part.notices for part in parts):
         request.fitted.heard.is_copy_right = False
     for part in parts:
-        box.counts.add(part.counts)
-        box.notices.extend(part.notices)
         if part.labels is not None:
             said = np.array([label is not None for label in part.labels.tolist()], dtype=bool)
             labels[part.lines[said]], codes[part.lines[said]] = part.labels[said], box.codes(part.labels[said])
@@ -115,19 +113,16 @@ def search_all(request: Request, factuals: Factuals, box: BlackBox) -> tuple[Fou
     lines = factuals.open_lines()
     first = first_of(factuals.N, factuals.z, lines)
     parts = _run(request, box, factuals.N, factuals.z, np.unique(first), factuals)
-    for part in parts:
-        box.counts.add(part.counts)
-        box.notices.extend(part.notices)
     found, effort = _found(parts, request.fitted.space), _effort(parts, len(factuals.z))
     return for_all(found, effort, lines, first)
 
 
 def _run(
     request: Request, box: BlackBox, N: Matrix, z: Matrix, lines: Rows, factuals: Factuals | None = None
-) -> list[Part]:
-    """Search for some rows, part by part."""
+) -> list[SearchedPart]:
+    """Search for some rows, part by part; what the parts have counted and noticed is added to the black box's."""
     request.fitted.prepare()
-    parts: list[Part] = []
+    parts: list[SearchedPart] = []
     for how in _searches(request):
         if request.strategy.finds_labels:
             work: list[Any] = [(piece, N[piece], z[piece]) for piece in _pieces(request, lines)]
@@ -137,6 +132,9 @@ def _run(
             work = [(piece, take(factuals, piece)) for piece in _pieces(request, lines)]
             part = partial(_walked_part, request, box, how)
         parts += run_all(part, work, request.options.n_jobs, "explaining", told=box.notices.append)
+    for done in parts:
+        box.counts.add(done.counts)
+        box.notices.extend(done.notices)
     return parts
 
 
@@ -177,11 +175,11 @@ def _searches(request: Request) -> list[tuple[Options, int]]:
 
 def _refined_part(
     request: Request, box: BlackBox, how: tuple[Options, int], piece: tuple[Rows, Matrix, Matrix]
-) -> Part:
+) -> SearchedPart:
     """Search for some rows, and ask for their labels, with counts of its own."""
     (options, n), (lines, N, _), box = how, piece, box.counting()
     if request.is_over:
-        return Part(_none(request.fitted.space), lines, _unreached(len(lines)), box.counts)
+        return SearchedPart(_none(request.fitted.space), lines, _unreached(len(lines)), box.counts)
     fitted, space = request.fitted, request.fitted.space
     terms = Terms(request.min_probability, request.committee if request.needs_agreement else None, fitted.guard)
     oracle = Oracle(box, N, options, terms, request.deadline, request.model_copy, fitted.guess)
@@ -209,7 +207,7 @@ def _refined_part(
     words = oracle.notes.raised(n_rows), oracle.notes.unseen(n_rows)
     effort = Effort(oracle.asked, oracle.ran_out, is_proven, oracle.failed, oracle.left(), *words)
     found = outcome.found._replace(factual=lines[outcome.found.factual])
-    return Part(found, lines, effort, box.counts, outcome.labels, tuple(box.notices))
+    return SearchedPart(found, lines, effort, box.counts, outcome.labels, tuple(box.notices))
 
 
 def _distance(request: Request, A: Matrix, B: Matrix) -> Matrix:
@@ -218,12 +216,14 @@ def _distance(request: Request, A: Matrix, B: Matrix) -> Matrix:
     return paired(encode(A), encode(B), request.options.metric)
 
 
-def _walked_part(request: Request, box: BlackBox, how: tuple[Options, int], piece: tuple[Rows, Factuals]) -> Part:
+def _walked_part(
+    request: Request, box: BlackBox, how: tuple[Options, int], piece: tuple[Rows, Factuals]
+) -> SearchedPart:
     """Search for some factuals with counts of its own; lines in the result are those of the whole batch."""
     (options, n), (lines, factuals), fitted = how, piece, request.fitted
     asker = Asker(request, box.counting(), factuals)
     if request.is_over:
-        return Part(_none(fitted.space), lines, _unreached(len(lines)), asker.box.counts)
+        return SearchedPart(_none(fitted.space), lines, _unreached(len(lines)), asker.box.counts)
     cost, reserve = 2 if request.min_probability > 0 else 1, n * request.strategy.reserve(options)
     asks = asker.label_of, asker.plain_label_of
     questions = Questions(len(lines), options, *asks, cost=cost, reserve=reserve, deadline=request.deadline)
@@ -252,10 +252,10 @@ def _walked_part(request: Request, box: BlackBox, how: tuple[Options, int], piec
         semifactual_numbers=asker.numbers(found.semifactual, found.factual),
         probability=np.full(len(found.factual), np.nan),
     )
-    return Part(found, lines, effort, asker.box.counts)
+    return SearchedPart(found, lines, effort, asker.box.counts)
 
 
-def _found(parts: list[Part], space: Any) -> Found:
+def _found(parts: list[SearchedPart], space: Any) -> Found:
     """Put what was found part by part together, sorted by factual."""
     if not parts:
         return _none(space)
@@ -275,7 +275,7 @@ def _unreached(n: int) -> Effort:
     return Effort(none, ~no, no, none, none, objects([""] * n), objects([""] * n))
 
 
-def _effort(parts: list[Part], n_factuals: int) -> Effort:
+def _effort(parts: list[SearchedPart], n_factuals: int) -> Effort:
     """Return how hard all searches together looked, per factual."""
     kinds = (np.intp, bool, bool, np.intp, np.intp)
     total = Effort(*(np.zeros(n_factuals, dtype=kind) for kind in kinds), *(objects([""] * n_factuals) for _ in "ab"))

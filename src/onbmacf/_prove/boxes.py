@@ -19,7 +19,7 @@ from onbmacf._prove.kernels.trees import link, walk_down
 from onbmacf._prove.readers import Trees
 
 SLICE = 64  # boxes that are cut between two looks at the clock
-Ask = Callable[[Matrix], bool]  # a row as numbers -> whether it is an answer
+IsAnswer = Callable[[Matrix], bool]  # of a row as numbers
 
 
 # --- trees over cells -------------------------------------------------------------------------------------------------
@@ -218,7 +218,7 @@ def choosable_of(kept: list[Choices], is_sum: bool) -> Choosable:
     return Choosable(start, cost, own, is_sum)
 
 
-def solve(search: Search, ask: Ask, deadline: float) -> Solved:
+def solve(search: Search, is_answer: IsAnswer, deadline: float) -> Solved:
     """Run a search until it is over or the time is; ask the model about every candidate that comes out."""
     highest = search.limit
     while True:
@@ -226,17 +226,17 @@ def solve(search: Search, ask: Ask, deadline: float) -> Solved:
         if search.is_over():
             return Solved(highest, None, True)
         if search.has_candidate():
-            point = _confirmed(search, ask)
+            point = _confirmed(search, is_answer)
             if point is not None:
                 return Solved(search.least_bound(), point, True)
             if search.is_firm():
                 raise NotKnownError("the model's answers are not those of its structure")
             search.refuse()
         if perf_counter() >= deadline:
-            return Solved(search.least_bound(), _confirmed(search, ask), False)
+            return Solved(search.least_bound(), _confirmed(search, is_answer), False)
 
 
-def _confirmed(search: Search, ask: Ask) -> Matrix | None:
+def _confirmed(search: Search, is_answer: IsAnswer) -> Matrix | None:
     """Return the nearest candidate that waits, if the model says that it is an answer."""
     point = search.candidate()
-    return point if point is not None and ask(point) else None
+    return point if point is not None and is_answer(point) else None

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from onbmacf._base.arrays import Mask, Matrix
-from onbmacf._prove.boxes import Ask, Conditions, Forest, posed, solve
+from onbmacf._prove.boxes import Conditions, Forest, IsAnswer, posed, solve
 from onbmacf._prove.columns import NotKnownError, unwrapped
 from onbmacf._prove.domain import Choices, ColumnTable, Domain, below, near_enough, only_own
 from onbmacf._prove.kernels.additive import AdditiveSearch
@@ -63,14 +63,14 @@ class Prover:
         prover._check_labels(labels)
         return prover
 
-    def row(self, row: int, wanted: list[Any], distance: float, ask: Ask, seconds: float) -> Proof:
+    def row(self, row: int, wanted: list[Any], distance: float, is_answer: IsAnswer, seconds: float) -> Proof:
         """Look for an answer with one of the wanted labels that is nearer than the one known."""
         begun, known = perf_counter(), list(np.asarray(self.structure.classes).tolist())
         bound, limit, point, is_over = np.inf, distance**self.domain.power, None, True
         for n_done, label in enumerate(label for label in wanted if label in known):
             share = (seconds - (perf_counter() - begun)) / (len(wanted) - n_done)
             search = self._search(row, known.index(label), limit * (1.0 - SAME))
-            solved = solve(search, ask, perf_counter() + share)
+            solved = solve(search, is_answer, perf_counter() + share)
             is_over &= solved.is_over
             if solved.point is not None:
                 point, limit = solved.point, self._cost(row, solved.point)
@@ -88,9 +88,11 @@ class Prover:
         if isinstance(self.structure, Network):
             kept, layers = self._layers(row, weights, limit)
             return NetworkSearch(*posed(conditions, limit, self.domain, kept), layers)
+        assert isinstance(self.structure, Additive)
         kept, gains = self._terms(row, weights, limit)
-        fixed = weights.T @ self._fixed_scores(row)
-        conditions = conditions._replace(need=conditions.need - fixed)
+        is_fixed = self.table.owner() < 0  # columns that change with no feature
+        fixed = self.table.own[row, is_fixed] @ self.structure.weights[is_fixed]
+        conditions = conditions._replace(need=conditions.need - weights.T @ fixed)
         return AdditiveSearch(*posed(conditions, limit, self.domain, kept), gains)
 
     def _conditions(self, target: int) -> tuple[Conditions, Matrix]:
@@ -149,12 +151,6 @@ class Prover:
         fixed = self.table.own[row, is_fixed] @ first[is_fixed] + self.structure.bias[0]
         lines = np.array(is_line, dtype=np.intp), np.array(line), np.concatenate(along)
         return kept, self.structure.layers(np.concatenate(given), fixed, lines, weights)
-
-    def _fixed_scores(self, row: int) -> Matrix:
-        """Return what the columns that change with no feature add to the scores."""
-        assert isinstance(self.structure, Additive)
-        fixed = self.table.owner() < 0
-        return self.table.own[row, fixed] @ self.structure.weights[fixed]
 
     def _cost(self, row: int, point: Matrix) -> float:
         costs = [self.domain.cost(at, value, self.domain.N[row, at]) for at, value in enumerate(point)]

@@ -8,7 +8,7 @@ A score per class; the label is the class with the highest. Another kind is one 
 import json
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,13 +19,13 @@ from onbmacf._prove.columns import NotKnownError, is_of
 
 OPERATIONS = 16  # with whose rounding a unit is charged beside its own sum
 NEAR = 1e-9  # two ways to the same probability
+DOUBLE, SINGLE = 2.0**-52, 2.0**-23  # rounding error of one operation
 ACTIVATIONS: dict[str, Callable[[Matrix], Matrix]] = {
     "identity": lambda sums: sums,
     "logistic": expit,
     "relu": lambda sums: np.maximum(sums, 0.0),
     "tanh": np.tanh,
 }
-DOUBLE, SINGLE = 2.0**-52, 2.0**-23  # rounding error of one operation
 
 
 # --- networks ---------------------------------------------------------------------------------------------------------
@@ -252,24 +252,16 @@ def _of_sklearn(tree: Any, values: Matrix) -> Tree:
     return Tree(tree.children_left, tree.children_right, tree.feature, tree.threshold, values, lacking)
 
 
-def _shares(tree: Any, n_classes: int) -> Matrix:
-    values = tree.value[:, 0, :n_classes]
-    return values / values.sum(axis=1, keepdims=True)
-
-
-def _single_tree(model: Any, columns: Matrix, size: Matrix) -> Trees:
-    return _forest_of(model, [model], "tree")
-
-
 def _forest(model: Any, columns: Matrix, size: Matrix) -> Trees:
-    return _forest_of(model, model.estimators_, "forest")
-
-
-def _forest_of(model: Any, estimators: list[Any], words: str) -> Trees:
+    """Read a forest, or a tree, which is a forest of one."""
     if model.n_outputs_ != 1:
         raise NotKnownError("the model has several outputs")
-    n = len(model.classes_)
-    trees = [_of_sklearn(one.tree_, _shares(one.tree_, n) / len(estimators)) for one in estimators]
+    n, estimators = len(model.classes_), getattr(model, "estimators_", [model])
+    trees = []
+    for one in estimators:
+        values = one.tree_.value[:, 0, :n]
+        trees.append(_of_sklearn(one.tree_, values / values.sum(axis=1, keepdims=True) / len(estimators)))
+    words = "forest" if hasattr(model, "estimators_") else "tree"
     return Trees(words, model.classes_, trees, np.zeros(n), True, "share", model.predict_proba)
 
 
@@ -279,15 +271,7 @@ def _boosted(
     """Return boosted trees; the offset is what their sums lack of the model's own scores."""
     n = trees[0].values.shape[1]
     plain = Trees(words, model.classes_, trees, np.zeros(n), link="softmax", own_scores=scores, **more)
-    return Trees(
-        words,
-        model.classes_,
-        trees,
-        np.median(scores(columns) - plain.scores(columns), axis=0),
-        link="softmax",
-        own_scores=scores,
-        **more,
-    )
+    return replace(plain, offset=np.median(scores(columns) - plain.scores(columns), axis=0))
 
 
 def _at_class(values: Matrix, place: int, n_classes: int) -> Matrix:
@@ -335,15 +319,12 @@ def _xgboost(model: Any, columns: Matrix, size: Matrix) -> Trees:
     if not np.isnan(model.missing):
         raise NotKnownError(f"xgboost that takes {model.missing} for a missing value is not known")
     n, content = len(model.classes_), booster["model"]
-    stop = content["iteration_indptr"][model.best_iteration + 1] if _stopped_early(model) else None
+    is_stopped = getattr(model, "early_stopping_rounds", None) is not None
+    stop = content["iteration_indptr"][model.best_iteration + 1] if is_stopped else None
     chosen = list(zip(content["trees"], content["tree_info"], strict=True))[:stop]
     trees = [_of_xgboost(tree, k, n) for tree, k in chosen]
     scores = lambda C: _two(model.predict(C, output_margin=True))  # noqa: E731
     return _boosted("boosted model", model, trees, scores, columns, is_single=True, unit=SINGLE)
-
-
-def _stopped_early(model: Any) -> bool:
-    return getattr(model, "early_stopping_rounds", None) is not None
 
 
 def _of_xgboost(tree: dict[str, Any], place: int, n_classes: int) -> Tree:
@@ -351,9 +332,7 @@ def _of_xgboost(tree: dict[str, Any], place: int, n_classes: int) -> Tree:
         raise NotKnownError("boosting with categories of its own is not known")
     left, right = np.array(tree["left_children"]), np.array(tree["right_children"])
     cuts = np.array(tree["split_conditions"], dtype=np.float32)
-    at_most = np.nextafter(cuts, np.float32(-np.inf)).astype(
-        np.float64
-    )  # below the cut is at most the number before it
+    at_most = np.nextafter(cuts, np.float32(-np.inf)).astype(np.float64)  # below a cut: at most the number before it
     values = _at_class(np.where(left < 0, cuts, 0.0).astype(np.float64), place, n_classes)
     column, lacking = np.array(tree["split_indices"], dtype=np.intp), np.array(tree["default_left"], dtype=bool)
     return Tree(left, right, column, at_most, values, lacking)
@@ -401,8 +380,7 @@ def _named(package: str, *names: str) -> Callable[[Any], bool]:
 
 READERS: list[tuple[Callable[[Any], bool], Reader]] = [
     (_named("sklearn", "LinearClassifierMixin"), _linear),
-    (_named("sklearn", "DecisionTreeClassifier"), _single_tree),
-    (_named("sklearn", "RandomForestClassifier", "ExtraTreesClassifier"), _forest),
+    (_named("sklearn", "DecisionTreeClassifier", "RandomForestClassifier", "ExtraTreesClassifier"), _forest),
     (_named("sklearn", "GradientBoostingClassifier"), _gradient_boosting),
     (_named("sklearn", "HistGradientBoostingClassifier"), _hist_boosting),
     (_named("xgboost", "XGBClassifier"), _xgboost),

@@ -17,7 +17,7 @@ from onbmacf._base.arrays import Matrix, Rows
 from onbmacf._prove.columns import NotKnownError, dense, is_kind, is_passed
 from onbmacf._prove.kernels.evaluate import fill_columns
 from onbmacf._table.cells import cast
-from onbmacf._table.form import TableForm, can_lack
+from onbmacf._table.form import TableForm
 
 BEYOND = 0.1  # of its span: how far outside its fitted range a number is tried
 
@@ -104,11 +104,6 @@ def whole_features(form: TableForm) -> list[int]:
     return [at for at, dtype in enumerate(form.given_dtypes) if dtype is not None and dtype.kind in "iu"]
 
 
-def may_lack(form: TableForm, at: int) -> bool:
-    """Say whether a row may lack a feature."""
-    return bool(form.schema.features[at].missing) and can_lack(form.dtypes[at])
-
-
 def varied(form: TableForm, N: Matrix, row: Matrix) -> tuple[Matrix, Rows]:
     """Return copies of a row in which one feature is changed: to each level, to some numbers, or to be missing.
 
@@ -123,7 +118,7 @@ def varied(form: TableForm, N: Matrix, row: Matrix) -> tuple[Matrix, Rows]:
 
 def _tried(form: TableForm, N: Matrix, at: int) -> Matrix:
     feature = form.schema.features[at]
-    missing = [np.nan] * may_lack(form, at)
+    missing = [np.nan] if form.may_lack[at] else []
     if not feature.is_numeric:
         return np.array([*range(len(feature.levels or ())), *missing], dtype=np.float64)
     low, high = np.nanmin(N[:, at]), np.nanmax(N[:, at])
@@ -173,7 +168,7 @@ def _settled(form: TableForm, column: Column, made: Matrix, changed: Rows, same:
             f"the step {step} before the model is not read for numbers such as {features[owner].name!r}"
         )
     table = made[1:][changed == owner]
-    return Recipe(owner, table=table if may_lack(form, owner) else np.append(table, np.nan))
+    return Recipe(owner, table=table if form.may_lack[owner] else np.append(table, np.nan))
 
 
 def _through(step: Any, rows: Any, columns: list[Column]) -> tuple[Any, list[Column]]:
@@ -226,7 +221,10 @@ def _of_step(step: Any, columns: list[Column], is_single: bool, n_made: int) -> 
     if name == "SimpleImputer" and _is_nan(step.missing_values) and n_made == _n_imputed(step):
         kept = [at for at, fill in enumerate(step.statistics_) if step.keep_empty_features or not _is_nan(fill)]
         for at in kept:
-            yield _then(columns[at], name, _imputed(step.statistics_[at], is_single))
+            fill = step.statistics_[at]
+            is_number = isinstance(fill, int | float | np.number)
+            stage = Stage(fill=float(fill), is_single=float(is_single)) if is_number else None
+            yield _then(columns[at], name, stage)
         for at in step.indicator_.features_ if step.add_indicator else ():
             yield _then(_then(columns[at], name, Stage(times=0.0)), name, Stage(fill=1.0))
         return
@@ -239,10 +237,6 @@ def _then(column: Column, name: str, stage: Stage | None) -> Column:
     if isinstance(column, Unread) or stage is None:
         return Unread(name) if stage is None else column
     return column.then(stage)
-
-
-def _imputed(value: Any, is_single: bool) -> Stage | None:
-    return Stage(fill=float(value), is_single=float(is_single)) if isinstance(value, int | float | np.number) else None
 
 
 def _n_imputed(step: Any) -> int:

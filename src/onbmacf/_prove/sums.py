@@ -97,7 +97,10 @@ def _tree_sums(structure: Trees, estimator: Any, recipes: list[Recipe], lacks: M
         link.append((left + roots[-1] << shift) | np.searchsorted(used, slot)[nodes])
         added.append(added_by[nodes, 1:] if is_one else added_by[nodes, first : first + width])
         roots.append(roots[-1] + len(nodes))
-    chosen = [_compared(recipes[slot % len(recipes)], slot >= len(recipes), structure.is_single) for slot in used]
+    chosen = []
+    for slot in used:
+        lacking = Stage(fill=-np.inf if slot >= len(recipes) else np.inf, is_single=float(structure.is_single))
+        chosen.append(recipes[slot % len(recipes)].then(lacking))
     return chosen, TreeSums(
         np.concatenate(threshold),
         np.concatenate(link).astype(np.longlong),
@@ -125,10 +128,6 @@ def _slots(tree: Tree, lacks: Mask) -> Rows:
     """Return what each node compares: its column, or the same in a second set where a missing value goes left."""
     column = np.where(tree.left >= 0, tree.column, 0).astype(np.intp)
     return column if tree.lacking is None else column + len(lacks) * (tree.lacking & lacks[column])
-
-
-def _compared(recipe: Recipe, is_second: bool, is_single: bool) -> Recipe:
-    return recipe.then(Stage(fill=-np.inf if is_second else np.inf, is_single=float(is_single)))
 
 
 def _by_level(tree: Tree) -> tuple[Rows, Rows]:

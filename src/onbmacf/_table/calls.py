@@ -1,4 +1,4 @@
-"""Calls of a model: in sizes that suit it, counted, rows on which it raises found, and what it did on the way noted."""
+"""Calls of a model: cut into sizes that suit it, and counted; rows on which it raises are found by halving."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from onbmacf._base.checks import error_words, listed
 from onbmacf._table.replies import NaNAnswerError
 from onbmacf.errors import ModelError
 
-Ask = Callable[[Matrix], NDArray[Any]]  # rows as numbers -> a label or a line of probabilities for each
+Call = Callable[[Matrix], NDArray[Any]]  # rows as numbers -> a label or a line of probabilities for each
 SOME = 64  # retries per failing call of a search
 ENDLESS = 1 << 62  # retries for the rows of a caller
 MOST_LABELS = 3  # unseen labels that are named in a reason
@@ -49,19 +49,19 @@ class Counts:
 # --- sizes, and rows that raise ---------------------------------------------------------------------------------------
 
 
-def in_calls(ask: Ask, N: Matrix, largest: int, retries: int = SOME) -> list[tuple[Rows, Any]]:
+def in_calls(call: Call, N: Matrix, largest: int, retries: int = SOME) -> list[tuple[Rows, Any]]:
     """Return what the model says, in pieces: the rows of each, and their lines or the error that they raised."""
     pieces: list[tuple[Rows, Any]] = []
     for start in range(0, len(N), largest):
         lines = np.arange(start, min(start + largest, len(N)))
-        pieces += _kept(ask, N, lines, [retries])
+        pieces += _kept(call, N, lines, [retries])
     return pieces
 
 
-def _kept(ask: Ask, N: Matrix, lines: Rows, left: list[int]) -> Iterator[tuple[Rows, Any]]:
+def _kept(call: Call, N: Matrix, lines: Rows, left: list[int]) -> Iterator[tuple[Rows, Any]]:
     """Yield the lines of a call; where it raises, those of its halves while retries are left."""
     try:
-        answer: Any = ask(N[lines])
+        answer: Any = call(N[lines])
     except ModelError:
         raise
     except Exception as error:
@@ -71,7 +71,7 @@ def _kept(ask: Ask, N: Matrix, lines: Rows, left: list[int]) -> Iterator[tuple[R
         return
     left[0] -= 2
     for half in np.array_split(lines, 2):
-        yield from _kept(ask, N, half, left)
+        yield from _kept(call, N, half, left)
 
 
 # --- what it did on the way -------------------------------------------------------------------------------------------
@@ -89,7 +89,13 @@ class Notes:
         """Note what is odd about the labels of some points."""
         odd = np.flatnonzero((codes < 0) | (codes >= n_classes))
         for line in odd.tolist():
-            self._note(int(factual[line]), labels[line])
+            row, label = int(factual[line]), labels[line]
+            if isinstance(label, Exception):
+                self.raise_on(np.array([row]), label)
+                continue
+            known, plain = self._unseen.setdefault(row, []), label.item() if isinstance(label, np.generic) else label
+            if len(known) < MOST_LABELS and plain not in known:
+                known.append(plain)
 
     def raise_on(self, factual: Rows, error: Exception) -> None:
         """Note an error on points of some factuals."""
@@ -119,14 +125,6 @@ class Notes:
     def unseen(self, n_factuals: int) -> NDArray[Any]:
         """Return per factual the labels that no fitted row has, in words; empty where there were none."""
         return objects(listed(self._unseen.get(factual, ())) for factual in range(n_factuals))
-
-    def _note(self, factual: int, label: Any) -> None:
-        if isinstance(label, Exception):
-            self.raise_on(np.array([factual]), label)
-            return
-        known, plain = self._unseen.setdefault(factual, []), label.item() if isinstance(label, np.generic) else label
-        if len(known) < MOST_LABELS and plain not in known:
-            known.append(plain)
 
 
 def raised_words(error: Exception) -> str:

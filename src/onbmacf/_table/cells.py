@@ -1,4 +1,4 @@
-"""One column of a caller's cells, as an array <-> numbers, exactly: what is not a number stays none.
+"""One column of the caller's cells <-> numbers, exactly: what is not a number does not become one.
 
     column  ->  exact_numbers, level_codes  ->  one number per cell
     dtype   ->  given_dtype, cast           ->  numbers as the model gets them
@@ -56,12 +56,11 @@ def level_codes(column: Any, code_of: dict[Any, int]) -> Matrix:
             return np.array([*known, np.nan], dtype=np.float64)[found]  # factorize gives -1 for a missing value
         except TypeError:  # values that cannot be hashed, such as lists
             pass
-    return np.array([_code_or_nan(code_of, level) for level in column], dtype=np.float64)
-
-
-def _code_or_nan(code_of: dict[Any, int], level: Any) -> float:
-    code = _code(code_of, level)
-    return np.nan if code < 0 and is_absent(level) else code
+    codes = np.array([_code(code_of, level) for level in column], dtype=np.float64)
+    for place in np.flatnonzero(codes < 0).tolist():
+        if is_absent(column[place]):
+            codes[place] = np.nan
+    return codes
 
 
 def _code(code_of: dict[Any, int], level: Any) -> int:
@@ -135,15 +134,10 @@ def shown(value: Any) -> str:
     """
     value = value.item() if isinstance(value, np.generic) else value
     if isinstance(value, int) and abs(value) >= 10**MOST_SHOWN:
-        return f"a whole number of {_n_digits(value)} digits"
+        n_digits = int(abs(value).bit_length() * 0.30102999566398120)  # log10(2): Python refuses to write long numbers
+        return f"a whole number of {n_digits + (abs(value) >= 10**n_digits)} digits"
     try:
         words = repr(value).replace("\n", " ")
     except Exception:  # a class of the caller's own, in which anything may happen
         return f"a value of type {type(value).__name__}"
     return words if len(words) <= MOST_SHOWN else f"{words[:MOST_SHOWN]}..."
-
-
-def _n_digits(value: int) -> int:
-    """Return the number of digits without writing them: Python refuses to write very long numbers."""
-    estimate = int(abs(value).bit_length() * 0.30102999566398120)
-    return estimate + (abs(value) >= 10**estimate)

@@ -11,12 +11,10 @@ import numpy as np
 from onbmacf._base.arrays import Mask, Matrix, Rows
 from onbmacf._base.checks import check_count, check_within, listed
 from onbmacf._table.calls import Counts
-from onbmacf._table.model import FAILED, BlackBox
+from onbmacf._table.model import FAILED, LARGER, BlackBox
 from onbmacf.errors import ModelError, ParameterError
 
 MOST_DECIDED = 1 << 17  # rows that are remembered: some hundred bytes each
-LARGER = 8  # calls of a member may be so many times as large as the model's, where their size does not matter to it
-SEEDS = ("random_state", "random_seed")  # parameters that decide the random numbers of a training
 
 
 # --- the committee ----------------------------------------------------------------------------------------------------
@@ -67,7 +65,7 @@ class Committee:
         return f"{self.n_needed} of {len(self.boxes)} retrained models"
 
 
-def seated(models: Any, box: BlackBox, probes: Matrix) -> tuple[BlackBox, ...]:
+def member_boxes(models: Any, box: BlackBox, probes: Matrix) -> tuple[BlackBox, ...]:
     """Return models as black boxes that are called as the model is; each is asked about some fitted rows first."""
     members = [replace(box, model=model, counts=Counts(), unseen=[], sizes=()) for model in models]
     for place, member in enumerate(members, start=1):
@@ -155,11 +153,12 @@ def committee(
         )
     check_within("share", share, np.finfo(float).tiny, 1)
     labels = _labels(X, y)
+    seeds = sorted(name for name in estimator.get_params() if name.split("__")[-1] in ("random_state", "random_seed"))
     members = []
     for member in range(check_count("k", k)):
         random = np.random.default_rng([check_count("seed", seed, 0), member])
         rows = sample(labels, random, share, replace)
-        model = clone(estimator).set_params(**_random_states(estimator, random))
+        model = clone(estimator).set_params(**{name: int(random.integers(2**31)) for name in seeds})
         members.append(model.fit(_at(X, rows), _at(y, rows)))
     return tuple(members)
 
@@ -178,12 +177,6 @@ def _labels(X: Any, y: Any) -> Rows:
     if labels.ndim != 1 or len(labels) != n_rows or not n_rows:
         raise ParameterError(f"X and y must have as many rows as each other, got {n_rows} and {len(labels)}.")
     return labels
-
-
-def _random_states(estimator: Any, random: np.random.Generator) -> dict[str, int]:
-    """Return a number for each parameter that decides random numbers, also of the steps of a pipeline."""
-    names = sorted(name for name in estimator.get_params() if name.split("__")[-1] in SEEDS)
-    return {name: int(random.integers(2**31)) for name in names}
 
 
 def _at(values: Any, rows: Rows) -> Any:

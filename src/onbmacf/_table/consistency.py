@@ -23,10 +23,12 @@ def model_warnings(box: BlackBox, N: Matrix, labels: Rows, probes: Rows) -> list
     """Return what a caller should know of how a model answers; the probes are rows that are asked again."""
     messages = [f"probabilities are left out: {box.no_probability}."] if box.no_probability else []
     differs = box.ask(N[probes]) != labels[probes]
-    if differs.any() and _is_fickle(box, N, labels):
-        words = f"{differs.sum()} of {len(probes)} rows asked twice got another label"
-        return [*messages, f"the model is not deterministic: {words}."]
-    for other in _in_other_company(box, N[probes], labels[probes]):
+    if differs.any():
+        first = replace(box, sizes=(), counts=Counts())  # the very call with which fit began, once more
+        if (first.ask(N[: box.chunk]) != labels[: box.chunk]).any():
+            words = f"{differs.sum()} of {len(probes)} rows asked twice got another label"
+            return [*messages, f"the model is not deterministic: {words}."]
+    for other in _in_other_calls(box, N[probes], labels[probes]):
         differs |= other
     if differs.any():
         words = f"{differs.sum()} of {len(probes)} rows got another label in another order, in a smaller call or alone"
@@ -37,26 +39,15 @@ def model_warnings(box: BlackBox, N: Matrix, labels: Rows, probes: Rows) -> list
     return messages
 
 
-def _is_fickle(box: BlackBox, N: Matrix, labels: Rows) -> bool:
-    """Say whether the very call with which fit began is answered differently now."""
-    first = replace(box, sizes=(), counts=Counts())
-    return bool((first.ask(N[: box.chunk]) != labels[: box.chunk]).any())
-
-
-def _in_other_company(box: BlackBox, N: Matrix, labels: Rows) -> Iterator[Mask]:
+def _in_other_calls(box: BlackBox, N: Matrix, labels: Rows) -> Iterator[Mask]:
     """Yield which rows get another label: backwards, by halves, and some of them alone, without any padding."""
     every, alone = np.arange(len(N)), np.unique(np.linspace(0, len(N) - 1, min(ALONE, len(N))).astype(np.intp))
     for lines, size in ((every[::-1], len(N)), (every[::2], 0), (every[1::2], 0), (alone, 1)):
         if len(lines):
             differs = np.zeros(len(N), dtype=bool)
-            codes = _asked(replace(box, sizes=(size or len(lines),), counts=Counts()), N[lines])
+            try:
+                codes = replace(box, sizes=(size or len(lines),), counts=Counts()).ask(N[lines])
+            except ModelError:  # a model that cannot take calls of such a size
+                codes = np.full(len(lines), FAILED)
             differs[lines] = (codes != labels[lines]) & (codes != FAILED)
             yield differs
-
-
-def _asked(box: BlackBox, N: Matrix) -> Rows:
-    """Return the labels of rows in calls of any size; none where the model cannot take such calls."""
-    try:
-        return box.ask(N)
-    except ModelError:
-        return np.full(len(N), FAILED)

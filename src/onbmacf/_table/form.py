@@ -16,13 +16,13 @@ import pandas as pd
 
 from onbmacf._base.arrays import Mask, Matrix, Rows, arrays_of, shared
 from onbmacf._base.checks import did_you_mean, listed
+from onbmacf._columns.blocks import BlockForm
 from onbmacf._columns.converters import Converter, converter_of, holds
-from onbmacf._columns.interop import PolarsTypes, arrow_as_pandas, as_frame, is_polars, with_room
+from onbmacf._columns.interop import PolarsTypes, arrow_as_pandas, as_frame, is_polars, rows_frame
 from onbmacf._columns.kinds import LARGEST_EXACT, observed_levels
 from onbmacf._columns.moments import allowed_in
-from onbmacf._table.blocks import CAST, BlockForm
 from onbmacf._table.cells import exact_numbers, given_dtype, level_codes, shown
-from onbmacf._table.containers import rows_frame
+from onbmacf._text.frames import with_room
 from onbmacf._text.wording import is_absent
 from onbmacf.errors import RowsError, TableError
 from onbmacf.schema import Feature, Schema
@@ -51,9 +51,12 @@ class TableForm:
         _check_size(frame)
         schema = Schema.infer(frame) if schema is None else schema
         frame = _in_order(frame, schema.names, TableError)[0]
-        _check_some_present(frame)
+        empty = [name for name in frame.columns if frame[name].isna().all()]
+        if empty:
+            raise TableError(f"every value of column {listed(empty)} is missing. Leave it out.")
         types = PolarsTypes.of(table, schema.names) if is_polars(table) else None
-        frame = frame if types is None else with_room(frame, [f.name for f in schema.features if f.missing])
+        if types is not None:  # polars has null in every dtype, numpy has not
+            frame = with_room(frame, [feature.name for feature in schema.features if feature.missing])
         features = tuple(_with_levels(feature, frame[feature.name]) for feature in schema.features)
         array_dtype = None if isinstance(table, pd.DataFrame) or types is not None else np.asarray(table).dtype
         dtypes, given = tuple(frame[name].dtype for name in schema.names), frame if array_dtype is None else table
@@ -143,13 +146,12 @@ class TableForm:
     def row(self, numbers: Matrix, label: Hashable) -> "pd.Series[Any]":
         """Return one row: its values have the types that they have in a frame, each that of its own column."""
         cells = [
-            self._number_array(at, numbers[at : at + 1])[0] if at not in self._level_cells else self._level(at, number)
+            self._level_cells[at][-1 if np.isnan(number) else int(number)]  # the missing value stands last
+            if at in self._level_cells
+            else self._number_array(at, numbers[at : at + 1])[0]
             for at, number in enumerate(numbers)
         ]
         return pd.Series(cells, self._columns.view(), dtype=self._row_dtype, name=label)
-
-    def _level(self, position: int, code: float) -> Any:
-        return self._level_cells[position][-1 if np.isnan(code) else int(code)]
 
     @shared
     def _level_cells(self) -> dict[int, list[Any]]:
@@ -174,20 +176,18 @@ class TableForm:
     def _blocks(self) -> BlockForm | None:
         """How frames are made of blocks; None where this pandas does not make the frame that it makes of columns."""
         has_missing = {at for at in self._level_arrays if self.schema.features[at].missing}
-        plain = [at for at, f in enumerate(self.schema.features) if f.is_numeric and not self._is_cast(at)]
-        arrays_of = {at: partial(self._number_array, at) for at in plain}
+        arrays_of = {}
+        for at, (feature, dtype) in enumerate(zip(self.schema.features, self.dtypes, strict=True)):
+            is_cast = isinstance(dtype, np.dtype) and dtype.kind in "fiub" and at not in self._converter_of
+            if feature.is_numeric and not is_cast:
+                arrays_of[at] = partial(self._number_array, at)
         rows = np.zeros((2, len(self.dtypes)))
-        rows[1, self._may_lack] = np.nan
+        rows[1, self.may_lack] = np.nan
         try:
             blocks = BlockForm.of(self._columns, self.dtypes, self._level_arrays, has_missing, arrays_of)
             return blocks if blocks.frame(rows).equals(self.plain_frame(rows)) else None
         except Exception:  # what pandas keeps to itself may be anything in its next release
             return None
-
-    def _is_cast(self, position: int) -> bool:
-        """Say whether the numbers of a feature are cast to a dtype of numpy."""
-        dtype = self.dtypes[position]
-        return isinstance(dtype, np.dtype) and dtype.kind in CAST and position not in self._converter_of
 
     @shared
     def _columns(self) -> Any:
@@ -196,14 +196,12 @@ class TableForm:
     @shared
     def _level_arrays(self) -> dict[int, Any]:
         """The levels of each feature that has them, in the caller's dtype; behind them the missing value, if any."""
-        lacking = self.lacking or (None,) * len(self.dtypes)
-        return {
-            position: _level_array(feature, dtype, missing)
-            for position, (feature, dtype, missing) in enumerate(
-                zip(self.schema.features, self.dtypes, lacking, strict=True)
-            )
-            if not feature.is_numeric
-        }
+        lacking, found = self.lacking or (None,) * len(self.dtypes), {}
+        for at, (feature, dtype) in enumerate(zip(self.schema.features, self.dtypes, strict=True)):
+            if not feature.is_numeric:
+                levels = [*(feature.levels or ()), *([lacking[at]] if self.may_lack[at] else [])]
+                found[at] = pd.Series(levels, dtype=object).astype(dtype).array
+        return found
 
     def rows_for_model(self, N: Matrix) -> Any:
         """Return numbers in the form that the caller gave to fit: a frame of pandas or polars, or an array."""
@@ -235,7 +233,7 @@ class TableForm:
     def faults(self, frame: pd.DataFrame, N: Matrix) -> dict[int, str]:
         """Return the reason for each row that cannot be encoded, by position."""
         reasons: dict[int, str] = {}
-        bad = np.isinf(N) | (self._has_levels & (N < 0)) | (np.isnan(N) & ~self._may_lack)
+        bad = np.isinf(N) | (self._has_levels & (N < 0)) | (np.isnan(N) & ~self.may_lack)
         for position, row in np.argwhere(bad.T).tolist() if bad.any() else ():
             feature = self.schema.features[position]
             value = frame[feature.name].iloc[row]
@@ -247,7 +245,7 @@ class TableForm:
         return np.array([not feature.is_numeric for feature in self.schema.features])
 
     @shared
-    def _may_lack(self) -> Mask:
+    def may_lack(self) -> Mask:
         """Per feature: whether a row may lack it."""
         both = zip(self.schema.features, self.dtypes, strict=True)
         return np.array([bool(feature.missing) and can_lack(dtype) for feature, dtype in both])
@@ -269,8 +267,11 @@ class TableForm:
     @shared
     def narrow_dtypes(self) -> tuple[tuple[int, Any], ...]:
         """Features, and their dtypes, that do not hold every number that a search makes for them as it is."""
-        given = zip(self.schema.features, self.given_dtypes, strict=True)
-        return tuple((at, dtype) for at, (feature, dtype) in enumerate(given) if dtype and not _is_wide(feature, dtype))
+        narrow = []
+        for at, (feature, dtype) in enumerate(zip(self.schema.features, self.given_dtypes, strict=True)):
+            if dtype and not (dtype.itemsize >= 8 and (dtype.kind == "f" or feature.kind == "integer")):
+                narrow.append((at, dtype))
+        return tuple(narrow)
 
     def identifier_like(self, N: Matrix) -> list[Hashable]:
         """Return the features, other than continuous ones, in which every row has a different value."""
@@ -289,11 +290,6 @@ def with_holds(schema: Schema, converters: Mapping[int, Converter]) -> Schema:
     return replace(schema, features=tuple(features))
 
 
-def _is_wide(feature: Feature, dtype: Any) -> bool:
-    """Say whether a dtype holds every number that a search makes for a feature as it is."""
-    return dtype.itemsize >= 8 and (dtype.kind == "f" or feature.kind == "integer")
-
-
 def _as_dtype(numbers: Matrix, kind: str, dtype: Any) -> Any:
     if isinstance(dtype, np.dtype) and dtype.kind != "O":
         return numbers.astype(dtype)
@@ -307,11 +303,6 @@ def _as_dtype(numbers: Matrix, kind: str, dtype: Any) -> Any:
     if lacks.any():
         values[lacks] = pd.NA
     return values
-
-
-def _level_array(feature: Feature, dtype: Any, lacking: Any) -> Any:
-    levels = [*(feature.levels or ()), *([lacking] if feature.missing and can_lack(dtype) else [])]
-    return pd.Series(levels, dtype=object).astype(dtype).array
 
 
 def missing_values(table: Any, width: int) -> tuple[Any, ...]:
@@ -357,18 +348,14 @@ def _check_size(frame: pd.DataFrame) -> None:
         raise TableError(f"the table has {size}: a cover needs at least 2, of different labels.")
 
 
-def _check_some_present(frame: pd.DataFrame) -> None:
-    empty = [name for name in frame.columns if frame[name].isna().all()]
-    if empty:
-        raise TableError(f"every value of column {listed(empty)} is missing. Leave it out.")
-
-
 def _check_finite(form: TableForm, N: Matrix) -> None:
     bad = np.isinf(N)
     if bad.any():
         names = [name for position, name in enumerate(form.schema.names) if bad[:, position].any()]
+        rows = np.flatnonzero(bad.any(axis=1))
         raise TableError(
-            _where("infinite values or values that are not numbers", names, np.flatnonzero(bad.any(axis=1)))
+            f"infinite values or values that are not numbers in column {listed(names)}: {len(rows)} rows, the first at "
+            f"positions {', '.join(map(str, rows[:5]))}. Drop or fill them."
         )
     for position, feature in enumerate(form.schema.features):
         if feature.kind == "integer" and np.nanmax(np.abs(N[:, position])) >= LARGEST_EXACT:
@@ -376,13 +363,6 @@ def _check_finite(form: TableForm, N: Matrix) -> None:
                 f"column {feature.name!r} holds whole numbers beyond 2**53, which float64 cannot tell apart. "
                 "If it is an identifier, leave it out; otherwise declare it continuous."
             )
-
-
-def _where(what: str, names: list[Hashable], rows: Rows) -> str:
-    return (
-        f"{what} in column {listed(names)}: {len(rows)} rows, the first at positions "
-        f"{', '.join(map(str, rows[:5]))}. Drop or fill them."
-    )
 
 
 def _in_order(

@@ -43,7 +43,8 @@ def admit(space: FeatureSpace, frame: pd.DataFrame) -> Admitted:
         is_misfit[:, places] = _changes(number, given, dtype)
         N[:, places] = given
     for position in _places(is_misfit):
-        what = _misfit(space.form.given_dtypes[position])
+        dtype = space.form.given_dtypes[position]
+        what = f"is not a {'number' if dtype.kind == 'f' else 'whole number'} that fits its column's dtype {dtype}"
         _note(faults, is_misfit[:, position], space.schema.features[position], frame, what)
     for position, converter in space.form.converters:
         feature = space.schema.features[position]
@@ -93,11 +94,6 @@ def _changes(value: Matrix, given: Matrix, dtype: Any) -> Mask:
         with np.errstate(invalid="ignore", over="ignore"):
             return np.abs(given - value) > precision * np.abs(value)
     return (given != value) & ~np.isnan(value) | (np.abs(value) >= LARGEST_EXACT)
-
-
-def _misfit(dtype: Any) -> str:
-    what = "number" if dtype.kind == "f" else "whole number"
-    return f"is not a {what} that fits its column's dtype {dtype}"
 
 
 def _note(faults: dict[int, str], bad: Mask, feature: Feature, frame: pd.DataFrame, what: str) -> None:

@@ -39,7 +39,6 @@ from onbmacf.errors import ModelError
 
 FAILED = -1  # the code of a row on which the model raised an error
 OUTPUTS = ("auto", "label", "probability")
-Noted = Callable[[Codes, Exception], None]  # rows, the error that they raised
 LARGER = 8  # chunks in one call, where many rows are searched at once
 PRINTED = 12  # digits of a probability: the last bits change with the rows in the call, and what is printed must not
 TRIED = (16, 100)  # sizes of calls by which it is seen whether the size matters, beside the chunk
@@ -85,7 +84,12 @@ class BlackBox:
         labels = self.ask_labels(N, ENDLESS)
         failed = np.flatnonzero(is_error(labels))
         if len(failed):
-            raise _at_fit(labels[failed[0]], int(failed[0]), len(failed)) from labels[failed[0]]
+            row, error = int(failed[0]), labels[failed[0]]
+            if isinstance(error, NaNAnswerError):
+                raise ModelError(
+                    f"the model returned NaN for row {row} of the table ({len(failed):,} rows in all)."
+                ) from error
+            raise ModelError(f"the model raised on row {row} of the table: {message_of(error)}") from error
         classes = objects(_sorted_labels(labels))
         if len(classes) < 2:
             raise ModelError(
@@ -115,10 +119,6 @@ class BlackBox:
             return self
         return replace(self, sizes=(*self.sizes, large))
 
-    def with_steps(self, steps: Any) -> "BlackBox":
-        """Return the black box that asks a pipeline's last estimator for scores, by a copy of the steps before it."""
-        return replace(self, steps=steps)
-
     def ask(self, N: Matrix) -> Codes:
         """Return label codes: from len(classes) on for labels that no fitted row has, FAILED where the model raised."""
         return self.codes(self.ask_labels(N))
@@ -126,8 +126,10 @@ class BlackBox:
     def ask_labels(self, N: Matrix, retries: int = SOME) -> NDArray[Any]:
         """Return the model's own labels, with the caught exception in place of a label where it raised."""
         pieces = in_calls(self._predict, N, self.largest, self._retries(retries))
-        if any(_is_raised(answer) for _, answer in pieces):
-            lists = [[answer] * len(lines) if _is_raised(answer) else answer.tolist() for lines, answer in pieces]
+        if any(isinstance(answer, Exception) for _, answer in pieces):
+            lists = [
+                [answer] * len(lines) if isinstance(answer, Exception) else answer.tolist() for lines, answer in pieces
+            ]
             return objects(label for answer in lists for label in answer)
         return np.concatenate([answer for _, answer in pieces]) if pieces else np.empty(0, dtype=object)
 
@@ -168,7 +170,9 @@ class BlackBox:
         known = [*self.classes, *self.unseen]
         return objects([known[code] for code in codes])
 
-    def probability(self, N: Matrix, codes: Codes, noted: Noted | None = None, retries: int = SOME) -> Matrix | None:
+    def probability(
+        self, N: Matrix, codes: Codes, noted: Callable[[Codes, Exception], None] | None = None, retries: int = SOME
+    ) -> Matrix | None:
         """Return the model's probability of one label per row; None if it has no probabilities.
 
         NaN where it raised or returned NaN; `noted` is told of these rows and errors. `retries` is that of `in_calls`.
@@ -179,9 +183,9 @@ class BlackBox:
         column = np.array([self.names.index(self.classes[code]) for code in codes], dtype=np.intp)
         known = np.full((len(N), len(self.names)), np.nan)
         for lines, answer in in_calls(self._predict_proba, N, self.largest, self._retries(retries)):
-            if not _is_raised(answer):
+            if not isinstance(answer, Exception):
                 known[lines] = answer
-            if noted is not None and _is_raised(answer):
+            if noted is not None and isinstance(answer, Exception):
                 noted(lines, answer)
             elif noted is not None and np.isnan(answer).any():
                 noted(lines[np.isnan(answer).any(axis=1)], NaNProbabilityError())
@@ -197,14 +201,14 @@ class BlackBox:
         if self.names is None:
             return self
         pieces = in_calls(self._predict_proba, N, self.largest)
-        errors = [answer for _, answer in pieces if _is_raised(answer)]
+        errors = [answer for _, answer in pieces if isinstance(answer, Exception)]
         if len(errors) == len(pieces):
             return replace(self, no_probability=f"predict_proba raised {error_words(errors[0])}")
         for lines, answer in pieces:
-            bad = [] if _is_raised(answer) else rows[lines[np.isnan(answer).any(axis=1)]].tolist()
+            bad = [] if isinstance(answer, Exception) else rows[lines[np.isnan(answer).any(axis=1)]].tolist()
             if bad:
                 raise ModelError(f"predict_proba returned NaN for row {bad[0]} of the table ({len(bad)} rows so far).")
-            if not _is_raised(answer):
+            if not isinstance(answer, Exception):
                 check_probabilities(answer, rows[lines])
         return self
 
@@ -243,7 +247,7 @@ class BlackBox:
         errors: list[tuple[Codes, Exception]] = []
         ask = partial(self._scored, self.scorer.method)
         for lines, answer in in_calls(ask, N, self.largest, self._retries(retries)):
-            if _is_raised(answer):
+            if isinstance(answer, Exception):
                 errors.append((lines, answer))
                 continue
             known[lines] = answer
@@ -264,7 +268,11 @@ class BlackBox:
         names: Any = getattr(self.asked, "classes_", None)
         if not isinstance(names, Collection) or isinstance(names, str) or getattr(names, "shape", None) == ():
             return None
-        plain = names.tolist() if isinstance(names, np.ndarray) else [_plain(name) for name in names]
+        plain = (
+            names.tolist()
+            if isinstance(names, np.ndarray)
+            else [name.item() if isinstance(name, np.generic) else name for name in names]
+        )
         return plain if all(pd.api.types.is_scalar(name) for name in plain) else None
 
     def _code(self, label: Any) -> int:
@@ -332,22 +340,6 @@ def _at_once(box: BlackBox, N: Matrix, turn: int, size: int) -> tuple[NDArray[An
         alone.counts.count(len(rows), len(rows))
         parts.append(np.asarray(predict(rows)))
     return np.roll(labels, turn), np.roll(np.concatenate(parts)[: len(N)], turn, axis=0)
-
-
-def _at_fit(error: Exception, row: int, n_rows: int) -> ModelError:
-    """Return the error of a fit in which the model fails on fitted rows, the first of which is given."""
-    if isinstance(error, NaNAnswerError):
-        return ModelError(f"the model returned NaN for row {row} of the table ({n_rows:,} rows in all).")
-    return ModelError(f"the model raised on row {row} of the table: {message_of(error)}")
-
-
-def _plain(label: Any) -> Any:
-    """Return a label as Python has it, not numpy."""
-    return label.item() if isinstance(label, np.generic) else label
-
-
-def _is_raised(answer: Any) -> bool:
-    return isinstance(answer, Exception)
 
 
 def is_error(labels: NDArray[Any]) -> NDArray[np.bool_]:

@@ -66,7 +66,10 @@ def moved(form: TableForm, N: Matrix, points: Matrix, k: int, decimals: tuple[in
     `points` has no missing values; what a row lacks is at the middle of the column there.
     """
     check_private(form, N, k)
-    common = [_common(present(N[:, at]), k) if _is_level(form, at) else None for at in range(N.shape[1])]
+    common = [
+        _common(present(N[:, at]), k) if feature.kind in ("categorical", "binary") else None
+        for at, feature in enumerate(form.schema.features)
+    ]
     result = np.empty_like(N)
     for rows in groups_of_k(points, k, np.isnan(N)):
         for at, levels in enumerate(common):
@@ -127,10 +130,6 @@ class Guard:
                 rows = rows[~differs(self.N[rows, at], np.full(len(rows), value[at]))]
             found[line] = 0 < len(rows) < self.k
         return found
-
-
-def _is_level(form: TableForm, at: int) -> bool:
-    return form.schema.features[at].kind in ("categorical", "binary")
 
 
 def _common(codes: Matrix, k: int) -> Matrix:

@@ -4,7 +4,7 @@ Models that do not take the caller's rows or do not return labels, boosters and 
 """
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 from math import inf, isfinite
@@ -63,11 +63,12 @@ def _lightgbm(booster: Any) -> Raw:
     text = booster.model_to_string(num_iteration=1)
     words = next((line for line in text.splitlines() if line.startswith("objective=")), "objective=").split("=")[1]
     names = booster.feature_name()
+    is_nameless = all(name == f"Column_{place}" for place, name in enumerate(names))  # it was trained on an array
 
     def scores(rows: Any) -> Any:
         rows = pandas_frame(rows)
         known = _underscored(rows, names) if isinstance(rows, pd.DataFrame) else names
-        return booster.predict(_in_order(rows, None if _is_nameless(names) else known))
+        return booster.predict(_in_order(rows, None if is_nameless else known))
 
     objective = words.split(" ")[0]
     if objective.startswith("multiclass"):
@@ -134,11 +135,6 @@ def _underscored(rows: pd.DataFrame, names: list[str]) -> list[Any]:
     return [name if name in rows.columns else by_name.get(name, name) for name in names]
 
 
-def _is_nameless(names: list[str]) -> bool:
-    """Say whether a lightgbm model was trained on an array: its columns are numbered."""
-    return all(name == f"Column_{place}" for place, name in enumerate(names))
-
-
 # --- readings ---------------------------------------------------------------------------------------------------------
 
 
@@ -189,7 +185,11 @@ class Reading:
             raise ParameterError("target=Between(...) names its own labels: leave threshold and classes out.")
         if threshold is not None and (isinstance(threshold, bool) or not isfinite(threshold)):
             raise ParameterError(f"threshold must be a number, got {threshold!r}.")
-        classes = None if classes is None else _distinct(classes)
+        if classes is not None:
+            names = () if isinstance(classes, str) else tuple(np.asarray(classes, dtype=object).tolist())
+            if len(names) < 2 or len(set(names)) != len(names):
+                raise ParameterError(f"classes must be two or more different labels, got {classes!r}.")
+            classes = names
         if threshold is not None and classes is not None and len(classes) != 2:
             raise ParameterError(f"a threshold tells two classes apart, got {len(classes)}: {listed(classes)}.")
         return cls(None if threshold is None else float(threshold), classes, between)
@@ -220,7 +220,10 @@ def adapted(model: Any, reading: Reading) -> Any:
         names = range(raw.n_classes) if reading.classes is None and raw.n_classes else reading.classes
         return Read(raw.scores, threshold, _names(names), raw.scores, raw.is_probability)
     names = reading.classes if reading.classes is not None else getattr(model, "classes_", None)
-    return Read(_scores_of(model, reading), reading.threshold, _names(names), getattr(model, "predict_proba", None))
+    shares = getattr(model, "predict_proba", None)
+    # A threshold is compared with probabilities where the model has them.
+    scores = shares if reading.threshold is not None and callable(shares) else getattr(model, "predict", model)
+    return Read(scores, reading.threshold, _names(names), shares)
 
 
 @dataclass(frozen=True, eq=False)
@@ -261,7 +264,11 @@ class Read:
             raise ModelError(f"classes names columns or numbers 0, 1, ...; the model returned {scores[0]!r} already.")
         positions = scores.astype(np.intp)
         if (positions != scores).any():
-            raise ModelError(_one_number(float(scores[0])))
+            raise ModelError(
+                f"the model returned {float(scores[0]):.6g}, one number per row: pass threshold=0.5 to fit if these "
+                "are probabilities, threshold=0 if they are logits or margins, and classes=(...) to name the two "
+                "sides; for a regressor pass target=Between(low, high)."
+            )
         return self._named(positions, len(self.classes or ()) or int(positions.max(initial=0)) + 1)
 
     def _named(self, positions: NDArray[Any], n_classes: int) -> NDArray[Any]:
@@ -291,19 +298,14 @@ def _as_shares(scores: NDArray[Any]) -> NDArray[np.float64]:
     scores = scores.astype(np.float64)
     if scores.ndim == 1:
         return np.column_stack([1 - scores, scores])
-    is_share = bool((scores >= 0).all()) and np.allclose(scores.sum(axis=1), 1.0, atol=1e-4)
-    return scores if is_share else _softmax(scores)
+    if (scores >= 0).all() and np.allclose(scores.sum(axis=1), 1.0, atol=1e-4):
+        return scores
+    powers = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return np.asarray(powers / powers.sum(axis=1, keepdims=True))
 
 
 def _names(classes: Any) -> tuple[Any, ...] | None:
     return None if classes is None else tuple(np.asarray(classes).tolist())
-
-
-def _scores_of(model: Any, reading: Reading) -> Callable[[Any], Any]:
-    """Return what is compared with a threshold: probabilities where the model has them."""
-    if reading.threshold is not None and callable(getattr(model, "predict_proba", None)):
-        return model.predict_proba
-    return getattr(model, "predict", model)
 
 
 def _vector(answer: Any) -> NDArray[Any]:
@@ -322,24 +324,3 @@ def _second(scores: NDArray[Any]) -> NDArray[np.float64]:
     if found.dtype.kind not in "fiub":
         raise ModelError(f"a threshold needs scores, the model returned {found[0]!r}.")
     return found.astype(np.float64)
-
-
-def _one_number(score: float) -> str:
-    return (
-        f"the model returned {score:.6g}, one number per row: pass threshold=0.5 to fit if these are "
-        "probabilities, threshold=0 if they are logits or margins, and classes=(...) to name the two sides; "
-        "for a regressor pass target=Between(low, high)."
-    )
-
-
-def _softmax(scores: NDArray[Any]) -> NDArray[np.float64]:
-    powers = np.exp(scores - scores.max(axis=1, keepdims=True))
-    found: NDArray[np.float64] = powers / powers.sum(axis=1, keepdims=True)
-    return found
-
-
-def _distinct(classes: Sequence[Any]) -> tuple[Any, ...]:
-    names = tuple(np.asarray(classes, dtype=object).tolist()) if not isinstance(classes, str) else ()
-    if len(names) < 2 or len(set(names)) != len(names):
-        raise ParameterError(f"classes must be two or more different labels, got {classes!r}.")
-    return names

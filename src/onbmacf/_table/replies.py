@@ -12,14 +12,13 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from onbmacf._base.arrays import Matrix, Rows, objects
-from onbmacf._base.arrays import Rows as Codes
 from onbmacf._base.checks import error_words, listed
 from onbmacf.errors import ModelError
 
 SLACK = 1e-6  # beyond 0 and 1: what is left of rounding in a sum of probabilities
-LEAST_SHARE = 1e-9  # the probability that none is below where its logarithm is taken
-DIGITS = 9
-LEAST = 1e-12  # a probability below this counts as this much
+LEAST_SHARE = 1e-9  # a probability below this counts as this much in `margins_of`: shares of votes are coarse
+LEAST = 1e-12  # and this much in a `Scorer`
+DIGITS = 9  # in which scores are compared: their last bits change with the rows in the call
 VOTES = 0.02  # share of probabilities that are 0 from which on they are shares of votes, which add up as they are
 
 
@@ -42,7 +41,13 @@ class NaNProbabilityError(NaNAnswerError):
 
 def labels_of(answer: Any, n_rows: int, output: str, names: Any) -> NDArray[Any]:
     """Return labels, scores or class probabilities as a vector of labels; `names` are the model's `classes_`."""
-    answer = _as_vector_or_matrix(_as_array(answer, "predict"), n_rows)
+    answer = _as_array(answer, "predict")
+    if answer.ndim == 0 or len(answer) != n_rows:
+        found = len(answer) if answer.ndim else "a single value"
+        raise ModelError(f"predict was given {n_rows} rows and returned {found}.")
+    if answer.ndim > 2 or (answer.ndim == 2 and answer.shape[1] == 0):
+        raise ModelError(f"predict returned an array of shape {answer.shape}; allowed: (n,), (n, 1) or (n, C).")
+    answer = answer[:, 0] if answer.ndim == 2 and answer.shape[1] == 1 else answer
     is_nan = _is_nan(answer)
     if answer.ndim == 2:
         _check_one_label(answer[~is_nan])
@@ -88,7 +93,7 @@ def check_written(labels: list[Any]) -> None:
                 raise ModelError(f"the model returned {label!r}, which cannot be written: {error.reason}.") from error
 
 
-def check_probabilities(answer: Matrix, rows: Codes) -> None:
+def check_probabilities(answer: Matrix, rows: Rows) -> None:
     """Raise an error if predict_proba returned something else for fitted rows: scores, per cent."""
     lines, _ = np.nonzero((answer < -SLACK) | (answer > 1 + SLACK))
     if len(lines):
@@ -124,17 +129,7 @@ def _as_float(answer: NDArray[Any]) -> Matrix:
         raise ModelError(f"the model returned {answer.tolist()[0]!r}, which is no probability.") from error
 
 
-def _as_vector_or_matrix(answer: NDArray[Any], n_asked: int) -> NDArray[Any]:
-    if answer.ndim == 0 or len(answer) != n_asked:
-        raise ModelError(
-            f"predict was given {n_asked} rows and returned {len(answer) if answer.ndim else 'a single value'}."
-        )
-    if answer.ndim > 2 or (answer.ndim == 2 and answer.shape[1] == 0):
-        raise ModelError(f"predict returned an array of shape {answer.shape}; allowed: (n,), (n, 1) or (n, C).")
-    return answer[:, 0] if answer.ndim == 2 and answer.shape[1] == 1 else answer
-
-
-def _named(positions: Codes, n_classes: int, names: Any) -> NDArray[Any]:
+def _named(positions: Rows, n_classes: int, names: Any) -> NDArray[Any]:
     if names is None or len(names) != n_classes:
         names = np.arange(n_classes)
     return np.asarray(np.asarray(names)[positions])

@@ -14,8 +14,8 @@ from onbmacf.schema import Schema
 
 FEW = 2  # decimals that a table may have whatever its range
 DIGITS = 3  # the range has 10**3 to 10**4 steps
-MOST = 290  # float64 has no more
-MOST_DECIMALS = 15
+MOST = 290  # decimals: 10**290 times a small number is still a number of float64
+MOST_DECIMALS = 15  # that float64 brings back as they were written
 HEADROOM = 2.0**49  # value * 10**decimals stays below this, so that decimal rounding removes the error of scaling
 
 
@@ -31,7 +31,8 @@ class Rounding(NamedTuple):
     @classmethod
     def to(cls, decimals: Sequence[int]) -> "Rounding":
         """Return how to round to these decimals, one number per feature."""
-        up, down = ([_power_of_ten(sign * count) for count in decimals] for sign in (1, -1))
+        # Tens multiplied, as `numpy.round` does it: beyond 10**22 that is not what 10.0**count gives.
+        up, down = ([prod([10.0] * (sign * count), start=1.0) for count in decimals] for sign in (1, -1))
         return cls(np.array(up), np.array(down) if max(down, default=1.0) > 1 else None)
 
     def of(self, values: Matrix, features: Rows) -> Matrix:
@@ -47,19 +48,7 @@ class Rounding(NamedTuple):
         return np.rint(values * up / down) / up * down
 
 
-def _power_of_ten(exponent: int) -> float:
-    """Return 10 to a power, at least 1, as `numpy.round` has it: tens multiplied, which is not exact beyond 10**22."""
-    return prod([10.0] * exponent, start=1.0)
-
-
 # --- decimals ---------------------------------------------------------------------------------------------------------
-
-
-def readable_decimals(values: Matrix, dtype: object) -> int:
-    """Return the decimals of the values that a continuous feature may change to."""
-    needed = of_range(float(values.max() - values.min()))
-    given = own_decimals(values, dtype, max(FEW, needed))
-    return needed if given is None else given
 
 
 def of_range(span: float) -> int:
@@ -141,11 +130,13 @@ def most_decimals(values: Matrix, most: int) -> int:
 
 def readable_of(form: TableForm, N: Matrix) -> tuple[int | None, ...]:
     """Return the decimals of each continuous feature: the caller's own word, or read off the values."""
-    return tuple(
-        None
-        if feature.kind != "continuous"
-        else readable_decimals(present(N[:, place]), form.dtypes[place])
-        if feature.decimals is None
-        else feature.decimals
-        for place, feature in enumerate(form.schema.features)
-    )
+    decimals: list[int | None] = []
+    for place, feature in enumerate(form.schema.features):
+        found = feature.decimals if feature.kind == "continuous" else None
+        if feature.kind == "continuous" and found is None:
+            values = present(N[:, place])
+            needed = of_range(float(values.max() - values.min()))
+            found = own_decimals(values, form.dtypes[place], max(FEW, needed))
+            found = needed if found is None else found
+        decimals.append(found)
+    return tuple(decimals)

@@ -52,7 +52,7 @@ class FeatureSpace:
     def fit(cls, table: Any, schema: Schema | None = None, height: float = 0.5) -> "FeatureSpace":
         """Check a table and learn its encoding."""
         form = TableForm.fit(table, schema)
-        return cls.of_numbers(form, form.numbers(_frame_of(table, form)), height)
+        return cls.of_numbers(form, form.numbers(form.arrange(table)[0]), height)
 
     @classmethod
     def of_numbers(cls, form: TableForm, N: Matrix, height: float) -> "FeatureSpace":
@@ -123,7 +123,7 @@ class FeatureSpace:
 
     def encode(self, table: Any) -> Matrix:
         """Return rows of the caller as encoded points."""
-        return self.encode_numbers(self.form.numbers(_frame_of(table, self.form)))
+        return self.encode_numbers(self.form.numbers(self.form.arrange(table)[0]))
 
     def decode(self, Z: Matrix) -> pd.DataFrame:
         """Return encoded points as rows of the caller: the inverse of `encode` on the fitted rows."""
@@ -329,10 +329,6 @@ def _cells_of(features: Rows, cells: Rows) -> Iterator[tuple[int, Rows]]:
     order = np.argsort(of_cell, kind="stable")
     for part in np.split(cells[order], np.flatnonzero(np.diff(of_cell[order])) + 1) if len(cells) else []:
         yield int(features[part[0]]), part
-
-
-def _frame_of(table: Any, form: TableForm) -> pd.DataFrame:
-    return form.arrange(table)[0]
 
 
 def _width(feature: Feature) -> int:

@@ -125,7 +125,7 @@ class Values:
         return Values(self.space, Constraints(self.space, Rules()))
 
     def placed(self, N: Matrix, factual: Matrix) -> Matrix:
-        """Return numbers at values that may be returned; one that is hardly another than the factual's is its own."""
+        """Move numbers to the nearest values that may be returned; what is within rounding of the factual's is that."""
         up, down = self._powers
         rounded = N * up
         rounded /= down

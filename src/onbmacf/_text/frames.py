@@ -4,7 +4,7 @@ Every value is data and is escaped.
 """
 
 import math
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,8 +35,8 @@ _BLANK = " \u00a0\u200b\ufeff\x00"
 # --- tidy frames ------------------------------------------------------------------------------------------------------
 
 
-class Around(NamedTuple):
-    """The ranges around one counterfactual."""
+class RangesOfOne(NamedTuple):
+    """The ranges of one counterfactual, as `works_in` reads them off a counterfactual."""
 
     ranges: Any
     box: Any
@@ -98,14 +98,15 @@ def line_frame(answers: Any) -> pd.DataFrame:
     return frame.iloc[order].set_axis(answers.rows.index[place[order]])
 
 
-def with_room(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return a frame whose columns can all hold a missing value: int64 becomes Int64, bool becomes boolean."""
+def with_room(frame: pd.DataFrame, names: Iterable[Hashable] | None = None) -> pd.DataFrame:
+    """Return a frame in which some columns, or all, can hold a missing value: int64 becomes Int64, bool boolean."""
+    dtypes, sizes = frame.dtypes if names is None else frame.dtypes[list(names)], {"i": "Int", "u": "UInt"}
     room = {
-        place: "boolean" if dtype.kind == "b" else {"i": "Int", "u": "UInt"}[dtype.kind] + str(8 * dtype.itemsize)
-        for place, dtype in enumerate(frame.dtypes)
+        name: "boolean" if dtype.kind == "b" else f"{sizes[dtype.kind]}{8 * dtype.itemsize}"
+        for name, dtype in dtypes.items()
         if isinstance(dtype, np.dtype) and dtype.kind in "iub"
     }
-    return frame.astype({frame.columns[place]: dtype for place, dtype in room.items()})
+    return frame.astype(room) if room else frame
 
 
 def only_changes(answers: Any) -> pd.DataFrame:
@@ -145,7 +146,7 @@ def change_frame(answers: Any) -> pd.DataFrame:
     }
     if answers.batch.ranges is not None:
         both = zip(answers.batch.ranges[lines], answers.batch.box[lines], features, strict=True)
-        columns_of["range"] = [works_in(Around(ranges, box), columns[at]) for ranges, box, at in both]
+        columns_of["range"] = [works_in(RangesOfOne(ranges, box), columns[at]) for ranges, box, at in both]
     return pd.DataFrame(columns_of, index=answers.rows.index[place])
 
 

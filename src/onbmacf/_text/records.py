@@ -3,7 +3,7 @@
 import html
 import json
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import MISSING, Field, fields
+from dataclasses import MISSING, fields
 from datetime import datetime
 from math import isfinite
 from typing import Any
@@ -83,7 +83,9 @@ def _counterfactual(found: Any, days: Days) -> dict[str, Any]:
         **({} if found.stability is None else {"stability": found.stability}),
         "changes": _changes(found, days),
         "values": _values(found.values, days),
-        "semifactual": None if kept is None else _semifactual(kept, days),
+        "semifactual": None
+        if kept is None
+        else {"distance": kept.distance, "changes": _changes(kept, days), "values": _values(kept.values, days)},
         **_ranges(found, days),
     }
 
@@ -109,10 +111,6 @@ def _certificate(certificate: Any) -> dict[str, Any]:
     numbers = {name: getattr(certificate, name) for name in ("bound", "gap")}
     finite = {name: value if isfinite(value) else None for name, value in numbers.items()}
     return {"kind": str(certificate.kind), **finite, "sentence": certificate.sentence()}
-
-
-def _semifactual(kept: Any, days: Days) -> dict[str, Any]:
-    return {"distance": kept.distance, "changes": _changes(kept, days), "values": _values(kept.values, days)}
 
 
 def _changes(found: Any, days: Days) -> list[dict[str, Any]]:
@@ -187,20 +185,15 @@ def _line(found: Any, mark: str) -> str:
 def only_set(value: Any, *leading: str) -> str:
     """Return a dataclass as its call, with the leading fields and those that differ from their defaults."""
     parts = [repr(getattr(value, name)) for name in leading]
-    rest = [one for one in fields(value) if one.name not in leading and getattr(value, one.name) != _default(one)]
-    parts += [f"{one.name}={_brief(getattr(value, one.name))}" for one in rest]
+    for one in fields(value):
+        default = one.default if one.default_factory is MISSING else one.default_factory()
+        held = getattr(value, one.name)
+        if one.name not in leading and held != default:
+            is_long = isinstance(held, tuple) and len(held) > MOST_LEVELS + 1
+            first = ", ".join(repr(part) for part in held[:MOST_LEVELS]) if is_long else ""
+            told = f"({first}, ... {len(held) - MOST_LEVELS:,} more)" if is_long else repr(held)
+            parts.append(f"{one.name}={told}")
     return f"{type(value).__name__}({', '.join(parts)})"
-
-
-def _default(one: "Field[Any]") -> Any:
-    return one.default if one.default_factory is MISSING else one.default_factory()
-
-
-def _brief(value: Any) -> str:
-    if isinstance(value, tuple) and len(value) > MOST_LEVELS + 1:
-        listed = ", ".join(repr(part) for part in value[:MOST_LEVELS])
-        return f"({listed}, ... {len(value) - MOST_LEVELS:,} more)"
-    return repr(value)
 
 
 def text_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

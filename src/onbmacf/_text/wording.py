@@ -164,11 +164,12 @@ def visible(value: Any) -> str:
     text = str(value)
     if text.isprintable():
         return text
-    return "".join(_written_out(mark) if unicodedata.category(mark) in _HIDDEN else mark for mark in text)
-
-
-def _written_out(mark: str) -> str:
-    return mark.encode("unicode_escape", "backslashreplace").decode("ascii")
+    return "".join(
+        mark.encode("unicode_escape", "backslashreplace").decode("ascii")
+        if unicodedata.category(mark) in _HIDDEN
+        else mark
+        for mark in text
+    )
 
 
 def quoted(label: Any) -> str:
@@ -254,11 +255,9 @@ def why_none(explanation: Any) -> str:
 
 def proven_of(explanation: Any) -> str:
     """Return what is proven as a sentence; empty where no proof was asked for or the reason says it already."""
-    return (
-        ""
-        if explanation.certificate is None or explanation.status == Status.INFEASIBLE
-        else str(explanation.certificate.sentence())
-    )
+    if explanation.certificate is None or explanation.status == Status.INFEASIBLE:
+        return ""
+    return str(explanation.certificate.sentence())
 
 
 def name_of(explanation: Any) -> str:
@@ -302,7 +301,8 @@ LEFT = 'style="text-align:left;vertical-align:top"'  # text, where notebooks ali
 
 def html_table(explanations: Sequence[Any], n_more: int = 0) -> str:
     """Return an HTML table of the answers, every cell escaped."""
-    rows = [_html_row(cells) for explanation in explanations for cells in lines(explanation)]
+    cells = [[f"<td {LEFT}>{escaped(cell)}</td>" for cell in line] for one in explanations for line in lines(one)]
+    rows = [f"<tr>{''.join(line)}</tr>" for line in cells]
     head = "".join(f"<th {LEFT}>{name}</th>" for name in COLUMNS)
     more = f"<p>... and {n_more} more rows.</p>" if n_more else ""
     return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>{more}"
@@ -316,7 +316,3 @@ def escaped(text: str) -> str:
 def scrolling(content: str) -> str:
     """Return HTML in a box of limited height, so that a long table does not fill the page."""
     return f'<div style="max-height:28em;overflow:auto">{content}</div>'
-
-
-def _html_row(cells: list[str]) -> str:
-    return f"<tr>{''.join(f'<td {LEFT}>{escaped(cell)}</td>' for cell in cells)}</tr>"

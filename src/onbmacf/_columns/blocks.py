@@ -26,7 +26,6 @@ try:
 except ImportError:  # a pandas that keeps them elsewhere: frames are made column by column
     BlockManager = None
 
-CAST = "fiub"  # kinds of numpy dtypes to which numbers are cast as they are
 PLAIN: dict[type, type] = {  # types of single values, and what a column of one such value is
     **dict.fromkeys((float, np.float64), float),
     **dict.fromkeys((int, np.int64), np.int64),
@@ -35,7 +34,7 @@ PLAIN: dict[type, type] = {  # types of single values, and what a column of one 
 }
 
 
-class Levels(NamedTuple):
+class LevelColumns(NamedTuple):
     """Columns of one dtype whose values are levels: those of all columns one after the other in one array."""
 
     array: Any
@@ -53,7 +52,7 @@ class Levels(NamedTuple):
         return _blocks(taken, self.placed)
 
 
-class Numbers(NamedTuple):
+class NumberColumns(NamedTuple):
     """Columns of one dtype of numpy to which numbers are cast."""
 
     dtype: Any
@@ -66,7 +65,7 @@ class Numbers(NamedTuple):
         return _blocks(N.T[self.places].astype(self.dtype, order="C", copy=False), self.placed)
 
 
-class Single(NamedTuple):
+class SingleColumn(NamedTuple):
     """A column of a dtype that numbers are not simply cast to: dates, nullable numbers, numbers as objects."""
 
     place: int
@@ -84,7 +83,7 @@ class BlockForm:
     """The columns of a table by dtype."""
 
     columns: Any  # the names, as an Index
-    groups: tuple[Numbers | Levels | Single, ...]
+    groups: tuple[NumberColumns | LevelColumns | SingleColumn, ...]
 
     @classmethod
     def of(
@@ -101,9 +100,9 @@ class BlockForm:
         of each column that is neither levels nor numbers of a dtype of numpy.
         """
         numeric = [place for place in range(len(dtypes)) if place not in levels and place not in arrays_of]
-        numbers = (Numbers(dtypes[some[0]], some, [BlockPlacement(some)]) for some in _by_dtype(dtypes, numeric))
+        numbers = (NumberColumns(dtypes[some[0]], some, [BlockPlacement(some)]) for some in _by_dtype(dtypes, numeric))
         joined = (_joined(levels, some, missing) for some in _by_dtype(dtypes, levels))
-        single = (Single(place, [BlockPlacement(place)], array_of) for place, array_of in arrays_of.items())
+        single = (SingleColumn(place, [BlockPlacement(place)], array_of) for place, array_of in arrays_of.items())
         return cls(columns, (*numbers, *joined, *single))
 
     def frame(self, N: Matrix) -> pd.DataFrame:
@@ -139,7 +138,7 @@ def _row(values: Sequence[Any], columns: Any, index: Any) -> pd.DataFrame | None
             array = array[:, np.newaxis] if isinstance(array, np.ndarray) else array
             blocks += _blocks(array, _placed(array, np.array(same)))
         return _framed(blocks, columns, index)
-    except Exception:  # a number too large, half a character, a pandas without blocks: as slowly as ever
+    except Exception:  # a number too large, half a character, a pandas without blocks: then by the public, slow way
         return None
 
 
@@ -169,7 +168,7 @@ def _by_dtype(dtypes: Sequence[Any], places: Iterable[int]) -> list[Rows]:
     return [np.array(same, dtype=np.intp) for same in groups.values()]
 
 
-def _joined(levels: dict[int, Any], places: Rows, missing: set[int]) -> Levels:
+def _joined(levels: dict[int, Any], places: Rows, missing: set[int]) -> LevelColumns:
     """Put the levels of columns of one dtype into one array."""
     arrays = [levels[int(place)] for place in places]
     starts = np.cumsum([0, *(len(array) for array in arrays[:-1])], dtype=np.float64)[:, np.newaxis]
@@ -177,7 +176,7 @@ def _joined(levels: dict[int, Any], places: Rows, missing: set[int]) -> Levels:
     joined = arrays[0] if len(arrays) == 1 else pd.concat(columns, ignore_index=True).array
     last = np.array([len(array) - 1.0 for array in arrays])[:, np.newaxis] if missing.intersection(places) else None
     array = _plain(joined)
-    return Levels(array, places, _placed(array, places), starts, last)
+    return LevelColumns(array, places, _placed(array, places), starts, last)
 
 
 def _plain(array: Any) -> Any:
