@@ -152,10 +152,13 @@ class FeatureSpace:
         values = (N - self.low) / self.span
         if self.may_lack:
             values = np.where(np.isnan(values), missing_code(weights_of(self.schema)), values)
-        values = values * self.to_unit[self._first_columns]
-        for position in np.flatnonzero(self._is_group):
-            values[:, position] = self._levels(N[:, position], int(position))
-        return values
+        codes = np.where(np.isnan(N), self._last_levels, N) if self.may_lack else N
+        return np.where(self._is_group, codes, values * self.to_unit[self._first_columns])
+
+    @shared
+    def _last_levels(self) -> Matrix:
+        """Per feature: the last column of its group, which stands for a missing category."""
+        return np.array([block.stop - block.start - 1.0 for block in self.blocks])
 
     def _levels(self, codes: Matrix, position: int) -> Rows:
         """Return which column of its group each category is; a missing one is the last."""
