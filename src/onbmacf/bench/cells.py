@@ -39,7 +39,7 @@ LIBRARIES = ("numpy", "pandas", "scipy", "scikit-learn", "torch", "dice-ml")
 COMMON_CODE = (
     "schema.py",
     "_columns/*.py",
-    *(f"_table/{name}.py" for name in ("space", "scales", "form", "blocks", "cells", "containers")),
+    *(f"_table/{name}.py" for name in ("space", "scales", "form", "cells")),
     *(f"bench/{name}.py" for name in ("protocol", "datasets", "_torch", "network", "metrics", "cells")),
     "bench/methods/_[!_]*.py",  # what methods share; the registry is not code: each entry is hashed with its method
 )
