@@ -17,6 +17,9 @@ endif
 demo: $(VENV)/.base
 	$(BIN)/onbmacf demo
 
+# Models of tests are small: threads would only wait for each other, beside the other process.
+test test-all: export OMP_NUM_THREADS = 1
+
 # The tests that are not marked `long`, with a part of the random cases: minutes. test-all runs everything.
 test: $(VENV)/.test
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not long"

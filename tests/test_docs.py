@@ -117,6 +117,7 @@ def site(tmp_path_factory):
     return folder
 
 
+@pytest.mark.long
 @on_the_site
 def test_the_site_has_its_pages(site):
     for page in (
@@ -155,6 +156,7 @@ def is_described(member):
     return isinstance(member, property | classmethod | staticmethod) or inspect.isfunction(member)
 
 
+@pytest.mark.long
 @on_the_site
 def test_every_public_name_has_an_entry_in_the_reference(site):
     text = "".join(page.read_text(encoding="utf-8") for page in site.glob("api/*.html"))
@@ -186,6 +188,7 @@ class Loaded(HTMLParser):
             self.addresses.append(named.get("href"))
 
 
+@pytest.mark.long
 @on_the_site
 def test_nothing_is_loaded_from_outside(site):
     for page in site.rglob("*.html"):
@@ -206,6 +209,7 @@ def chromium():
     return found or pytest.skip("no chromium on this machine")
 
 
+@pytest.mark.long
 @on_the_site
 def test_a_search_lists_how_tos_first_and_decision_records_last(site, chromium, tmp_path):
     flags = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]

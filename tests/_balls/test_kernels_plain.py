@@ -68,7 +68,9 @@ of_all_metrics = pytest.mark.parametrize("metric", sorted(METRICS))
 
 
 @of_all_kinds
-@of_all_metrics
+@pytest.mark.parametrize(
+    "metric", ["manhattan", *(pytest.param(name, marks=pytest.mark.long) for name in METRICS if name != "manhattan")]
+)
 @pytest.mark.parametrize("by_pairs", [False, pytest.param(True, marks=pytest.mark.long)])
 def test_covers_are_the_same(kind, metric, by_pairs, use_others, monkeypatch):
     if by_pairs:

@@ -81,6 +81,7 @@ def test_something_is_found_and_has_the_target_label(name, answers, small_task, 
     assert (small_network.label_of(found(answers(name))) == small_task.target).any()
 
 
+@pytest.mark.long
 @of_each(REGISTRY)
 def test_the_same_call_gives_the_same_answer_and_touches_nothing(name, fitted, answers, small_task, small_network):
     first, Z = answers(name), factuals(small_task, small_network)
@@ -96,6 +97,7 @@ def test_no_factuals_no_answers(name, fitted, small_task):
     assert list(fitted(name).explain(small_task.Z[:0])) == []
 
 
+@pytest.mark.long
 @of_each(REGISTRY)
 def test_the_other_direction_works(name, small_task, small_network):
     task = replace(small_task, target=0)
