@@ -3,7 +3,7 @@
     rows  ->  predictions  ->  frame: label, probability, status and reason of each row
     rows  ->  respond  ->  Responses  ->  responsiveness  ->  frame: one line per row and free feature
 
-The share of a feature's values that reach a wanted label is its *responsiveness* (Cheng and others, "Feature
+The share of a feature's values that reach a wanted label is its *responsiveness* (Cheon and others, "Feature
 Responsiveness Scores", 2024: over the values that a person may change to; here those are the values of the fitted rows,
 as far as the rules allow them). Decision 0076 says what is asked.
 """
