@@ -50,12 +50,12 @@ COLUMNS = {
 # What dial 0 and the default are to reach with nothing fixed: name, column, method, models, limit.
 GOALS = (
     ("median at dial 0", "median", "dial 0", None, 1.002),
-    ("sum over sum at dial 0", "sums", "dial 0", None, 1.08),
-    ("the same, forest", "sums", "dial 0", "forest", 1.2),
-    ("the same, boosting", "sums", "dial 0", "boosting", 1.2),
-    ("not within 5 % at dial 0", "beyond", "dial 0", None, 0.12),
+    ("sum over sum at dial 0", "sums", "dial 0", None, 1.02),
+    ("the same, forest", "sums", "dial 0", "forest", 1.06),
+    ("the same, boosting", "sums", "dial 0", "boosting", 1.03),
+    ("not within 5 % at dial 0", "beyond", "dial 0", None, 0.08),
     ("changes beyond the least at dial 0", "more_changes", "dial 0", None, 0.12),
-    ("sum over sum of the default", "sums", "default", None, 1.3),
+    ("sum over sum of the default", "sums", "default", None, 1.2),
 )
 
 

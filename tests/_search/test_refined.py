@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
@@ -13,6 +14,7 @@ from _search.test_paper import explained_by_the_package
 from amounts import examples
 from onbmacf import ONBMACF, Relaxation, Schema
 from onbmacf._explain.answers import repeats
+from onbmacf._search import rounds
 from onbmacf._search.choose import ALIKE
 from onbmacf.errors import ParameterError
 from strategies import ExplanationCase, explanation_cases
@@ -257,3 +259,20 @@ def test_a_limit_is_not_blamed_where_the_model_is_read():
     assert read.n_copy_questions > 0
     assert set(read.reasons) == {""}
     assert all("max_model_calls limited the search" in reason for reason in called.reasons)
+
+
+def test_at_dial_0_the_nearest_points_are_refined_as_long_as_that_brings_them_nearer(monkeypatch):
+    table = pd.DataFrame(np.random.default_rng(3).normal(size=(400, 8)).round(2), columns=list("abcdefgh"))
+    score = (table["a"] * table["b"] + table["c"] - table["d"] * table["e"]).to_numpy()
+    model = RandomForestClassifier(15, max_depth=6, random_state=0, n_jobs=1).fit(table, score > 0.8)
+    rows = table[~model.predict(table)].head(40)
+
+    def distances():
+        explainer = ONBMACF(plausibility=0, read_model=False).fit(table, model)
+        return explainer.explain(rows, target=True).to_frame()["distance"].to_numpy()
+
+    with_them = distances()
+    monkeypatch.setattr(rounds, "NEAREST_ROUNDS", 0)
+    without = distances()
+    assert (with_them <= without + 0.02 * 7 + 1e-9).all()  # a change fewer may be a little farther
+    assert with_them.sum() < 0.999 * without.sum()

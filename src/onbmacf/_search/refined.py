@@ -6,7 +6,8 @@
 2. What the singles gain adds up to a guess of any combination: the cheapest that should do, and parts of donors.
 3. The best point of each set of changes: changes dropped and shrunk, refused points repaired; for the dial, points
    with more neighbours of the label.
-4. The same again for factuals that still get better, up to twice; then the best point with each change undone.
+4. The same again for factuals that still get better, up to twice; then the best point with each change undone. At dial
+   0 the nearest points are refined a few times more.
 5. The points chosen are asked about again by `predict`, as they will be printed, with the way back to the factual.
 
 `rounds.py` and its kernels have 1 to 4, `joint.py` what is tried where they find nothing, `midst.py` the dial at 1,
@@ -23,7 +24,7 @@ from onbmacf._search.confirm import Outcome, confirm
 from onbmacf._search.joint import ask_all, last_resort
 from onbmacf._search.midst import into_the_midst
 from onbmacf._search.problem import Strategy
-from onbmacf._search.rounds import FEW_JOINT, USUAL, Search, first_round, irreducible, search_rounds, without_rules
+from onbmacf._search.rounds import FEW_JOINT, USUAL, Search, first_round, nearest_of_all, search_rounds, without_rules
 
 
 def find(search: Search, active: Mask | None = None) -> Outcome:
@@ -46,7 +47,7 @@ def find(search: Search, active: Mask | None = None) -> Outcome:
     if search.options.plausibility > 0.0:
         score = choose.worth(record, price, search.n, search.neighbours)
     else:
-        score = irreducible(search, record, wanted, is_proven)
+        score = nearest_of_all(search, record, wanted, is_open & ~is_proven, is_proven)
     return confirm(search, record, is_proven, score, find)
 
 

@@ -29,6 +29,7 @@ BELIEFS = np.array([1.0, 0.75, 1.5])  # times what is missing: the sum of gains 
 USUAL = 0.5  # the dial at which points are looked for
 CAPS = (240, 160, 145, 135)  # points per factual and round
 EXTRA_ROUNDS = 1  # for factuals that still get better
+NEAREST_ROUNDS = 3  # at dial 0, for factuals whose nearest answer still gets nearer
 MOST_ROUNDS = 6  # and those in which the best points are asked about with changes undone
 REFINED_AGAIN = 2  # times, what dial 1 or the last resort has found
 ROWS, CENTERS = 16, 8  # donors
@@ -170,7 +171,8 @@ def first_round(search: Search, wanted: Mask | None = None, active: Mask | None 
     """
     factuals, n = search.factuals, len(search.factuals)
     features = search.table.features(search.values.steps, search.options.metric, search.max_changes)
-    capacity = FEW_JOINT + int((CAPACITY - FEW_JOINT) * max(1.0, search.effort))
+    nearest = NEAREST_ROUNDS * CAPS[-1] * (search.options.plausibility == 0.0)
+    capacity = FEW_JOINT + int((CAPACITY - FEW_JOINT + nearest) * max(1.0, search.effort))
     record = Record.of(factuals, search.free, features, capacity, 2 * max(CAPS))
     guess = np.full(n, UNASKED, dtype=np.intp)
     if search.targets is None and wanted is None:
@@ -291,6 +293,8 @@ def without_rules(search: Search, record: Record, wanted: Mask, active: Mask, pr
     free = replace(search, values=search.values.free(), max_changes=None, n=1)
     other, _, _ = first_round(free, wanted, active)
     score = search_rounds(free, other, wanted, active, price)
+    if search.options.plausibility == 0.0:
+        score = nearest_of_all(free, other, wanted, active, ~active)
     row, slot = np.nonzero(other.accepted())
     points, start = other.points[row, slot], search.factuals[row]
     few = other.n_changed[row, slot] <= (search.max_changes or start.shape[1])
@@ -344,9 +348,19 @@ def chosen(search: Search, record: Record, score: Matrix) -> tuple[Rows, Rows]:
     return choose.chosen(record, score, search.n, search.table.scale, is_nearest)
 
 
-def irreducible(search: Search, record: Record, wanted: Mask, is_proven: Mask) -> Matrix:
-    """Undo changes of the nearest points until none can be undone: at dial 0 every change is needed."""
+def nearest_of_all(search: Search, record: Record, wanted: Mask, active: Mask, is_proven: Mask) -> Matrix:
+    """Refine the nearest points as long as that brings them nearer, then undo changes until none can be undone.
+
+    For dial 0, where every change is needed; so its answers can only be nearer than those of other places of the dial.
+    """
     score = choose.nearness(record, is_proven)
+    for _ in range(0 if search.oracle.is_limited else NEAREST_ROUNDS):
+        room, before = np.where(active, room_of(search, len(CAPS)), 0), score.min(axis=1)
+        if not room.any():
+            break
+        ask(search, record, wanted, propose(record, active, score, len(CAPS)), room, NEARER)
+        score = choose.nearness(record, is_proven)
+        active = active & (score.min(axis=1) < before)
     for _ in range(0 if search.oracle.is_limited else search.factuals.shape[1]):
         if not _undone(search, record, wanted, *chosen(search, record, score)):
             break
