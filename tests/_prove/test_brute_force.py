@@ -141,7 +141,8 @@ class Problem:
         space, N = fitted.space, fitted.space.form.numbers(self.factuals)
         domain = Domain(space, fitted.constraints, fitted.ranges, space.is_immutable, self.metric, N)
         labels = self.model.predict(self.factuals)
-        prover = Prover.of(self.model, domain, space.form, labels, 0.0)
+        say = lambda points: self.model.predict(space.form.rows_for_model(points))  # noqa: E731
+        prover = Prover.of(self.model, domain, space.form, fitted.map.table.N, say, 0.0)
         for row, label in enumerate(labels):
 
             def ask(point, label=label):

@@ -3,9 +3,11 @@
     Found  ->  certified  ->  the same with what the proofs found, and a Certificate per row
 
 A proof is about a model that can be read (`_prove`). Where it cannot, and a row may become few others, all of them are
-asked, nearest first.
+asked, nearest first. What is read off a model is compared with it, and before a proof is believed the model itself is
+asked about the points that would refute it.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -20,15 +22,23 @@ from onbmacf._base.executor import watched
 from onbmacf._base.limits import seconds_left
 from onbmacf._explain.rows import Asker
 from onbmacf._prove.columns import NotKnownError
+from onbmacf._prove.copies import trial_points
 from onbmacf._prove.domain import Domain
 from onbmacf._prove.prove import Proof, Prover, ask_nearest_first
+from onbmacf._prove.readers import OTHER
 from onbmacf._search.budget import turns
 from onbmacf._search.choose import ALIKE
 from onbmacf._search.problem import Found
 from onbmacf._search.walk import WAY_BACK, lies_between, margins, way_back
+from onbmacf._table.calls import SOME
 from onbmacf.certificate import Certificate
 from onbmacf.explanations import Explanations
 
+REFUTED = (
+    "a proof was refuted: the model says of a nearer change what its structure denies. The certificate was withdrawn; "
+    "please report it with the class and the parameters of the model."
+)
+OF_KNOWN = "among the labels of the fitted rows"
 MOST_ASKED = 1 << 14  # changes that are asked about where the model cannot be read
 KEPT = [place for place, what in enumerate(Relaxation) if what in (Relaxation.NONE, Relaxation.PROJECTION)]
 
@@ -65,7 +75,8 @@ class _Proofs:
             domain = Domain(
                 fitted.space, request.constraints, fitted.ranges, request.is_held, metric, factuals.N[lines]
             )
-            return Prover.of(model, domain, fitted.space.form, factuals.labels[lines], request.min_probability)
+            form, ask = fitted.space.form, lambda trials: self.asker.box.ask_labels(trials, SOME)
+            return Prover.of(model, domain, form, trial_points(form, fitted.map.table.N), ask, request.min_probability)
         except NotKnownError as error:
             return str(error)
 
@@ -82,12 +93,10 @@ class _Proofs:
         line, prover, seconds = int(self.lines[place]), self.prover, self._seconds
         place, reason = int(np.searchsorted(self.complete, place)), prover if isinstance(prover, str) else ""
         if isinstance(prover, Prover):
-            factuals = self.asker.factuals
-            wanted = self.asker.box.named(np.flatnonzero(factuals.wanted[line])).tolist()
             try:
-                is_answer = lambda row: bool(self._accepted(line, row[np.newaxis])[0] >= 0)  # noqa: E731 - passed on
-                proof = prover.row(place, wanted, distance, is_answer, seconds)
-                return proof, f"for this {prover.structure.words}"
+                is_answer = lambda row: bool(self._accepted([line], row[np.newaxis])[0] >= 0)  # noqa: E731 - passed on
+                proof = prover.row(place, self._wanted(line), distance, is_answer, seconds)
+                return proof, self._of_labels(line, f"for this {prover.structure.words}", prover.structure.classes)
             except NotKnownError as error:
                 reason = str(error)
         return self._by_asking(line, distance, reason)
@@ -100,13 +109,50 @@ class _Proofs:
             return Proof(0.0, None, False, 0.0, reason), ""
         Z, z = request.fitted.space.encode_numbers(rows), np.repeat(factuals.z[[line]], len(rows), axis=0)
         apart = paired(Z, z, request.options.metric)
-        is_answer = lambda some: self._accepted(line, some) >= 0  # noqa: E731 - one line, passed on
+        is_answer = lambda some: self._accepted([line] * len(some), some) >= 0  # noqa: E731 - one line, passed on
         proof = ask_nearest_first(rows, apart, distance, is_answer, self._seconds)
-        return proof, f"by asking about all {len(rows):,} allowed changes"
+        return proof, self._of_labels(line, f"by asking about all {len(rows):,} allowed changes", ())
 
-    def _accepted(self, line: int, rows: Matrix) -> Rows:
-        """Return the label of each row that is an answer; -1 for those that are not."""
-        factual, accepted = np.full(len(rows), line), np.full(len(rows), -1, dtype=np.intp)
+    def _of_labels(self, line: int, how: str, classes: Iterable[Any]) -> str:
+        """Say where a proof leaves out labels that no fitted row has, though any other label was asked for."""
+        known, wanted = self.asker.box.classes.tolist(), self.asker.factuals.wanted[line]
+        is_more = any(label not in known for label in np.asarray(classes).tolist()) or self.asker.notes.has_unseen(line)
+        return f"{how}, {OF_KNOWN}" if is_more and wanted.sum() >= len(known) - 1 else how
+
+    def doubted(self, proven: list["_Proven"]) -> dict[int, tuple[str, Matrix | None]]:
+        """Ask the model about the points that would refute proofs; return why some do not hold, by row.
+
+        Also returned is the nearer answer, where there is one.
+        """
+        prover, points, columns, factual = self.prover, [], [], []
+        for one in proven:
+            if isinstance(prover, Prover) and one.is_read and one.proof.bound > 0:
+                place = int(np.searchsorted(self.complete, one.place))
+                numbers, of_model = prover.doubts(place, self._wanted(one.line), one.proof.bound)
+                points.append(numbers)
+                columns.append(of_model)
+                factual += [one.line] * len(numbers)
+        if not factual:
+            return {}
+        assert isinstance(prover, Prover)
+        lines, rows = np.array(factual), np.concatenate(points)
+        unlike = lines[~prover.is_same(np.concatenate(columns))].tolist()
+        found: dict[int, tuple[str, Matrix | None]] = dict.fromkeys(unlike, (OTHER, None))
+        accepted = np.flatnonzero(self._accepted(factual, rows) >= 0)
+        space, metric = self.asker.request.fitted.space, self.asker.request.options.metric
+        apart = paired(self.asker.factuals.z[lines[accepted]], space.encode_numbers(rows[accepted]), metric)
+        for at in accepted[np.argsort(-apart, kind="stable")].tolist():  # the nearest last
+            found[int(lines[at])] = OTHER, rows[at]
+            self.asker.box.notices.append(REFUTED)
+        return found
+
+    def _wanted(self, line: int) -> list[Any]:
+        labels: list[Any] = self.asker.box.named(np.flatnonzero(self.asker.factuals.wanted[line])).tolist()
+        return labels
+
+    def _accepted(self, lines: list[int], rows: Matrix) -> Rows:
+        """Return the label of each row that is an answer for the factual given with it; -1 for those that are not."""
+        factual, accepted = np.array(lines, dtype=np.intp), np.full(len(rows), -1, dtype=np.intp)
         codes = self.asker.label_of(self.asker.request.fitted.space.encode_numbers(rows), factual)
         reached = self.asker.reached(codes, factual)
         accepted[reached] = codes[reached]
@@ -118,7 +164,7 @@ class _Proofs:
         Its semifactual is the first place on the way back that has the factual's label and keeps the rules.
         """
         asker, z, rows = self.asker, self.asker.factuals.z[[line]], row[np.newaxis]
-        point, label = asker.request.fitted.space.encode_numbers(rows), self._accepted(line, rows)
+        point, label = asker.request.fitted.space.encode_numbers(rows), self._accepted([line], rows)
         places, factual = way_back(z, point, asker.snap), np.full(WAY_BACK, line)
         said = asker.plain_label_of(places, factual)
         is_less = (said == asker.factuals.codes[line]) & lies_between(z, places, point)
@@ -140,20 +186,44 @@ class _Proofs:
         )
 
 
+class _Proven(NamedTuple):
+    """What was proven of one row, before it is doubted."""
+
+    line: int
+    place: int  # among the rows to prove
+    proof: Proof
+    how: str
+    distance: float
+
+    @property
+    def is_read(self) -> bool:
+        """Whether the proof rests on a model that was read."""
+        return self.how.startswith("for this")
+
+
 def certified(asker: Asker, found: Found) -> Certified:
     """Prove what can be proven of every open row, and put what the proofs found first."""
     lines, certificates = asker.factuals.open_lines(), np.full(len(asker.factuals.z), None, dtype=object)
     if not len(lines):
         return Certified(found, certificates)
-    proofs, new = _Proofs(asker, lines), [found]
+    proofs, new, proven = _Proofs(asker, lines), [found], []
     apart = _distances(asker, found)
-    for place, line in enumerate(watched(lines, "proving")):
+    for place, line in enumerate(watched(lines.tolist(), "proving")):
         distance = float(apart[found.factual == line].min(initial=np.inf))
         proof, how = proofs.of_row(place, distance)
-        how = f"{how}, for labels {asker.request.sure}" if how and asker.request.sure else how
         if proof.point is not None:
-            new.append(proofs.found(int(line), proof.point))
+            new.append(proofs.found(line, proof.point))
             distance = float(_distances(asker, new[-1])[0])
+        proven.append(_Proven(line, place, proof, how, distance))
+    doubted = proofs.doubted(proven)
+    for line, _, proof, how, distance in proven:
+        reason, nearer = doubted.get(line, ("", None))
+        if nearer is not None:
+            new.append(proofs.found(line, nearer))
+            distance = float(_distances(asker, new[-1])[0])
+        if reason:
+            proof, how = Proof(0.0, None, False, proof.seconds, reason), ""
+        how = f"{how}, for labels {asker.request.sure}" if how and asker.request.sure else how
         certificates[line] = Certificate.of(distance, proof.bound, proof.is_over, how, proof.seconds, proof.reason)
     return Certified(_nearest_first(asker, stack(new)), certificates)
 

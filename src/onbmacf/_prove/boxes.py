@@ -16,7 +16,7 @@ from onbmacf._prove.columns import NotKnownError
 from onbmacf._prove.domain import Choices, ColumnTable, Domain, only_own
 from onbmacf._prove.kernels.search import Search
 from onbmacf._prove.kernels.trees import link, walk_down
-from onbmacf._prove.readers import Trees
+from onbmacf._prove.readers import OTHER, Trees
 
 SLICE = 64  # boxes that are cut between two looks at the clock
 IsAnswer = Callable[[Matrix], bool]  # of a row as numbers
@@ -230,7 +230,7 @@ def solve(search: Search, is_answer: IsAnswer, deadline: float) -> Solved:
             if point is not None:
                 return Solved(search.least_bound(), point, True)
             if search.is_firm():
-                raise NotKnownError("the model's answers are not those of its structure")
+                raise NotKnownError(OTHER)
             search.refuse()
         if perf_counter() >= deadline:
             return Solved(search.least_bound(), _confirmed(search, is_answer), False)

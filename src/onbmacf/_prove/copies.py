@@ -112,7 +112,7 @@ class ModelCopy:
             read = _read(model, form, N)
             if is_of(read.estimator, "xgboost", "XGBClassifier") and hasattr(read.given, "toarray"):
                 read = _zeros_lacking(read)
-            structure = reader_of(read.estimator)(read.estimator, read.columns, np.abs(read.columns).max(axis=0))
+            structure = reader_of(read.estimator)(read.estimator, np.abs(read.columns).max(axis=0))
             known = np.asarray(structure.classes).tolist()
             if sorted(known, key=str) != sorted(classes, key=str):
                 raise NotKnownError("the model has labels that no fitted row has")
@@ -314,7 +314,7 @@ class Surrogate(NamedTuple):
         largest = np.nanmax(np.abs(N), axis=0, initial=0.0)
         may_lack = np.ones(N.shape[1], dtype=bool)
         recipes = [Recipe(at) for at in range(N.shape[1])]
-        recipes, sums = sums_of(reader_of(trees)(trees, N, largest), trees, recipes, may_lack)
+        recipes, sums = sums_of(reader_of(trees)(trees, largest), trees, recipes, may_lack)
         return cls(Program.of(recipes), sums, trees.classes_, n_labels + 1)
 
     def __call__(self, N: Matrix) -> Matrix:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from onbmacf._base.arrays import Mask, Matrix
+from onbmacf._base.arrays import Mask, Matrix, Rows
 from onbmacf._prove.boxes import Conditions, Forest, IsAnswer, posed, solve
 from onbmacf._prove.columns import NotKnownError, unwrapped
 from onbmacf._prove.domain import Choices, ColumnTable, Domain, below, near_enough, only_own
@@ -20,12 +20,20 @@ from onbmacf._prove.kernels.additive import AdditiveSearch
 from onbmacf._prove.kernels.network import NetworkSearch
 from onbmacf._prove.kernels.search import Search
 from onbmacf._prove.kernels.trees import TreeSearch
-from onbmacf._prove.readers import Additive, Layers, Network, Structure, Trees, read, reader_of
+from onbmacf._prove.readers import Additive, Layers, Network, Structure, Trees, is_same, read, reader_of
+from onbmacf._prove.recipes import Program, Recipe
+from onbmacf._prove.sums import sums_of
 from onbmacf._table.form import TableForm
+from onbmacf._table.model import PRINTED
 
 TOGETHER = 512  # rows that are asked about at once
 SAME = 1e-9  # what is nearer by less than this share is not nearer
 TIME_RAN_OUT = "time ran out"
+MOST_SURE = 1.0 - 1e-6  # beyond, the last bits of a probability decide, which a copy does not have
+MOST_SINGLES, BEST_SINGLES, N_RANDOM, MANY = 12, 12, 64, 2.5  # points that are looked at for doubts; changes of each
+N_DOUBTS = 32  # points that the model is asked about before a proof is believed
+
+Ask = Callable[[Matrix], Any]  # rows as numbers -> labels, or the error that each raised
 
 
 # --- the rows of a call -----------------------------------------------------------------------------------------------
@@ -50,17 +58,26 @@ class Prover:
     table: ColumnTable
     forest: Forest | None  # the model's trees, where it has some
     least: float  # probability that an answer must have
+    quick_scores: Callable[[Matrix], Matrix]  # columns -> the structure's scores, by kernels
 
     @classmethod
-    def of(cls, model: Any, domain: Domain, form: TableForm, labels: Any, least: float) -> "Prover":
-        """Read a model; NotKnownError says why it cannot be. `labels` are what the model in use says of the rows."""
+    def of(cls, model: Any, domain: Domain, form: TableForm, trials: Matrix, ask: Ask, least: float) -> "Prover":
+        """Read a model; NotKnownError says why it cannot be.
+
+        On trial points, which do not depend on the rows, it must say what its structure says, and so must the model
+        that is explained, which `ask` asks.
+        """
         estimator, to_columns = unwrapped(model)
         reader_of(estimator)  # before its columns are looked at: why a function cannot be read is not what it takes
+        if least > MOST_SURE:
+            raise NotKnownError(f"probabilities above {MOST_SURE} are those of the last bits")
+        trials = trials[~np.isnan(trials).any(axis=1)]
+        columns = to_columns(form.rows_for_model(trials))
         table = ColumnTable.of(domain, form, to_columns)
-        structure = read(estimator, table.own, table.size())
+        structure = read(estimator, columns, np.maximum(table.size(), np.abs(columns).max(axis=0, initial=0.0)))
         forest = Forest.of(structure, domain, table) if isinstance(structure, Trees) else None
-        prover = cls(structure, domain, table, forest, least)
-        prover._check_labels(labels)
+        prover = cls(structure, domain, table, forest, least, _quick_scores(structure, estimator))
+        prover._check_labels(columns, ask(trials))
         return prover
 
     def row(self, row: int, wanted: list[Any], distance: float, is_answer: IsAnswer, seconds: float) -> Proof:
@@ -104,9 +121,11 @@ class Prover:
         if least > 0 and structure.link == "share":
             weights, need = np.column_stack([weights, np.eye(len(weights))[target]]), np.append(need, least)
         elif least > 0.5 and structure.link == "softmax":
-            need += np.log(least) - np.log1p(-least) if least < 1 else np.inf
+            need += np.log(least) - np.log1p(-least)
         is_exact = least == 0 or structure.link == "share" or (structure.link == "softmax" and len(weights) == 2)
         error = 4.0 * structure.error * (1.0 + (least > 0) * 1e3)
+        if least > 0:  # probabilities are compared as they are printed
+            error += 2.0 * 10.0**-PRINTED / (1.0 if structure.link == "share" else least * (1.0 - least))
         return Conditions(need - structure.offset @ weights, error, is_exact), weights
 
     @cached_property
@@ -156,15 +175,92 @@ class Prover:
         costs = [self.domain.cost(at, value, self.domain.N[row, at]) for at, value in enumerate(point)]
         return float(np.sum(costs) if self.domain.is_sum else np.max(costs))
 
-    def _check_labels(self, labels: Any) -> None:
+    def _check_labels(self, columns: Matrix, labels: Any) -> None:
         """Raise NotKnownError where the structure, beyond doubt, gives a row another label than the model in use."""
-        scores, lines = self.structure.scores(self.table.own), np.arange(len(self.table.own))
+        scores, lines = self.structure.scores(columns), np.arange(len(columns))
         best = scores.argmax(axis=1)
         lead = scores[lines, best] - np.sort(scores, axis=1)[:, -2]
         names = np.asarray(self.structure.classes).tolist()
         for line in np.flatnonzero(lead > 8 * self.structure.error):
-            if labels[line] is not None and names[best[line]] != labels[line]:
+            if not isinstance(labels[line], Exception) and names[best[line]] != labels[line]:
                 raise NotKnownError("the model's labels are not those of its structure")
+
+    # --- what would refute a proof ---
+
+    def doubts(self, row: int, wanted: list[Any], distance: float) -> tuple[Matrix, Matrix]:
+        """Return points nearer than a distance that, by the structure, come closest to an answer; and their columns.
+
+        One change each, on both sides of the thresholds; the best of them together; and random ones.
+        """
+        limit, random = distance**self.domain.power * (1.0 - SAME), np.random.default_rng(0)
+        choices = [self._told_apart(row, at, limit) for at in range(len(self.domain.is_held))]
+        own = np.array([some.own for some in choices])
+        single = np.concatenate([_with(own, at, np.arange(len(some.cost))) for at, some in enumerate(choices)])
+        scored = self._leads(row, choices, single, wanted)
+        best = single[np.argsort(-scored, kind="stable")[:BEST_SINGLES]]
+        both = np.where(best[:, np.newaxis] != own, best[:, np.newaxis], best).reshape(-1, len(own))
+        sizes = np.array([len(some.cost) for some in choices])
+        free = np.where(random.random((N_RANDOM, len(own))) < MANY / len(own), random.random((N_RANDOM, len(own))), -1)
+        far = np.where(free < 0, own, (free * sizes).astype(np.intp))
+        points = np.unique(np.concatenate([single, both, far]), axis=0)
+        costs = np.column_stack([some.cost[points[:, at]] for at, some in enumerate(choices)])
+        total = costs.sum(axis=1) if self.domain.is_sum else costs.max(axis=1)
+        points = points[(total < limit) & (total > 0)]
+        points = points[np.argsort(-self._leads(row, choices, points, wanted), kind="stable")[:N_DOUBTS]]
+        numbers = np.column_stack([some.value[points[:, at]] for at, some in enumerate(choices)])
+        return numbers, self._columns(row, choices, points)
+
+    def _told_apart(self, row: int, at: int, limit: float) -> Choices:
+        """Return some of a feature's choices below a limit: the ends of what no split tells apart, or evenly spaced."""
+        choices = below(self.domain.choices(row, at), limit)
+        kept = np.linspace(0, len(choices.cost) - 1, min(len(choices.cost), MOST_SINGLES)).astype(np.intp)
+        if self.forest is not None and len(mine := self.forest.by_feature[at]):
+            places = np.searchsorted(self.table.columns[at], self.forest.splits.column[mine])
+            columns = self.forest.structure.rounded(self.table.of_choices(row, at, choices))
+            lefts = columns[:, places] <= self.forest.splits.threshold[mine]
+            kept = np.append(kept, np.flatnonzero((lefts[1:] != lefts[:-1]).any(axis=1))[:MOST_SINGLES])
+            kept = np.append(kept, kept + 1)[: 4 * MOST_SINGLES]
+        kept = np.unique(np.append(kept[kept < len(choices.cost)], choices.own))
+        own = int(np.searchsorted(kept, choices.own))
+        return Choices(choices.line[kept], choices.value[kept], choices.cost[kept], own)
+
+    def _columns(self, row: int, choices: list[Choices], points: Rows) -> Matrix:
+        columns = np.repeat(self.table.own[[row]], len(points), axis=0)
+        for at, mine in enumerate(self.table.columns):
+            columns[:, mine] = self.table.of_choices(row, at, choices[at])[points[:, at]]
+        return columns
+
+    def _leads(self, row: int, choices: list[Choices], points: Rows, wanted: list[Any]) -> Matrix:
+        """Return by how much the best wanted label leads the best other, by the structure."""
+        scores = self.quick_scores(self._columns(row, choices, points))
+        is_wanted = np.isin(np.asarray(self.structure.classes, dtype=object), np.array(wanted, dtype=object))
+        if not is_wanted.any() or is_wanted.all():
+            return np.zeros(len(points))
+        lead: Matrix = scores[:, is_wanted].max(axis=1) - scores[:, ~is_wanted].max(axis=1)
+        return lead
+
+    def is_same(self, columns: Matrix) -> Mask:
+        """Say for which rows of columns the model's own scores are those of the structure."""
+        return is_same(self.structure, columns)
+
+
+def _quick_scores(structure: Structure, estimator: Any) -> Callable[[Matrix], Matrix]:
+    n_columns = estimator.n_features_in_
+    recipes, sums = sums_of(structure, estimator, [Recipe(at) for at in range(n_columns)], np.zeros(n_columns, bool))
+    program = Program.of(recipes)
+
+    def scores(columns: Matrix) -> Matrix:
+        found = sums.of(program.columns(columns))
+        return found if found.shape[1] > 1 else np.column_stack([np.zeros(len(found)), found])
+
+    return scores
+
+
+def _with(own: Rows, at: int, places: Rows) -> Rows:
+    """Return copies of a point with one feature at each of some places."""
+    points = np.repeat(own[np.newaxis], len(places), axis=0)
+    points[:, at] = places
+    return points
 
 
 # --- any model --------------------------------------------------------------------------------------------------------

@@ -2,12 +2,15 @@
 
     estimator  ->  reader_of  ->  reader  ->  Structure
 
-A score per class; the label is the class with the highest. Another kind is one function and one line in READERS.
+A score per class; the label is the class with the highest. Another kind is one function and one entry in KINDS, which
+names the parameters that its reader has looked at: an estimator with any other is not read, for it may do what the
+reader does not know of.
 """
 
 import json
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -15,9 +18,10 @@ import numpy as np
 from scipy.special import expit
 
 from onbmacf._base.arrays import Mask, Matrix, Rows
-from onbmacf._prove.columns import NotKnownError, is_of
+from onbmacf._prove.columns import NotKnownError, dense, is_of
 
 OPERATIONS = 16  # with whose rounding a unit is charged beside its own sum
+OTHER = "the model's answers are not those of its structure"
 NEAR = 1e-9  # two ways to the same probability
 DOUBLE, SINGLE = 2.0**-52, 2.0**-23  # rounding error of one operation
 ACTIVATIONS: dict[str, Callable[[Matrix], Matrix]] = {
@@ -93,7 +97,7 @@ class Network:
         return Layers(given, fixed, *lines, sizes, start, flat, at, np.concatenate(bias))
 
 
-def read_network(model: Any, columns: Matrix, size: Matrix) -> Network:
+def read_network(model: Any, size: Matrix) -> Network:
     """Read scikit-learn's network."""
     if model.out_activation_ not in ("logistic", "softmax") or getattr(model, "_label_binarizer", None) is None:
         raise NotKnownError("this kind of network is not known")
@@ -197,23 +201,43 @@ def read(model: Any, columns: Matrix, size: Matrix) -> Structure:
 
     `size` is the largest number that any choice makes of each column.
     """
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "X does not have valid feature names")  # as columns of numbers it has none
-        found = reader_of(model)(model, columns, size)
-        expected = found.own_scores(columns)
-    if not np.isfinite(expected).all() or np.abs(found.scores(columns) - expected).max() > 16 * found.error:
-        raise NotKnownError("the model's answers are not those of its structure")
+    with without_names():
+        found = reader_of(model)(model, size)
+        if not is_same(found, columns).all():
+            raise NotKnownError(OTHER)
     return found
+
+
+def is_same(structure: Structure, columns: Matrix) -> Mask:
+    """Say for which rows of columns the structure gives the model's own scores."""
+    with without_names():
+        expected = structure.own_scores(columns)
+    with np.errstate(invalid="ignore"):
+        apart = np.abs(structure.scores(columns) - expected).max(axis=1)
+    return np.asarray(np.isfinite(expected).all(axis=1) & (apart <= 16 * structure.error))
+
+
+@contextmanager
+def without_names() -> Iterator[None]:
+    """Keep a model from warning that columns of numbers have no names."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "X does not have valid feature names")
+        yield
 
 
 def reader_of(model: Any) -> "Reader":
     """Return the function that reads this kind of model; NotKnownError where there is none."""
-    for is_one, reader in READERS:
-        if is_one(model):
-            return reader
-    if not hasattr(model, "predict"):
+    kind = next((kind for kind in KINDS if is_of(model, kind.package, *kind.names)), None)
+    if kind is None and not hasattr(model, "predict"):
         raise NotKnownError("a function cannot be read: give the model in it, prove=model")
-    raise NotKnownError("this kind of model is not known")
+    if kind is None:
+        raise NotKnownError("this kind of model is not known")
+    unknown = sorted({*model.get_params(deep=False)} - kind.parameters)
+    if unknown:
+        raise NotKnownError(f"what the parameter {unknown[0]!r} of {type(model).__name__} does is not known")
+    if METHODS & vars(model).keys():
+        raise NotKnownError("the model's own methods were replaced")
+    return kind.reader
 
 
 def _leaves(tree: Tree, columns: Matrix) -> Rows:
@@ -238,8 +262,8 @@ def _two(margins: Any) -> Matrix:
     return np.column_stack([np.zeros(len(margins)), margins]) if margins.shape[1] == 1 else margins
 
 
-def _linear(model: Any, columns: Matrix, size: Matrix) -> Additive:
-    weights = _two(np.asarray(model.coef_, dtype=np.float64).T)
+def _linear(model: Any, size: Matrix) -> Additive:
+    weights = _two(np.asarray(dense(model.coef_), dtype=np.float64).T)
     offset = _two(np.atleast_2d(np.asarray(model.intercept_, dtype=np.float64)))[0]
     offset = np.broadcast_to(offset, weights.shape[1]) if len(offset) != weights.shape[1] else offset
     is_logit = len(offset) == 2 and is_of(model, "sklearn", "LogisticRegression", "LinearDiscriminantAnalysis")
@@ -252,7 +276,7 @@ def _of_sklearn(tree: Any, values: Matrix) -> Tree:
     return Tree(tree.children_left, tree.children_right, tree.feature, tree.threshold, values, lacking)
 
 
-def _forest(model: Any, columns: Matrix, size: Matrix) -> Trees:
+def _forest(model: Any, size: Matrix) -> Trees:
     """Read a forest, or a tree, which is a forest of one."""
     if model.n_outputs_ != 1:
         raise NotKnownError("the model has several outputs")
@@ -265,13 +289,12 @@ def _forest(model: Any, columns: Matrix, size: Matrix) -> Trees:
     return Trees(words, model.classes_, trees, np.zeros(n), True, "share", model.predict_proba)
 
 
-def _boosted(
-    words: str, model: Any, trees: list[Tree], scores: Callable[[Matrix], Matrix], columns: Matrix, **more: Any
-) -> Trees:
-    """Return boosted trees; the offset is what their sums lack of the model's own scores."""
-    n = trees[0].values.shape[1]
-    plain = Trees(words, model.classes_, trees, np.zeros(n), link="softmax", own_scores=scores, **more)
-    return replace(plain, offset=np.median(scores(columns) - plain.scores(columns), axis=0))
+def _boosted(words: str, model: Any, trees: list[Tree], scores: Callable[[Matrix], Matrix], **more: Any) -> Trees:
+    """Return boosted trees; the offset is what their sums lack of the model's own score at a row of zeros."""
+    n, link = trees[0].values.shape[1], more.pop("link", "softmax")
+    plain = Trees(words, model.classes_, trees, np.zeros(n), link=link, own_scores=scores, **more)
+    zeros = np.zeros((1, model.n_features_in_))
+    return replace(plain, offset=(scores(zeros) - plain.scores(zeros))[0])
 
 
 def _at_class(values: Matrix, place: int, n_classes: int) -> Matrix:
@@ -281,9 +304,11 @@ def _at_class(values: Matrix, place: int, n_classes: int) -> Matrix:
     return scores
 
 
-def _gradient_boosting(model: Any, columns: Matrix, size: Matrix) -> Trees:
+def _gradient_boosting(model: Any, size: Matrix) -> Trees:
     if model.loss not in ("log_loss", "deviance"):
         raise NotKnownError(f"boosting with the loss {model.loss!r} is not known")
+    if not isinstance(model.init_, str) and not is_of(model.init_, "sklearn", "DummyClassifier"):
+        raise NotKnownError("boosting that begins with another model is not known")
     n, rate = len(model.classes_), model.learning_rate
     trees = [
         _of_sklearn(one.tree_, _at_class(rate * one.tree_.value[:, 0, 0], k, n))
@@ -291,16 +316,16 @@ def _gradient_boosting(model: Any, columns: Matrix, size: Matrix) -> Trees:
         for k, one in enumerate(round_)
     ]
     scores = lambda C: _two(model.decision_function(C))  # noqa: E731 - one line, used twice
-    return _boosted("boosted model", model, trees, scores, columns, is_single=True)
+    return _boosted("boosted model", model, trees, scores, is_single=True)
 
 
-def _hist_boosting(model: Any, columns: Matrix, size: Matrix) -> Trees:
+def _hist_boosting(model: Any, size: Matrix) -> Trees:
     if model.is_categorical_ is not None and np.any(model.is_categorical_):
         raise NotKnownError("boosting with categories of its own is not known")
     n = len(model.classes_)
     trees = [_of_hist(one.nodes, k, n) for round_ in model._predictors for k, one in enumerate(round_)]
     scores = lambda C: _two(model.decision_function(C))  # noqa: E731
-    return _boosted("boosted model", model, trees, scores, columns, is_single=False)
+    return _boosted("boosted model", model, trees, scores, is_single=False)
 
 
 def _of_hist(nodes: Any, place: int, n_classes: int) -> Tree:
@@ -311,20 +336,22 @@ def _of_hist(nodes: Any, place: int, n_classes: int) -> Tree:
     return Tree(left, right, column, threshold, values, nodes["missing_go_to_left"].astype(bool))
 
 
-def _xgboost(model: Any, columns: Matrix, size: Matrix) -> Trees:
+def _xgboost(model: Any, size: Matrix) -> Trees:
     learner = json.loads(model.get_booster().save_raw("json"))["learner"]
     booster = learner["gradient_booster"]
     if booster["name"] != "gbtree" or not str(learner["objective"]["name"]).startswith(("binary:log", "multi:soft")):
         raise NotKnownError("this kind of xgboost model is not known")
-    if not np.isnan(model.missing):
+    if not (isinstance(model.missing, float | np.floating) and np.isnan(model.missing)):
         raise NotKnownError(f"xgboost that takes {model.missing} for a missing value is not known")
     n, content = len(model.classes_), booster["model"]
-    is_stopped = getattr(model, "early_stopping_rounds", None) is not None
-    stop = content["iteration_indptr"][model.best_iteration + 1] if is_stopped else None
+    if any(int(tree["tree_param"]["size_leaf_vector"]) > 1 for tree in content["trees"]):
+        raise NotKnownError("xgboost with several scores in a leaf is not known")
+    best = getattr(model, "best_iteration", None)  # known where it was stopped early
+    stop = None if best is None else content["iteration_indptr"][best + 1]
     chosen = list(zip(content["trees"], content["tree_info"], strict=True))[:stop]
     trees = [_of_xgboost(tree, k, n) for tree, k in chosen]
     scores = lambda C: _two(model.predict(C, output_margin=True))  # noqa: E731
-    return _boosted("boosted model", model, trees, scores, columns, is_single=True, unit=SINGLE)
+    return _boosted("boosted model", model, trees, scores, is_single=True, unit=SINGLE)
 
 
 def _of_xgboost(tree: dict[str, Any], place: int, n_classes: int) -> Tree:
@@ -338,14 +365,15 @@ def _of_xgboost(tree: dict[str, Any], place: int, n_classes: int) -> Tree:
     return Tree(left, right, column, at_most, values, lacking)
 
 
-def _lightgbm(model: Any, columns: Matrix, size: Matrix) -> Trees:
+def _lightgbm(model: Any, size: Matrix) -> Trees:
     content, n = model.booster_.dump_model(), len(model.classes_)
-    if not str(content["objective"]).startswith(("binary", "multiclass ")):
+    objective, each = str(content["objective"]), content["num_tree_per_iteration"]
+    if not objective.startswith(("binary ", "multiclass ")) or content.get("average_output"):
         raise NotKnownError("this kind of lightgbm model is not known")
-    each = content["num_tree_per_iteration"]
+    link = "softmax" if objective.startswith("multiclass ") or objective.endswith("sigmoid:1") else ""
     trees = [_of_lightgbm(tree["tree_structure"], at % each, n) for at, tree in enumerate(content["tree_info"])]
     scores = lambda C: _two(model.predict(C, raw_score=True))  # noqa: E731
-    return _boosted("boosted model", model, trees, scores, columns, is_single=False)
+    return _boosted("boosted model", model, trees, scores, is_single=False, link=link)
 
 
 def _of_lightgbm(root: dict[str, Any], place: int, n_classes: int) -> Tree:
@@ -359,6 +387,8 @@ def _of_lightgbm(root: dict[str, Any], place: int, n_classes: int) -> Tree:
 def _write_down(node: dict[str, Any], lines: list[list[Any]]) -> int:
     """Append a node and all below; return its position."""
     here = len(lines)
+    if "leaf_coeff" in node:
+        raise NotKnownError("boosting whose leaves are linear models is not known")
     if "leaf_value" in node:
         lines.append([-1, -1, 0, 0.0, node["leaf_value"], False])
         return here
@@ -371,19 +401,85 @@ def _write_down(node: dict[str, Any], lines: list[list[Any]]) -> int:
     return here
 
 
-Reader = Callable[[Any, Matrix, Matrix], "Structure"]
+Reader = Callable[[Any, Matrix], "Structure"]  # estimator, the largest number of each column
 
 
-def _named(package: str, *names: str) -> Callable[[Any], bool]:
-    return lambda model: is_of(model, package, *names)
+class Kind(NamedTuple):
+    """A kind of model that is read."""
+
+    package: str
+    names: tuple[str, ...]  # of its classes, or of one that they derive from
+    reader: Reader
+    parameters: frozenset[str]  # that the reader has looked at: most only matter while a model is trained
 
 
-READERS: list[tuple[Callable[[Any], bool], Reader]] = [
-    (_named("sklearn", "LinearClassifierMixin"), _linear),
-    (_named("sklearn", "DecisionTreeClassifier", "RandomForestClassifier", "ExtraTreesClassifier"), _forest),
-    (_named("sklearn", "GradientBoostingClassifier"), _gradient_boosting),
-    (_named("sklearn", "HistGradientBoostingClassifier"), _hist_boosting),
-    (_named("xgboost", "XGBClassifier"), _xgboost),
-    (_named("lightgbm", "LGBMClassifier"), _lightgbm),
-    (_named("sklearn", "MLPClassifier"), read_network),
+def _kind(package: str, names: str, reader: Reader, parameters: str) -> Kind:
+    return Kind(package, tuple(names.split()), reader, frozenset(parameters.split()))
+
+
+METHODS = {"predict", "predict_proba", "decision_function"}
+TREES = (
+    "ccp_alpha class_weight criterion max_depth max_features max_leaf_nodes min_impurity_decrease min_samples_leaf "
+    "min_samples_split min_weight_fraction_leaf monotonic_cst n_estimators n_jobs random_state verbose warm_start "
+)
+KINDS = [
+    _kind(
+        "sklearn",
+        "LinearClassifierMixin",
+        _linear,
+        "C Cs alpha alphas average class_weight copy_X covariance_estimator cv dual early_stopping epsilon eta0 "
+        "fit_intercept intercept_scaling l1_ratio l1_ratios learning_rate loss max_iter multi_class n_components "
+        "n_iter_no_change n_jobs penalty positive power_t priors random_state refit scoring shrinkage shuffle solver "
+        "store_covariance store_cv_results store_cv_values tol use_legacy_attributes validation_fraction verbose "
+        "warm_start",
+    ),
+    _kind(
+        "sklearn",
+        "DecisionTreeClassifier RandomForestClassifier ExtraTreesClassifier",
+        _forest,
+        TREES + "bootstrap max_samples oob_score splitter",
+    ),
+    _kind(
+        "sklearn",
+        "GradientBoostingClassifier",
+        _gradient_boosting,
+        TREES + "init learning_rate loss n_iter_no_change subsample tol validation_fraction",
+    ),
+    _kind(
+        "sklearn",
+        "HistGradientBoostingClassifier",
+        _hist_boosting,
+        TREES + "categorical_features early_stopping interaction_cst l2_regularization learning_rate loss max_bins "
+        "max_iter n_iter_no_change scoring tol validation_fraction",
+    ),
+    _kind(
+        "xgboost",
+        "XGBClassifier",
+        _xgboost,
+        "base_score booster callbacks colsample_bylevel colsample_bynode colsample_bytree device early_stopping_rounds "
+        "enable_categorical eval_metric feature_types feature_weights gamma grow_policy importance_type "
+        "interaction_constraints learning_rate max_bin max_cat_threshold max_cat_to_onehot max_delta_step max_depth "
+        "max_leaves min_child_weight missing monotone_constraints multi_strategy n_estimators n_jobs num_parallel_tree "
+        "objective random_state reg_alpha reg_lambda sampling_method scale_pos_weight seed subsample tree_method "
+        "use_label_encoder validate_parameters verbosity",
+    ),
+    _kind(
+        "lightgbm",
+        "LGBMClassifier",
+        _lightgbm,
+        "bagging_fraction bagging_freq boost_from_average boosting_type class_weight colsample_bytree deterministic "
+        "extra_trees feature_fraction force_col_wise force_row_wise importance_type is_unbalance lambda_l1 lambda_l2 "
+        "learning_rate linear_tree max_bin max_depth metric min_child_samples min_child_weight min_data_in_leaf "
+        "min_split_gain monotone_constraints n_estimators n_jobs num_leaves objective path_smooth random_state "
+        "reg_alpha reg_lambda scale_pos_weight seed sigmoid subsample subsample_for_bin subsample_freq use_missing "
+        "verbose verbosity zero_as_missing",
+    ),
+    _kind(
+        "sklearn",
+        "MLPClassifier",
+        read_network,
+        "activation alpha batch_size beta_1 beta_2 early_stopping epsilon hidden_layer_sizes learning_rate "
+        "learning_rate_init max_fun max_iter momentum n_iter_no_change nesterovs_momentum power_t random_state shuffle "
+        "solver tol validation_fraction verbose warm_start",
+    ),
 ]

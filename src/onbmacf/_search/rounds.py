@@ -171,8 +171,8 @@ def first_round(search: Search, wanted: Mask | None = None, active: Mask | None 
     """
     factuals, n = search.factuals, len(search.factuals)
     features = search.table.features(search.values.steps, search.options.metric, search.max_changes)
-    nearest = NEAREST_ROUNDS * CAPS[-1] * (search.options.plausibility == 0.0)
-    capacity = FEW_JOINT + int((CAPACITY - FEW_JOINT + nearest) * max(1.0, search.effort))
+    more = NEAREST_ROUNDS * CAPS[-1] * (search.options.plausibility == 0.0)
+    capacity = FEW_JOINT + int((CAPACITY - FEW_JOINT + more) * max(1.0, search.effort))
     record = Record.of(factuals, search.free, features, capacity, 2 * max(CAPS))
     guess = np.full(n, UNASKED, dtype=np.intp)
     if search.targets is None and wanted is None:

@@ -122,6 +122,10 @@ class Notes:
         """Return per factual what the model did instead of answering, in words; empty where it always answered."""
         return objects(self._raised.get(factual, "") for factual in range(n_factuals))
 
+    def has_unseen(self, factual: int) -> bool:
+        """Say whether a point of a factual had a label that no fitted row has."""
+        return bool(self._unseen.get(factual))
+
     def unseen(self, n_factuals: int) -> NDArray[Any]:
         """Return per factual the labels that no fitted row has, in words; empty where there were none."""
         return objects(listed(self._unseen.get(factual, ())) for factual in range(n_factuals))
