@@ -24,7 +24,7 @@ from onbmacf._explain.rows import Asker
 from onbmacf._prove.columns import NotKnownError
 from onbmacf._prove.copies import trial_points
 from onbmacf._prove.domain import Domain
-from onbmacf._prove.prove import Proof, Prover, ask_nearest_first
+from onbmacf._prove.prove import Doubts, Proof, Prover, ask_nearest_first
 from onbmacf._prove.readers import OTHER
 from onbmacf._search.budget import turns
 from onbmacf._search.choose import ALIKE
@@ -86,20 +86,24 @@ class _Proofs:
         request = self.asker.request
         return seconds_left(request.deadline, request.prove_seconds)
 
-    def of_row(self, place: int, distance: float) -> tuple[Proof, str]:
-        """Return what is proven of the row at a place, and how; `distance` is that of the nearest answer known."""
-        if place not in self.complete:
-            return self._by_asking(int(self.lines[place]), distance, "the row has missing values")
+    def of_row(self, place: int, distance: float) -> tuple[Proof, str, Doubts | None]:
+        """Return what is proven of the row at a place, how, and what would refute it.
+
+        `distance` is that of the nearest answer known.
+        """
         line, prover, seconds = int(self.lines[place]), self.prover, self._seconds
-        place, reason = int(np.searchsorted(self.complete, place)), prover if isinstance(prover, str) else ""
-        if isinstance(prover, Prover):
+        reason = prover if isinstance(prover, str) else "the row has missing values"
+        row = int(np.searchsorted(self.complete, place))
+        if isinstance(prover, Prover) and place in self.complete:
+            wanted = self.asker.box.named(np.flatnonzero(self.asker.factuals.wanted[line])).tolist()
             try:
-                is_answer = lambda row: bool(self._accepted([line], row[np.newaxis])[0] >= 0)  # noqa: E731 - passed on
-                proof = prover.row(place, self._wanted(line), distance, is_answer, seconds)
-                return proof, self._of_labels(line, f"for this {prover.structure.words}", prover.structure.classes)
+                is_answer = lambda point: self._accepted(np.array([line]), point[np.newaxis])[0] >= 0  # noqa: E731
+                proof = prover.row(row, wanted, distance, is_answer, seconds)
+                how = self._of_labels(line, f"for this {prover.structure.words}", prover.structure.classes)
+                return proof, how, prover.doubts(row, wanted, proof.bound) if proof.bound > 0 else None
             except NotKnownError as error:
                 reason = str(error)
-        return self._by_asking(line, distance, reason)
+        return *self._by_asking(line, distance, reason), None
 
     def _by_asking(self, line: int, distance: float, reason: str) -> tuple[Proof, str]:
         """Ask about all that the row may become, where that is little."""
@@ -109,7 +113,7 @@ class _Proofs:
             return Proof(0.0, None, False, 0.0, reason), ""
         Z, z = request.fitted.space.encode_numbers(rows), np.repeat(factuals.z[[line]], len(rows), axis=0)
         apart = paired(Z, z, request.options.metric)
-        is_answer = lambda some: self._accepted([line] * len(some), some) >= 0  # noqa: E731 - one line, passed on
+        is_answer = lambda some: self._accepted(np.full(len(some), line), some) >= 0  # noqa: E731 - one line, passed on
         proof = ask_nearest_first(rows, apart, distance, is_answer, self._seconds)
         return proof, self._of_labels(line, f"by asking about all {len(rows):,} allowed changes", ())
 
@@ -119,40 +123,28 @@ class _Proofs:
         is_more = any(label not in known for label in np.asarray(classes).tolist()) or self.asker.notes.has_unseen(line)
         return f"{how}, {OF_KNOWN}" if is_more and wanted.sum() >= len(known) - 1 else how
 
-    def doubted(self, proven: list["_Proven"]) -> dict[int, tuple[str, Matrix | None]]:
-        """Ask the model about the points that would refute proofs; return why some do not hold, by row.
+    def refuted(self, proven: list["_Proven"]) -> dict[int, Matrix | None]:
+        """Ask the model about the points that would refute proofs; return the rows whose proofs do not hold.
 
-        Also returned is the nearer answer, where there is one.
+        And the nearer answer, where there is one.
         """
-        prover, points, columns, factual = self.prover, [], [], []
-        for one in proven:
-            if isinstance(prover, Prover) and one.is_read and one.proof.bound > 0:
-                place = int(np.searchsorted(self.complete, one.place))
-                numbers, of_model = prover.doubts(place, self._wanted(one.line), one.proof.bound)
-                points.append(numbers)
-                columns.append(of_model)
-                factual += [one.line] * len(numbers)
-        if not factual:
+        doubted = {one.line: one.doubts for one in proven if one.doubts is not None and len(one.doubts.points)}
+        if not doubted or not isinstance(self.prover, Prover):
             return {}
-        assert isinstance(prover, Prover)
-        lines, rows = np.array(factual), np.concatenate(points)
-        unlike = lines[~prover.is_same(np.concatenate(columns))].tolist()
-        found: dict[int, tuple[str, Matrix | None]] = dict.fromkeys(unlike, (OTHER, None))
-        accepted = np.flatnonzero(self._accepted(factual, rows) >= 0)
+        lines = np.repeat([*doubted], [len(doubts.points) for doubts in doubted.values()])
+        rows, columns = (np.concatenate(parts) for parts in zip(*doubted.values(), strict=True))
+        found: dict[int, Matrix | None] = dict.fromkeys(lines[~self.prover.is_same(columns)].tolist())
+        accepted = np.flatnonzero(self._accepted(lines, rows) >= 0)
         space, metric = self.asker.request.fitted.space, self.asker.request.options.metric
         apart = paired(self.asker.factuals.z[lines[accepted]], space.encode_numbers(rows[accepted]), metric)
         for at in accepted[np.argsort(-apart, kind="stable")].tolist():  # the nearest last
-            found[int(lines[at])] = OTHER, rows[at]
+            found[int(lines[at])] = rows[at]
             self.asker.box.notices.append(REFUTED)
         return found
 
-    def _wanted(self, line: int) -> list[Any]:
-        labels: list[Any] = self.asker.box.named(np.flatnonzero(self.asker.factuals.wanted[line])).tolist()
-        return labels
-
-    def _accepted(self, lines: list[int], rows: Matrix) -> Rows:
+    def _accepted(self, factual: Rows, rows: Matrix) -> Rows:
         """Return the label of each row that is an answer for the factual given with it; -1 for those that are not."""
-        factual, accepted = np.array(lines, dtype=np.intp), np.full(len(rows), -1, dtype=np.intp)
+        accepted = np.full(len(rows), -1, dtype=np.intp)
         codes = self.asker.label_of(self.asker.request.fitted.space.encode_numbers(rows), factual)
         reached = self.asker.reached(codes, factual)
         accepted[reached] = codes[reached]
@@ -164,7 +156,7 @@ class _Proofs:
         Its semifactual is the first place on the way back that has the factual's label and keeps the rules.
         """
         asker, z, rows = self.asker, self.asker.factuals.z[[line]], row[np.newaxis]
-        point, label = asker.request.fitted.space.encode_numbers(rows), self._accepted([line], rows)
+        point, label = asker.request.fitted.space.encode_numbers(rows), self._accepted(np.array([line]), rows)
         places, factual = way_back(z, point, asker.snap), np.full(WAY_BACK, line)
         said = asker.plain_label_of(places, factual)
         is_less = (said == asker.factuals.codes[line]) & lies_between(z, places, point)
@@ -190,15 +182,10 @@ class _Proven(NamedTuple):
     """What was proven of one row, before it is doubted."""
 
     line: int
-    place: int  # among the rows to prove
     proof: Proof
     how: str
     distance: float
-
-    @property
-    def is_read(self) -> bool:
-        """Whether the proof rests on a model that was read."""
-        return self.how.startswith("for this")
+    doubts: Doubts | None
 
 
 def certified(asker: Asker, found: Found) -> Certified:
@@ -210,19 +197,19 @@ def certified(asker: Asker, found: Found) -> Certified:
     apart = _distances(asker, found)
     for place, line in enumerate(watched(lines.tolist(), "proving")):
         distance = float(apart[found.factual == line].min(initial=np.inf))
-        proof, how = proofs.of_row(place, distance)
+        proof, how, doubts = proofs.of_row(place, distance)
         if proof.point is not None:
             new.append(proofs.found(line, proof.point))
             distance = float(_distances(asker, new[-1])[0])
-        proven.append(_Proven(line, place, proof, how, distance))
-    doubted = proofs.doubted(proven)
-    for line, _, proof, how, distance in proven:
-        reason, nearer = doubted.get(line, ("", None))
+        proven.append(_Proven(line, proof, how, distance, doubts))
+    refuted = proofs.refuted(proven)
+    for line, proof, how, distance, _ in proven:
+        nearer = refuted.get(line)
         if nearer is not None:
             new.append(proofs.found(line, nearer))
             distance = float(_distances(asker, new[-1])[0])
-        if reason:
-            proof, how = Proof(0.0, None, False, proof.seconds, reason), ""
+        if line in refuted:
+            proof, how = Proof(0.0, None, False, proof.seconds, OTHER), ""
         how = f"{how}, for labels {asker.request.sure}" if how and asker.request.sure else how
         certificates[line] = Certificate.of(distance, proof.bound, proof.is_over, how, proof.seconds, proof.reason)
     return Certified(_nearest_first(asker, stack(new)), certificates)

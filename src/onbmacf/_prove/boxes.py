@@ -3,8 +3,9 @@
 one row, one label  ->  solve  ->  the nearest that the model accepts, or a bound, slice by slice
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -104,9 +105,23 @@ class Forest:
         place[unowned] = np.where(goes_left[unowned], len(kept[0].cost), 0)
         return Cells(np.maximum(splits.feature, 0), place, at_table, np.concatenate(counts)), kept
 
+    def edges(self, row: int, at: int) -> tuple[Choices, Rows]:
+        """Return all choices of a feature, and which of them are nearest to a border between cells, on either side."""
+        choices, kept = self._of_row[row, at]
+        near = np.concatenate([kept - 1, kept, kept + 1])
+        return choices, np.unique(near[(near >= 0) & (near < len(choices.cost))])
+
+    @cached_property
+    def _of_row(self) -> dict[tuple[int, int], tuple[Choices, Rows]]:
+        """The choices of the last row, and the one that stands for each cell: a memo."""
+        return {}
+
     def _split_choices(self, row: int, at: int, mine: Rows) -> tuple[Choices, NDArray[Any] | None]:
         """Return one choice per cell of a feature, and which of them go left at each of its splits."""
+        if at == 0:
+            self._of_row.clear()
         choices = self.domain.choices(row, at)
+        self._of_row[row, at] = choices, np.array([choices.own])
         if not len(mine):
             return (choices if at in self.domain.pairs else only_own(choices)), None
         columns = self.structure.rounded(self.table.of_choices(row, at, choices))
@@ -117,6 +132,7 @@ class Forest:
         if at in self.domain.pairs:
             return choices, columns[:, place] <= threshold
         kept = _cheapest_of_runs(_sides(columns, place, threshold), choices.own)
+        self._of_row[row, at] = choices, kept
         lefts = columns[np.ix_(kept, place)] <= threshold
         own = int(np.flatnonzero(kept == choices.own)[0])
         return Choices(choices.line[kept], choices.value[kept], choices.cost[kept], own), lefts
@@ -240,3 +256,68 @@ def _confirmed(search: Search, is_answer: IsAnswer) -> Matrix | None:
     """Return the nearest candidate that waits, if the model says that it is an answer."""
     point = search.candidate()
     return point if point is not None and is_answer(point) else None
+
+
+# --- a single tree ----------------------------------------------------------------------------------------------------
+
+
+def nearest_leaf(
+    forest: Forest, row: int, conditions: Conditions, values: Matrix, limit: float, is_answer: IsAnswer
+) -> Solved:
+    """Look at the leaves of a single tree, nearest first: they are a list, so the search always ends.
+
+    `values` is what each node adds to the conditions.
+    """
+    leaves = sorted(_reached(forest, row, limit), key=lambda leaf: leaf.cost)
+    for leaf in leaves:
+        over = values[leaf.node] - conditions.need
+        if (over < -conditions.error).any():
+            continue
+        if is_answer(leaf.point):
+            return Solved(leaf.cost, leaf.point, True)
+        if conditions.is_exact and (over >= conditions.error).all():
+            raise NotKnownError(OTHER)
+    return Solved(limit, None, True)
+
+
+class _Leaf(NamedTuple):
+    """A leaf that a row can reach, and the nearest point in it."""
+
+    node: int
+    cost: float
+    point: Matrix
+
+
+def _reached(forest: Forest, row: int, limit: float) -> Iterator[_Leaf]:
+    """Yield the leaves that a row can reach below a limit, within the number of changes."""
+    split, left, right = forest.nodes.split, forest.nodes.left, forest.nodes.right
+    each = [forest._split_choices(row, at, mine) for at, mine in enumerate(forest.by_feature)]
+    place = np.empty(len(forest.splits.column), dtype=np.intp)  # of a split among those of its feature
+    for mine in forest.by_feature:
+        place[mine] = np.arange(len(mine))
+    own_side = forest.structure.rounded(forest.table.own[row])[forest.splits.column] <= forest.splits.threshold
+    open_nodes: list[tuple[int, dict[int, Rows]]] = [(0, {})]  # with the choices of each feature that lead there
+    while open_nodes:
+        node, kept = open_nodes.pop()
+        nearest = {at: int(some[each[at][0].cost[some].argmin()]) for at, some in kept.items()}
+        costs = [float(each[at][0].cost[chosen]) for at, chosen in nearest.items()]
+        cost = sum(costs) if forest.domain.is_sum else max(costs, default=0.0)
+        if cost >= limit or sum(map(bool, costs)) > forest.domain.most_changes:
+            continue
+        if left[node] < 0:
+            point = forest.domain.N[row].copy()
+            for at, chosen in nearest.items():
+                point[at] = each[at][0].value[chosen]
+            yield _Leaf(node, cost, point)
+            continue
+        at = int(forest.splits.feature[split[node]])
+        if at < 0:
+            open_nodes.append((int((left if own_side[split[node]] else right)[node]), kept))
+            continue
+        choices, lefts = each[at]
+        assert lefts is not None, "a feature with a split has sides"
+        some = kept.get(at, np.arange(len(choices.cost)))
+        is_left = lefts[some, place[split[node]]]
+        for side, child in ((is_left, left[node]), (~is_left, right[node])):
+            if side.any():
+                open_nodes.append((int(child), {**kept, at: some[side]}))

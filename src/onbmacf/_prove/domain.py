@@ -96,6 +96,8 @@ class Domain:
     def choices(self, row: int, at: int) -> Choices:
         """Return what one feature of a row may become, its own value included."""
         own, values = self.N[row, at], self.values[at]
+        if not len(values):
+            return Choices(np.array([-1]), np.array([own]), np.zeros(1), 0)
         low, high = self._ends[0][at], self._ends[1][at]
         near = np.flatnonzero((values >= min(low, own)) & (values <= max(high, own)) & (values != own))
         rows = np.zeros((len(near), len(self.is_held)))

@@ -13,14 +13,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from onbmacf._base.arrays import Mask, Matrix, Rows
-from onbmacf._prove.boxes import Conditions, Forest, IsAnswer, posed, solve
+from onbmacf._prove.boxes import Conditions, Forest, IsAnswer, Solved, nearest_leaf, posed, solve
 from onbmacf._prove.columns import NotKnownError, unwrapped
 from onbmacf._prove.domain import Choices, ColumnTable, Domain, below, near_enough, only_own
 from onbmacf._prove.kernels.additive import AdditiveSearch
 from onbmacf._prove.kernels.network import NetworkSearch
 from onbmacf._prove.kernels.search import Search
 from onbmacf._prove.kernels.trees import TreeSearch
-from onbmacf._prove.readers import Additive, Layers, Network, Structure, Trees, is_same, read, reader_of
+from onbmacf._prove.readers import Additive, Layers, Network, Structure, Trees, has_scores, read, reader_of
 from onbmacf._prove.recipes import Program, Recipe
 from onbmacf._prove.sums import sums_of
 from onbmacf._table.form import TableForm
@@ -30,8 +30,9 @@ TOGETHER = 512  # rows that are asked about at once
 SAME = 1e-9  # what is nearer by less than this share is not nearer
 TIME_RAN_OUT = "time ran out"
 MOST_SURE = 1.0 - 1e-6  # beyond, the last bits of a probability decide, which a copy does not have
-MOST_SINGLES, BEST_SINGLES, N_RANDOM, MANY = 12, 12, 64, 2.5  # points that are looked at for doubts; changes of each
-N_DOUBTS = 32  # points that the model is asked about before a proof is believed
+MOST_SINGLES, BEST_SINGLES, N_RANDOM, MANY = 24, 10, 48, 2.5  # points that are looked at for doubts; changes of each
+MOST_TRIALS = 512  # points on which structure and model are compared once per call
+N_DOUBTS = 24  # points that the model is asked about before a proof is believed
 
 Ask = Callable[[Matrix], Any]  # rows as numbers -> labels, or the error that each raised
 
@@ -47,6 +48,13 @@ class Proof(NamedTuple):
     is_over: bool  # whether nothing is left to look for
     seconds: float
     reason: str = ""
+
+
+class Doubts(NamedTuple):
+    """Points that the model is asked about before a proof is believed: as numbers, and as the model's columns."""
+
+    points: Matrix
+    columns: Matrix
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +80,7 @@ class Prover:
         if least > MOST_SURE:
             raise NotKnownError(f"probabilities above {MOST_SURE} are those of the last bits")
         trials = trials[~np.isnan(trials).any(axis=1)]
+        trials = trials[:: -(-len(trials) // MOST_TRIALS)]  # of a wide table, some
         columns = to_columns(form.rows_for_model(trials))
         table = ColumnTable.of(domain, form, to_columns)
         structure = read(estimator, columns, np.maximum(table.size(), np.abs(columns).max(axis=0, initial=0.0)))
@@ -86,8 +95,7 @@ class Prover:
         bound, limit, point, is_over = np.inf, distance**self.domain.power, None, True
         for n_done, label in enumerate(label for label in wanted if label in known):
             share = (seconds - (perf_counter() - begun)) / (len(wanted) - n_done)
-            search = self._search(row, known.index(label), limit * (1.0 - SAME))
-            solved = solve(search, is_answer, perf_counter() + share)
+            solved = self._solved(row, known.index(label), limit * (1.0 - SAME), is_answer, perf_counter() + share)
             is_over &= solved.is_over
             if solved.point is not None:
                 point, limit = solved.point, self._cost(row, solved.point)
@@ -96,8 +104,14 @@ class Prover:
         bound = min(bound, limit) ** (1.0 / self.domain.power)
         return Proof(bound, point, is_over, perf_counter() - begun, "" if is_over else TIME_RAN_OUT)
 
-    def _search(self, row: int, target: int, limit: float) -> Search:
+    def _solved(self, row: int, target: int, limit: float, is_answer: IsAnswer, deadline: float) -> Solved:
         conditions, weights = self._conditions(target)
+        if self.forest is not None and len(self.forest.structure.trees) == 1 and not len(self.domain.pairs):
+            values = self._by_target(target, self.forest.nodes.values, weights)
+            return nearest_leaf(self.forest, row, conditions, values, limit, is_answer)
+        return solve(self._search(row, target, limit, conditions, weights), is_answer, deadline)
+
+    def _search(self, row: int, target: int, limit: float, conditions: Conditions, weights: Matrix) -> Search:
         if self.forest is not None:
             cells, kept = self.forest.cells(row)
             nodes = self.forest.nodes._replace(values=self._by_target(target, self.forest.nodes.values, weights))
@@ -187,10 +201,11 @@ class Prover:
 
     # --- what would refute a proof ---
 
-    def doubts(self, row: int, wanted: list[Any], distance: float) -> tuple[Matrix, Matrix]:
-        """Return points nearer than a distance that, by the structure, come closest to an answer; and their columns.
+    def doubts(self, row: int, wanted: list[Any], distance: float) -> Doubts:
+        """Return points nearer than a distance that, by the structure, come closest to an answer.
 
-        One change each, on both sides of the thresholds; the best of them together; and random ones.
+        One change each, on both sides of the thresholds; the best of them together; and random ones. For the row
+        that was proven last.
         """
         limit, random = distance**self.domain.power * (1.0 - SAME), np.random.default_rng(0)
         choices = [self._told_apart(row, at, limit) for at in range(len(self.domain.is_held))]
@@ -208,19 +223,18 @@ class Prover:
         points = points[(total < limit) & (total > 0)]
         points = points[np.argsort(-self._leads(row, choices, points, wanted), kind="stable")[:N_DOUBTS]]
         numbers = np.column_stack([some.value[points[:, at]] for at, some in enumerate(choices)])
-        return numbers, self._columns(row, choices, points)
+        return Doubts(numbers, self._columns(row, choices, points))
 
     def _told_apart(self, row: int, at: int, limit: float) -> Choices:
-        """Return some of a feature's choices below a limit: the ends of what no split tells apart, or evenly spaced."""
-        choices = below(self.domain.choices(row, at), limit)
-        kept = np.linspace(0, len(choices.cost) - 1, min(len(choices.cost), MOST_SINGLES)).astype(np.intp)
-        if self.forest is not None and len(mine := self.forest.by_feature[at]):
-            places = np.searchsorted(self.table.columns[at], self.forest.splits.column[mine])
-            columns = self.forest.structure.rounded(self.table.of_choices(row, at, choices))
-            lefts = columns[:, places] <= self.forest.splits.threshold[mine]
-            kept = np.append(kept, np.flatnonzero((lefts[1:] != lefts[:-1]).any(axis=1))[:MOST_SINGLES])
-            kept = np.append(kept, kept + 1)[: 4 * MOST_SINGLES]
-        kept = np.unique(np.append(kept[kept < len(choices.cost)], choices.own))
+        """Return some of a feature's choices below a limit: both sides of every split, or evenly spaced ones."""
+        if self.forest is None:
+            choices = self.domain.choices(row, at)
+            near = near_enough(choices, limit)
+        else:
+            choices, near = self.forest.edges(row, at)
+            near = near[choices.cost[near] < limit]
+        kept = near[np.linspace(0, len(near) - 1, MOST_SINGLES).astype(np.intp)] if len(near) > MOST_SINGLES else near
+        kept = np.unique(np.append(kept, choices.own))
         own = int(np.searchsorted(kept, choices.own))
         return Choices(choices.line[kept], choices.value[kept], choices.cost[kept], own)
 
@@ -241,7 +255,7 @@ class Prover:
 
     def is_same(self, columns: Matrix) -> Mask:
         """Say for which rows of columns the model's own scores are those of the structure."""
-        return is_same(self.structure, columns)
+        return has_scores(self.structure, columns, self.quick_scores(columns))
 
 
 def _quick_scores(structure: Structure, estimator: Any) -> Callable[[Matrix], Matrix]:

@@ -203,17 +203,17 @@ def read(model: Any, columns: Matrix, size: Matrix) -> Structure:
     """
     with without_names():
         found = reader_of(model)(model, size)
-        if not is_same(found, columns).all():
+        if not has_scores(found, columns, found.scores(columns)).all():
             raise NotKnownError(OTHER)
     return found
 
 
-def is_same(structure: Structure, columns: Matrix) -> Mask:
-    """Say for which rows of columns the structure gives the model's own scores."""
+def has_scores(structure: Structure, columns: Matrix, scores: Matrix) -> Mask:
+    """Say which rows of columns have these scores by the model itself, too."""
     with without_names():
         expected = structure.own_scores(columns)
     with np.errstate(invalid="ignore"):
-        apart = np.abs(structure.scores(columns) - expected).max(axis=1)
+        apart = np.abs(scores - expected).max(axis=1)
     return np.asarray(np.isfinite(expected).all(axis=1) & (apart <= 16 * structure.error))
 
 

@@ -184,7 +184,7 @@ class Reach:
         values = [self._allowed(at, factual) for at in range(len(factual))]
         if prod(map(len, values)) > most:
             return None
-        combined = np.stack(np.meshgrid(*values, indexing="ij"), axis=-1).reshape(-1, len(factual))
+        combined = _combined(values)
         changed = differs(combined, factual)
         few = changed.any(axis=1) & (changed.sum(axis=1) <= (self.constraints.rules.max_changes or len(factual)))
         combined = combined[few]
@@ -232,3 +232,16 @@ class Reach:
         rows = np.repeat(factual[np.newaxis], len(values), axis=0)
         rows[:, at] = values
         return np.union1d(values[self.constraints.keeps(at, rows, factual)], factual[at])
+
+
+def _combined(values: list[Matrix]) -> Matrix:
+    """Return every combination of some values per feature, the last feature's changing first.
+
+    Column by column: arrays have fewer axes than a table may have columns.
+    """
+    n_rows = n_left = prod(map(len, values))
+    combined = np.empty((n_rows, len(values)))
+    for at, some in enumerate(values):
+        n_left //= len(some)
+        combined[:, at] = np.tile(np.repeat(some, n_left), n_rows // (n_left * len(some)))
+    return combined
