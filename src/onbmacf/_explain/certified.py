@@ -30,7 +30,7 @@ from onbmacf._search.budget import turns
 from onbmacf._search.choose import ALIKE
 from onbmacf._search.problem import Found
 from onbmacf._search.walk import WAY_BACK, lies_between, margins, way_back
-from onbmacf._table.calls import SOME
+from onbmacf._table.calls import ENDLESS, SOME
 from onbmacf.certificate import Certificate
 from onbmacf.explanations import Explanations
 
@@ -38,7 +38,9 @@ REFUTED = (
     "a proof was refuted: the model says of a nearer change what its structure denies. The certificate was withdrawn; "
     "please report it with the class and the parameters of the model."
 )
+MISSING = "the row has missing values"
 OF_KNOWN = "among the labels of the fitted rows"
+SOME_SLICES = 128  # of work on a row without an answer
 MOST_ASKED = 1 << 14  # changes that are asked about where the model cannot be read
 KEPT = [place for place, what in enumerate(Relaxation) if what in (Relaxation.NONE, Relaxation.PROJECTION)]
 
@@ -56,6 +58,7 @@ class _Proofs:
 
     asker: Asker
     lines: Rows  # the rows to prove
+    slices: int = ENDLESS  # of work on one row
 
     @cached_property
     def complete(self) -> Rows:
@@ -67,6 +70,8 @@ class _Proofs:
         """The model as read, or why it cannot be."""
         request, factuals = self.asker.request, self.asker.factuals
         asked = request.prove
+        if not len(self.complete):
+            return MISSING
         if not self.asker.box.reading.is_plain:
             return "proofs cannot read a model behind a threshold, named classes or a range"
         model = self.asker.box.model if asked is True else asked
@@ -92,13 +97,13 @@ class _Proofs:
         `distance` is that of the nearest answer known.
         """
         line, prover, seconds = int(self.lines[place]), self.prover, self._seconds
-        reason = prover if isinstance(prover, str) else "the row has missing values"
+        reason = prover if isinstance(prover, str) else MISSING
         row = int(np.searchsorted(self.complete, place))
         if isinstance(prover, Prover) and place in self.complete:
             wanted = self.asker.box.named(np.flatnonzero(self.asker.factuals.wanted[line])).tolist()
             try:
                 is_answer = lambda point: self._accepted(np.array([line]), point[np.newaxis])[0] >= 0  # noqa: E731
-                proof = prover.row(row, wanted, distance, is_answer, seconds)
+                proof = prover.row(row, wanted, distance, is_answer, seconds, self.slices)
                 how = self._of_labels(line, f"for this {prover.structure.words}", prover.structure.classes)
                 return proof, how, prover.doubts(row, wanted, proof.bound) if proof.bound > 0 else None
             except NotKnownError as error:
@@ -190,10 +195,26 @@ class _Proven(NamedTuple):
 
 def certified(asker: Asker, found: Found) -> Certified:
     """Prove what can be proven of every open row, and put what the proofs found first."""
-    lines, certificates = asker.factuals.open_lines(), np.full(len(asker.factuals.z), None, dtype=object)
+    return _certified(_Proofs(asker, asker.factuals.open_lines()), found)
+
+
+def certified_of_the_lost(asker: Asker, found: Found) -> Certified:
+    """Do the same for open rows without an answer, where the model can be read: there is one, or none exists.
+
+    With the same work on any machine, however long it takes.
+    """
+    request = replace(asker.request, prove=True, prove_seconds=np.inf)
+    lost = np.setdiff1d(asker.factuals.open_lines(), found.factual)
+    return _certified(_Proofs(replace(asker, request=request), lost, SOME_SLICES), found)
+
+
+def _certified(proofs: _Proofs, found: Found) -> Certified:
+    asker, lines = proofs.asker, proofs.lines
+    certificates = np.full(len(asker.factuals.z), None, dtype=object)
     if not len(lines):
         return Certified(found, certificates)
-    proofs, new, proven = _Proofs(asker, lines), [found], []
+    new: list[Found] = [found]
+    proven: list[_Proven] = []
     apart = _distances(asker, found)
     for place, line in enumerate(watched(lines.tolist(), "proving")):
         distance = float(apart[found.factual == line].min(initial=np.inf))
@@ -248,10 +269,14 @@ def _is_like(asker: Asker, found: Found, lines: Rows, first: int) -> Mask:
     return np.asarray(is_same & (apart <= ALIKE))
 
 
-def with_proofs(answers: Explanations, certificates: NDArray[Any]) -> Explanations:
-    """Add certificates to answers; a row of which it is proven that none exists is infeasible and says so."""
+def with_proofs(answers: Explanations, certificates: NDArray[Any], are_told: bool = True) -> Explanations:
+    """Add certificates to answers; a row of which it is proven that none exists is infeasible and says so.
+
+    Where they are not to be told, nothing else is added.
+    """
     statuses, reasons = answers.statuses.copy(), answers.reasons.copy()
     for line, one in enumerate(certificates):
         if one is not None and one.kind == CertificateKind.NONE_EXISTS and statuses[line] == Status.NONE_FOUND:
             statuses[line], reasons[line] = Status.INFEASIBLE, f"none exists: proven {one.how}."
-    return replace(answers, statuses=statuses, reasons=reasons, certificates=certificates)
+    answers = replace(answers, statuses=statuses, reasons=reasons)
+    return replace(answers, certificates=certificates) if are_told else answers

@@ -105,13 +105,24 @@ def _box(request: Request, frame: pd.DataFrame) -> BlackBox:
 
 
 def _answered(asker: Asker, found: Found, effort: Effort, frame: pd.DataFrame) -> Explanations:
-    """Return the answers, with proofs where they are asked for."""
-    if not asker.request.is_proof:
-        return answered(asker, found, effort, frame)
-    from onbmacf._explain.certified import certified, with_proofs  # only proofs always need compiled kernels
+    """Return the answers, with proofs where they are asked for.
 
-    found, certificates = certified(asker, found)
-    return with_proofs(answered(asker, found, effort, frame), certificates)
+    Where the model was read, rows without an answer are proven to have none, or the proof finds one.
+    """
+    is_proof = asker.request.is_proof
+    if not is_proof and not (_was_read(asker) and len(np.setdiff1d(asker.factuals.open_lines(), found.factual))):
+        return answered(asker, found, effort, frame)
+    from onbmacf._explain.certified import certified, certified_of_the_lost, with_proofs  # loaded for proofs only
+
+    found, certificates = (certified if is_proof else certified_of_the_lost)(asker, found)
+    return with_proofs(answered(asker, found, effort, frame), certificates, is_proof)
+
+
+def _was_read(asker: Asker) -> bool:
+    """Say whether an exact copy of the model was searched, and as far as the search goes."""
+    request, box = asker.request, asker.box
+    is_whole = request.deadline == NEVER and not request.options.limits and not request.front
+    return is_whole and box.counts.n_copy_questions > 0 and request.fitted.heard.is_copy_right
 
 
 def _elsewhere(request: Request) -> Any:

@@ -6,6 +6,7 @@ one row, one label  ->  solve  ->  the nearest that the model accepts, or a boun
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import count
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -18,6 +19,7 @@ from onbmacf._prove.domain import Choices, ColumnTable, Domain, only_own
 from onbmacf._prove.kernels.search import Search
 from onbmacf._prove.kernels.trees import link, walk_down
 from onbmacf._prove.readers import OTHER, Trees
+from onbmacf._table.calls import ENDLESS
 
 SLICE = 64  # boxes that are cut between two looks at the clock
 IsAnswer = Callable[[Matrix], bool]  # of a row as numbers
@@ -234,10 +236,10 @@ def choosable_of(kept: list[Choices], is_sum: bool) -> Choosable:
     return Choosable(start, cost, own, is_sum)
 
 
-def solve(search: Search, is_answer: IsAnswer, deadline: float) -> Solved:
-    """Run a search until it is over or the time is; ask the model about every candidate that comes out."""
+def solve(search: Search, is_answer: IsAnswer, deadline: float, most_slices: int = ENDLESS) -> Solved:
+    """Run a search until it is over, or the time or the work is; ask the model about every candidate that comes out."""
     highest = search.limit
-    while True:
+    for n_slices in count(1):
         search.run(SLICE)
         if search.is_over():
             return Solved(highest, None, True)
@@ -248,8 +250,9 @@ def solve(search: Search, is_answer: IsAnswer, deadline: float) -> Solved:
             if search.is_firm():
                 raise NotKnownError(OTHER)
             search.refuse()
-        if perf_counter() >= deadline:
+        if n_slices >= most_slices or perf_counter() >= deadline:
             return Solved(search.least_bound(), _confirmed(search, is_answer), False)
+    raise AssertionError("unreachable: counting never ends")
 
 
 def _confirmed(search: Search, is_answer: IsAnswer) -> Matrix | None:

@@ -23,6 +23,7 @@ from onbmacf._prove.kernels.trees import TreeSearch
 from onbmacf._prove.readers import Additive, Layers, Network, Structure, Trees, has_scores, read, reader_of
 from onbmacf._prove.recipes import Program, Recipe
 from onbmacf._prove.sums import sums_of
+from onbmacf._table.calls import ENDLESS
 from onbmacf._table.form import TableForm
 from onbmacf._table.model import PRINTED
 
@@ -89,13 +90,20 @@ class Prover:
         prover._check_labels(columns, ask(trials))
         return prover
 
-    def row(self, row: int, wanted: list[Any], distance: float, is_answer: IsAnswer, seconds: float) -> Proof:
-        """Look for an answer with one of the wanted labels that is nearer than the one known."""
+    def row(
+        self, row: int, wanted: list[Any], distance: float, is_answer: IsAnswer, seconds: float, slices: int = ENDLESS
+    ) -> Proof:
+        """Look for an answer with one of the wanted labels that is nearer than the one known.
+
+        Work is counted in slices, the same on any machine.
+        """
         begun, known = perf_counter(), list(np.asarray(self.structure.classes).tolist())
         bound, limit, point, is_over = np.inf, distance**self.domain.power, None, True
         for n_done, label in enumerate(label for label in wanted if label in known):
             share = (seconds - (perf_counter() - begun)) / (len(wanted) - n_done)
-            solved = self._solved(row, known.index(label), limit * (1.0 - SAME), is_answer, perf_counter() + share)
+            solved = self._solved(
+                row, known.index(label), limit * (1.0 - SAME), is_answer, (perf_counter() + share, slices)
+            )
             is_over &= solved.is_over
             if solved.point is not None:
                 point, limit = solved.point, self._cost(row, solved.point)
@@ -104,12 +112,12 @@ class Prover:
         bound = min(bound, limit) ** (1.0 / self.domain.power)
         return Proof(bound, point, is_over, perf_counter() - begun, "" if is_over else TIME_RAN_OUT)
 
-    def _solved(self, row: int, target: int, limit: float, is_answer: IsAnswer, deadline: float) -> Solved:
+    def _solved(self, row: int, target: int, limit: float, is_answer: IsAnswer, ends: tuple[float, int]) -> Solved:
         conditions, weights = self._conditions(target)
         if self.forest is not None and len(self.forest.structure.trees) == 1 and not len(self.domain.pairs):
             values = self._by_target(target, self.forest.nodes.values, weights)
             return nearest_leaf(self.forest, row, conditions, values, limit, is_answer)
-        return solve(self._search(row, target, limit, conditions, weights), is_answer, deadline)
+        return solve(self._search(row, target, limit, conditions, weights), is_answer, *ends)
 
     def _search(self, row: int, target: int, limit: float, conditions: Conditions, weights: Matrix) -> Search:
         if self.forest is not None:
@@ -220,7 +228,8 @@ class Prover:
         points = np.unique(np.concatenate([single, both, far]), axis=0)
         costs = np.column_stack([some.cost[points[:, at]] for at, some in enumerate(choices)])
         total = costs.sum(axis=1) if self.domain.is_sum else costs.max(axis=1)
-        points = points[(total < limit) & (total > 0)]
+        few = (points != own).sum(axis=1) <= self.domain.most_changes
+        points = points[few & (total < limit) & (total > 0)]
         points = points[np.argsort(-self._leads(row, choices, points, wanted), kind="stable")[:N_DOUBTS]]
         numbers = np.column_stack([some.value[points[:, at]] for at, some in enumerate(choices)])
         return Doubts(numbers, self._columns(row, choices, points))
