@@ -13,6 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from commands import command, kill_group, members, wait_for
 from onbmacf import ONBMACF, Rules
+from onbmacf.errors import ModelError
 from serving import serving
 
 
@@ -133,18 +134,25 @@ def test_a_wrong_method_is_told(client):
 
 
 def test_a_model_that_fails_is_a_bad_gateway_and_the_service_goes_on(heart):
-    broken = threading.Event()
+    away, broken = threading.Event(), threading.Event()
 
     def model(rows):
+        if away.is_set():  # as a model behind HTTP is
+            raise ModelError("it cannot be asked.")
         return np.array([[[1]]]) if broken.is_set() else np.where(rows["age"] > 40, "old", "young")
 
     with serving(ONBMACF().fit(heart, model), heart) as running, running.client() as client:
         body = {"rows": records(heart.head(1))}
-        broken.set()
+        away.set()
         answer = client.post("/v1/explain", json=body)
         assert (answer.status_code, answer.json()["title"]) == (502, "Model error")
+        away.clear()
+        broken.set()
+        answer = client.post("/v1/explain", json=body).json()["answers"][0]
+        assert answer["status"] == "model_error"
+        assert answer["reason"].startswith("predict returned an array of shape (1, 1, 1)")
         broken.clear()
-        assert client.post("/v1/explain", json=body).status_code == 200
+        assert client.post("/v1/explain", json=body).json()["answers"][0]["status"] == "found"
 
 
 def test_a_full_queue_answers_at_once_and_recovers(heart):
