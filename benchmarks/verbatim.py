@@ -2,9 +2,9 @@
 
     python benchmarks/verbatim.py [--rows 200] [--tables adult,heloc] [--models network,forest]
 
-A counterfactual that equals a fitted row tells of a person: `private` keeps answers from it. Per pair of a table and a
-model the first rows that the model refuses are explained, the immutable features held. Counted are the counterfactuals
-that equal a fitted row in all features, and those that few fitted rows match in the changed and the immutable ones.
+A counterfactual that equals a fitted row tells of a person; with `private` it can only by chance. Per pair of a table
+and a model the first rows that the model refuses are explained, the immutable features held. Counted are those that
+equal a fitted row in all features, and those that few fitted rows match in the changed and the immutable ones.
 """
 
 import argparse

@@ -50,6 +50,8 @@ TOML = {
     "an unknown feature": ("[features.agee]\nlow = 3", "rule for 'agee': there is no such feature. Did you mean 'age'"),
     "a range reversed": (AGE + "low = 3\nhigh = 1", "rule for 'age': the range 3 to 1 is reversed"),
     "a range at infinity": (AGE + "low = inf", "rule for 'age': the range inf to inf holds no number"),
+    "beyond all values": (AGE + "low = 1e308", r"rule for 'age': low is 1e\+308, too far from the fitted values"),
+    "below all values": (AGE + "high = -1e308", r"rule for 'age': high is -1e\+308, too far from the fitted values"),
     "no whole number": (AGE + "low = 30.2\nhigh = 30.8", "rule for 'age': no whole number lies in 30.2 to 30.8"),
     "no whole step": (AGE + "low = 30.5\nhigh = 60\nstep = 1", "no whole number lies in 30.5 to 60 in steps of 1"),
     "a step beyond the range": (AGE + "low = 30\nhigh = 40\nstep = 50", "a step of 50 does not fit the range 30 to 40"),

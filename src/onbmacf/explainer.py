@@ -75,9 +75,9 @@ class ONBMACF(SettableOptions):
         members are asked only about points that the model accepts, and are in no count or limit of the model's calls.
     private : int of at least 2, optional
         Answer from groups of at least so many fitted rows instead of from the rows: each row is moved to the means and
-        commonest levels of its group before the map is made, so that a saved map holds no row. As long as the explainer
-        is in memory, no answer matches from 1 to ``private - 1`` fitted rows in its changed and immutable values
-        together. Answers are farther and some rows get none (decision 0061). Fixed by ``fit``.
+        commonest levels of its group before the map is made, and nothing else is kept of the rows: neither the
+        answers nor a saved map depend on a single one beyond its group. Answers are farther and some rows get none
+        (decision 0061). Fixed by ``fit``.
 
     effort : {"full", "half", "quarter"} or float, default "full"
         How many points are asked about per row, in parts of the usual number (some 500): fewer are faster where the

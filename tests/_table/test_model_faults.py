@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from onbmacf import ONBMACF, Rule, Rules, Schema
+from onbmacf import ONBMACF, Between, Rule, Rules, Schema
 from onbmacf.errors import ModelError, OnbmacfWarning, ParameterError
 
 TABLE = pd.DataFrame(np.random.default_rng(0).random((40, 2)).round(2) * 5, columns=["x", "r"])
@@ -151,6 +151,55 @@ def test_a_row_that_fails_costs_no_other_row_anything(make, least):
         assert "ZeroDivisionError: no" in bad.reason
     alone = explainer.explain(rows.iloc[[0]], min_probability=least)[0]
     assert (alone.status, len(alone.counterfactuals)) == (bad.status, len(bad.counterfactuals))
+
+
+def dropping(answer):
+    """Return a model that leaves out rows, as one that drops missing values does."""
+    return lambda rows: answer(rows)[(rows["r"] != 77).to_numpy()]
+
+
+DROPPING = {
+    "predict": lambda: (Model(predict=dropping(above)), {}),
+    "predict_proba": lambda: (Model(predict_proba=dropping(sure)), {}),
+    "a function": lambda: (dropping(above), {}),
+    "probabilities": lambda: (dropping(sure), {}),
+    "a threshold": lambda: (dropping(lambda rows: rows["x"].to_numpy()), {"threshold": 2, "classes": (0, 1)}),
+    "a range": lambda: (dropping(lambda rows: rows["x"].to_numpy()), {"target": Between(2, 9)}),
+}
+
+
+@pytest.mark.parametrize("name", DROPPING)
+def test_a_row_without_an_answer_costs_no_other_row_anything(name):
+    rows = pd.DataFrame({"x": [0.5] * 15, "r": np.where(np.arange(15) % 3 == 0, 77.0, 1.0)})
+    model, how = DROPPING[name]()
+    schema = Schema.infer(TABLE, immutable=["r"])
+    answers = ONBMACF().fit(TABLE, model, schema=schema, **how).explain(rows)
+    alone = ONBMACF().fit(TABLE, model, schema=schema, **how).explain(rows[rows["r"] == 1])
+    assert list(alone.statuses) == ["found"] * 10
+    found = answers.to_frame()
+    pd.testing.assert_frame_equal(found[found["r"] == 1], alone.to_frame())
+    if name != "predict_proba":  # `predict` answers
+        assert (answers[0].status, answers[0].reason) == ("model_error", "predict was given 1 rows and returned 0")
+
+
+@pytest.mark.parametrize("asked", [{}, {"min_probability": 0.6}, {"ranges": True}], ids=str)
+def test_an_answer_of_the_wrong_length_now_and_then_costs_nothing(asked):
+    n_calls = [-(10**6)]
+
+    def forgetful(answer):
+        def called(rows):
+            n_calls[0] += 1
+            return answer(rows)[: -1 if n_calls[0] > 0 and n_calls[0] % 3 == 0 else None]
+
+        return called
+
+    explainer = ONBMACF().fit(TABLE, Model(forgetful(above), forgetful(sure)))
+    expected = explainer.explain(ROWS, **asked).to_frame()
+    n_calls[0] = 0
+    answers = explainer.explain(ROWS, **asked)
+    assert n_calls[0] > 3
+    assert list(answers.statuses) == ["found"] * 3
+    pd.testing.assert_frame_equal(answers.to_frame(), expected)
 
 
 def test_every_good_row_among_many_that_fail_is_kept():

@@ -1,17 +1,20 @@
 """What a map holds is said, and `private=k`: an attack on the answers and on the file recovers no row."""
 
+import struct
 from pathlib import Path
 
+import cloudpickle
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.tree import DecisionTreeClassifier
 
 from cli.conftest import people, run  # noqa: F401 - fixtures
 from onbmacf import ONBMACF, Schema
 from onbmacf._disk import store
 from onbmacf._table.private import groups_of_k
 from onbmacf.errors import ParameterError, TableError
-from onbmacf.report import audit_report
+from onbmacf.report import About, audit_report
 
 K = 5
 
@@ -34,30 +37,59 @@ def fitted():
     return table, ONBMACF(2, private=K).fit(table, model, schema=Schema.infer(table, immutable=["sex"]))
 
 
-def matches(table, row, names):
-    """Return how many rows of a table have these values."""
-    return int(np.logical_and.reduce([(table[name] == row[name]).to_numpy() for name in names]).sum())
+def earners(n=200, seed=3):
+    rng = np.random.default_rng(seed)
+    most = {"age": 80, "years": 30, "income": 1000}
+    return pd.DataFrame({name: rng.integers(0, high, n) for name, high in most.items()})
 
 
-def counts_of(table, answers):
-    """Return per answer, and per semifactual, how many fitted rows match its changed and immutable values."""
-    found = []
-    for answer in answers:
-        for one in answer.counterfactuals:
-            for values in filter(None, (one, one.semifactual)):
-                found.append(matches(table, values.values, {*values.changed, "sex"}))
-    return np.array(found)
+def richer(rows):
+    return np.where(rows["income"] + 5 * rows["years"] > 600, "yes", "no")
 
 
-def test_no_answer_matches_fewer_than_k_rows(fitted):
-    table, explainer = fitted
-    common = table[~table["town"].str.startswith("hamlet")]
-    private = counts_of(table, explainer.explain(common.head(120)))
-    assert len(private) > 150
-    assert not ((private > 0) & (private < K)).any()
-    open_ones = ONBMACF(2).fit(table, model, schema=Schema.infer(table, immutable=["sex"])).explain(common.head(120))
-    exposed = counts_of(table, open_ones)
-    assert ((exposed > 0) & (exposed < K)).any()  # what private keeps back
+@pytest.mark.parametrize("values", [range(680, 720), pytest.param(range(1000), marks=pytest.mark.long)])
+def test_pinned_questions_do_not_tell_a_fitted_value(values):
+    """The attack: of a known person all but the income is held, and the income is pinned to one value after another."""
+    table = earners()
+    table.loc[0, "income"] = 700
+    other = table.assign(income=table["income"].where(table.index > 0, 702))
+    person = pd.concat([table.head(1).assign(income=0)] * len(values), ignore_index=True)
+    asked = {"target": "yes", "rules": [{"features": {"income": {"low": v, "high": v}}} for v in values]}
+    answers, maps = [], []
+    for fitted_table in (table, other):
+        schema = Schema.infer(table, immutable=["age", "years"])
+        explainer = ONBMACF(private=K).fit(fitted_table, richer, schema=schema)
+        maps.append(explainer.Z_)
+        answers.append(explainer.explain(person, **asked))
+    np.testing.assert_array_equal(*maps)
+    assert answers[0].to_dicts() == answers[1].to_dicts()
+    accepted = richer(person.assign(income=list(values))) == "yes"
+    assert (np.array(answers[0].statuses) == "found").tolist() == accepted.tolist()
+
+
+def test_one_row_shapes_neither_kinds_nor_decimals_nor_levels():
+    """What fewer than k rows have is not seen: decimals, a third level, a missing value."""
+    plain = earners().assign(pay=lambda rows: rows["income"] / 10, town=["A", "B"] * 100)
+    odd = plain.astype({"years": float, "age": float})
+    odd.loc[5, ["pay", "town", "years", "age"]] = [50.123456, "hamlet", 7.25, np.nan]
+    for table in (plain, odd):
+        explainer = ONBMACF(private=K).fit(table, richer)
+        assert [*explainer.schema_.kinds.values()][1:] == ["integer", "integer", "continuous", "binary"]
+        assert not any(feature.missing for feature in explainer.schema_.features)
+        assert explainer.schema_.features[4].levels == ("A", "B")
+        assert explainer.fitted_.space.readable[3] == 1
+
+
+def test_nothing_of_the_rows_is_in_memory():
+    """As processes that explain get it; the model is a function without any row."""
+    table = clients()
+    table.loc[10, "pay"] = 9123.4
+    for options, is_there in (({}, True), ({"private": K}, False)):
+        explainer = ONBMACF(**options).fit(table, model)
+        explainer.fitted_.prepare()
+        pickled = cloudpickle.dumps(explainer)
+        assert (struct.pack("<d", 9123.4) in pickled) == is_there
+        assert (b"hamlet" in pickled) == is_there
 
 
 def test_the_map_file_gives_no_row_back(fitted, tmp_path):
@@ -77,7 +109,6 @@ def test_the_map_file_gives_no_row_back(fitted, tmp_path):
         recovered[name] = len(rows.merge(table.drop_duplicates(), how="inner"))
         if name == "private":
             assert rows.value_counts().min() >= K
-            assert loaded.fitted_.guard is None
     assert recovered == {"private": 0, "open": len(table)}
 
 
@@ -98,13 +129,16 @@ def test_a_private_map_answers_after_loading_and_says_what_it_is(fitted, tmp_pat
 def test_a_private_report_shows_no_row(fitted):
     table, explainer = fitted
     answers = explainer.explain(table.tail(30), target="yes")
-    report = audit_report(explainer, answers, target="yes", by=["sex"])
+    about = About("Clients", files={"clients.csv": "0ddba11"})
+    report = audit_report(explainer, answers, target="yes", by=["sex"], about=about)
     assert not report.content["cases"]
     text = report.markdown()
     assert "hamlet" not in text
     assert "no single row" in text.replace("\\", "")
     assert "for example: If" not in text
-    other = audit_report(ONBMACF().fit(table, model), answers, target="yes")
+    assert "0ddba11" not in text  # by it, all values of an unknown cell could be tried
+    other = audit_report(ONBMACF().fit(table, model), answers, target="yes", about=about)
+    assert "0ddba11" in other.markdown()
     assert other.content["cases"]
     assert "every row can be read back exactly" in other.markdown()
 
@@ -141,12 +175,6 @@ def test_rows_that_lack_values_are_private_too(tmp_path):
     common = table[~table["town"].fillna("A").str.startswith("hamlet")].head(100)
     answers = explainer.explain(common)
     assert list(answers.statuses).count("found") > 60
-    same = lambda one, other: bool(pd.isna(one) and pd.isna(other)) or (one == other) is True  # noqa: E731
-    for answer in answers:
-        for one in answer.counterfactuals:
-            names = {*one.changed, "sex"}
-            n = sum(all(same(row[name], one.values[name]) for name in names) for row in table.to_dict("records"))
-            assert n == 0 or n >= K
     explainer.save(tmp_path / "private.onb")
     assert b"hamlet" not in (tmp_path / "private.onb").read_bytes()
     loaded = ONBMACF.load(tmp_path / "private.onb", bold)
@@ -192,5 +220,13 @@ def test_what_cannot_be_private_is_said():
         ONBMACF(private=5).fit(table.astype({"town": "category"}), model)
     with pytest.raises(TableError, match="private=5: fewer than 5 rows have a value in column 'pay'"):
         ONBMACF(private=5).fit(table.assign(pay=table["pay"].where(table.index < 4)), model)
-    with pytest.raises(ParameterError, match="leave one of them out"):
-        ONBMACF(private=5).fit(table, model).explain(table.tail(3), prove=True)
+    with pytest.raises(TableError, match="private=5: no value of column 'name' is that of 5 rows"):
+        ONBMACF(private=5).fit(table.assign(name=[f"P{i}" for i in range(40)]), model)
+
+
+def test_an_answer_from_groups_can_be_proven():
+    """Nothing is withheld, so what is proven of the model holds of the answers."""
+    table = clients()[["age", "pay", "years"]]
+    tree = DecisionTreeClassifier(max_depth=3, random_state=0).fit(table, table["pay"] > 50)
+    answers = ONBMACF(private=K).fit(table, tree).explain(table.tail(5), prove=True)
+    assert [answer.certificate.kind for answer in answers] == ["nearest"] * 5

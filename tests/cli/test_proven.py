@@ -155,7 +155,6 @@ def test_options_that_exclude_each_other_are_named_as_options(refused):
     refused("--prove asks the model beyond --max-model-rows: leave one", "--prove", "--max-model-rows", "900")
     refused("--prove does nothing with --strategy paper: leave it out", "--prove", "--strategy", "paper")
     refused("--front does nothing with --strategy paper", "--front", "--strategy", "paper")
-    refused("--prove looks for answers that private would withhold", "--prove", "--private", "5")
     refused("--prove-seconds must be at least 0, got -1.0", "--prove", "--prove-seconds", "-1")
     refused("--prove-seconds is the time for a proof: give --prove, too", "--prove-seconds", "3")
     refused("--max-seconds must be a number above 0, got 0.0", "--max-seconds", "0")

@@ -1,5 +1,6 @@
 """Long work: how far it is, stopped, killed, and gone on with."""
 
+import shutil
 import signal
 from pathlib import Path
 
@@ -70,6 +71,22 @@ def test_parts_that_are_there_are_not_explained_again(people, tmp_path, monkeypa
     assert asked == [200, 300]
     monkeypatch.undo()
     pd.testing.assert_frame_equal(answers.to_frame(), explainer.explain(table).to_frame())
+
+
+def test_a_copy_of_another_part_is_explained_again(people, tmp_path):
+    from onbmacf.cli import parts
+
+    table = pd.read_csv(people).drop(columns="income")
+    table = pd.concat([table, table.assign(pay=table["pay"] / 2)], ignore_index=True).head(300)
+    explainer = ONBMACF().fit(table, lambda rows: np.where(rows["pay"] > 50, "high", "low"))
+    place = parts.parts_beside(tmp_path / "x", explainer, None)
+    expected = parts.explain_in_parts(explainer, table, None, place)
+    first, second, third = (chunk.path for chunk in place.of(table))
+    shutil.copy(first, second)
+    third.unlink()
+    answers = parts.explain_in_parts(explainer, table, None, place)
+    pd.testing.assert_frame_equal(answers.to_frame(), expected.to_frame())
+    pd.testing.assert_frame_equal(answers.status_frame(), expected.status_frame())
 
 
 def test_long_work_says_how_far_it_is(monkeypatch, capsys):

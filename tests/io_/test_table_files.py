@@ -4,6 +4,7 @@ import bz2
 import gzip
 import io
 import lzma
+import tracemalloc
 import zipfile
 from pathlib import Path
 
@@ -65,6 +66,33 @@ def test_a_file_that_would_be_misread_is_one_sentence(tmp_path, content, pattern
     path.write_bytes(content)
     with pytest.raises(TableError, match=f"t.csv.*{pattern}"):
         read_table(path)
+
+
+HUGE = b"a,b\n" + b"1,2\n" * (6 << 20)
+BOMBS = {
+    "t.csv.gz": lambda: (gzip.compress(HUGE), "Unpack it and give the file that is in it"),
+    "t.csv.bz2": lambda: (bz2.compress(HUGE), "Unpack it"),
+    "t.csv.xz": lambda: (lzma.compress(HUGE, preset=0), "Unpack it"),
+    "t.zip": lambda: (zipped({"a.csv": HUGE}), "Unpack it"),
+    "t.xlsx": lambda: (
+        zipped({"xl/workbook.xml": b"<a/>", "xl/sheet1.xml": HUGE}),
+        "Write the table as CSV or Parquet",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_a_small_file_that_unpacks_to_a_huge_one_is_refused_unread(tmp_path, monkeypatch, name):
+    monkeypatch.setattr("onbmacf.io.tables.MOST_UNPACKED", 16 << 20, raising=False)
+    packed, remedy = BOMBS[name]()
+    (tmp_path / name).write_bytes(packed)
+    tracemalloc.start()
+    try:
+        with pytest.raises(TableError, match=rf"{name} holds more than 16 MiB, unpacked\. {remedy}"):
+            read_table(tmp_path / name)
+        assert tracemalloc.get_traced_memory()[1] < 12 << 20
+    finally:
+        tracemalloc.stop()
 
 
 def test_a_separator_at_the_end_of_lines_shifts_no_value(tmp_path):

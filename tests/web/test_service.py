@@ -1,7 +1,9 @@
 """The service for programs: the library's own answers to the byte, typed errors, figures."""
 
 import json
+import os
 import re
+import signal
 import threading
 
 import numpy as np
@@ -9,8 +11,9 @@ import pandas as pd
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from commands import wait_for
+from commands import command, kill_group, members, wait_for
 from onbmacf import ONBMACF, Rules
+from onbmacf.errors import ModelError
 from serving import serving
 
 
@@ -131,18 +134,25 @@ def test_a_wrong_method_is_told(client):
 
 
 def test_a_model_that_fails_is_a_bad_gateway_and_the_service_goes_on(heart):
-    broken = threading.Event()
+    away, broken = threading.Event(), threading.Event()
 
     def model(rows):
+        if away.is_set():  # as a model behind HTTP is
+            raise ModelError("it cannot be asked.")
         return np.array([[[1]]]) if broken.is_set() else np.where(rows["age"] > 40, "old", "young")
 
     with serving(ONBMACF().fit(heart, model), heart) as running, running.client() as client:
         body = {"rows": records(heart.head(1))}
-        broken.set()
+        away.set()
         answer = client.post("/v1/explain", json=body)
         assert (answer.status_code, answer.json()["title"]) == (502, "Model error")
+        away.clear()
+        broken.set()
+        answer = client.post("/v1/explain", json=body).json()["answers"][0]
+        assert answer["status"] == "model_error"
+        assert answer["reason"].startswith("predict returned an array of shape (1, 1, 1)")
         broken.clear()
-        assert client.post("/v1/explain", json=body).status_code == 200
+        assert client.post("/v1/explain", json=body).json()["answers"][0]["status"] == "found"
 
 
 def test_a_full_queue_answers_at_once_and_recovers(heart):
@@ -196,6 +206,22 @@ def test_processes_give_the_same_answers(heart_explainer, heart):
         assert client.post("/v1/explain", json={"rows": rows}).text == expected
         assert client.post("/v1/predict", json={"rows": rows}).status_code == 200
     assert not folder.exists()
+
+
+def test_a_killed_service_leaves_neither_its_file_nor_its_processes(tmp_path, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    words = ("serve", "--workers", "2", "--port", "0", "--no-open")
+    service = command(*words, cwd=tmp_path, start_new_session=True)
+    try:
+        assert "http://127.0.0.1" in service.stdout.readline()
+        wait_for(lambda: len(members(service.pid)) >= 3, service)  # a worker is there
+        file = next(tmp_path.glob("onbmacf-map-*/explainer"))
+        assert (file.parent.stat().st_mode & 0o777, file.stat().st_mode & 0o777) == (0o700, 0o600)
+        os.kill(service.pid, signal.SIGKILL)
+        service.wait()
+        wait_for(lambda: not file.parent.exists() and not members(service.pid))
+    finally:
+        kill_group(service.pid)
 
 
 def test_processes_need_a_model_that_can_be_sent(heart):

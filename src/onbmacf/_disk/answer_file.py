@@ -6,6 +6,7 @@ Explanations  ->  write_answers  ->  one file  ->  read_answers  ->  the same
 import json
 from collections.abc import Mapping
 from dataclasses import asdict
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,7 @@ LAYOUT = (
     *COUNTS,
     "n_members",
     "certificates",
+    "part",
 )  # of a file: whoever names files puts it into the name
 
 
@@ -100,25 +102,34 @@ def _certificate(told: Mapping[str, Any]) -> Certificate:
 
 
 def write_answers(path: Path, answers: Explanations, form: TableForm) -> None:
-    """Write answers: numbers as arrays, words in the manifest."""
+    """Write answers: numbers as arrays, words in the manifest, and which rows they are of."""
     arrays, words = _split(answers.batch, form)
     of_rows = {name: [_plain(value) for value in getattr(answers, name)] for name in OF_ROWS}
     counts = {name: getattr(answers, name) for name in (*COUNTS, "n_members")}
     proven = answers.certificates
     certificates = None if proven is None else [None if one is None else asdict(one) for one in proven]
-    told = {"warnings": list(answers.warnings), "certificates": certificates}
+    told = {"warnings": list(answers.warnings), "certificates": certificates, "part": _part(path, answers.rows)}
     store.write(path, arrays, {"words": words, **told, **of_rows, **counts})
 
 
 def read_answers(path: Path, rows: pd.DataFrame, form: TableForm) -> Explanations | None:
-    """Return the answers to rows that a file holds; None if there is none, or none that can be read."""
+    """Return the answers to rows that a file holds; None if there is none, or none that can be read.
+
+    A file that was copied or renamed, or is of other rows, counts as none.
+    """
     if not path.exists():
         return None
     try:
         arrays, manifest = store.read(path)
-        return _answers(arrays, manifest, rows, form)
+        is_its_own = manifest["part"] == _part(path, form.arrange(rows)[0])
+        return _answers(arrays, manifest, rows, form) if is_its_own else None
     except (StoreError, LookupError, TypeError, ValueError):  # damaged, or not ours: explained again
         return None
+
+
+def _part(path: Path, rows: pd.DataFrame) -> list[str]:
+    """Return what a file is: its name, which says of which question and place, and a digest of its rows."""
+    return [path.name, sha256(rows.to_csv().encode("utf-8", "backslashreplace")).hexdigest()]
 
 
 def _answers(arrays: Any, manifest: Any, rows: pd.DataFrame, form: TableForm) -> Explanations | None:

@@ -18,7 +18,6 @@ from onbmacf._search.problem import Effort, Found
 from onbmacf._table.calls import ENDLESS, Notes
 from onbmacf._table.lazy_rows import LazyRows
 from onbmacf._table.model import FAILED
-from onbmacf._table.private import Guard
 from onbmacf.explanations import Batch, Explanations
 
 # --- the Pareto front -------------------------------------------------------------------------------------------------
@@ -54,7 +53,6 @@ def answered(asker: Asker, found: Found, effort: Effort, frame: pd.DataFrame) ->
     n_found = np.bincount(found.factual, minlength=len(frame))
     n_held = np.bincount(found.factual[holds], minlength=len(frame))
     raised = set(found.factual[found.again == FAILED].tolist())
-    found = found if request.fitted.guard is None else _without_exposed(asker, found, request.fitted.guard)
     batch, n = _batch(asker, take(found, holds), N[holds], effort), request.options.n_counterfactuals
     unknown = asker.notes.raised(len(frame))
     if request.front:
@@ -62,8 +60,6 @@ def answered(asker: Asker, found: Found, effort: Effort, frame: pd.DataFrame) ->
     statuses, reasons = factuals.statuses.copy(), factuals.reasons.copy()
     for row in factuals.open_lines():
         spent = Effort(*(column[row] for column in effort))
-        if request.fitted.guard is not None:  # some may have been withheld
-            spent = spent._replace(is_proven=np.zeros_like(spent.is_proven))
         is_raised = int(row) in raised
         statuses[row], reasons[row] = _verdict(request, int(n_found[row]), int(n_held[row]), n, is_raised, spent)
         if unknown[row]:
@@ -71,18 +67,6 @@ def answered(asker: Asker, found: Found, effort: Effort, frame: pd.DataFrame) ->
     of_rows = (frame, factuals.labels, statuses, reasons, objects([()] * len(frame)))
     form = request.fitted.space.form
     return Explanations(*of_rows, batch, n_members=request.n_members, polars=form.polars, days=form.days)
-
-
-def _without_exposed(asker: Asker, found: Found, guard: Guard) -> Found:
-    """Leave out semifactuals that match fewer than k rows of a private map."""
-    assert found.semifactual_numbers is not None
-    z, factual = asker.factuals.z[found.factual], asker.factuals.N[found.factual]
-    exposed = guard.exposes(found.semifactual_numbers, factual)
-    return found._replace(
-        semifactual=np.where(exposed[:, np.newaxis], z, found.semifactual),
-        semifactual_numbers=np.where(exposed[:, np.newaxis], factual, found.semifactual_numbers),
-        has_semifactual=found.has_semifactual & ~exposed,
-    )
 
 
 def _hold(asker: Asker, found: Found, N: Matrix) -> Mask:

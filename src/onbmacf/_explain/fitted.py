@@ -15,7 +15,6 @@ from onbmacf._balls.metrics import one_hot_height
 from onbmacf._balls.neighbours import Neighbours
 from onbmacf._base.arrays import Matrix, Rows, shared
 from onbmacf._base.checks import listed
-from onbmacf._columns.interop import as_frame
 from onbmacf._columns.moments import is_date_text
 from onbmacf._prove.copies import Answering, Surrogate, steps_of
 from onbmacf._search.options import OF_FIT, Options
@@ -28,7 +27,7 @@ from onbmacf._table.constraints import Constraints
 from onbmacf._table.form import TableForm
 from onbmacf._table.gate import as_given
 from onbmacf._table.model import BlackBox
-from onbmacf._table.private import Guard, filled, moved
+from onbmacf._table.private import filled, moved
 from onbmacf._table.readings import Reading
 from onbmacf._table.scales import present, weights_of
 from onbmacf._table.space import FeatureSpace
@@ -136,7 +135,6 @@ class Fitted:
     probes: Matrix  # fitted rows, as numbers, by which the model is recognised
     options: dict[str, Any]  # the options that cannot change any more
     warnings: tuple[str, ...] = ()
-    guard: Guard | None = None  # with private=k, and in memory only: the rows themselves
     heard: Heard = field(default_factory=Heard)
     origin: "Fitted | None" = None  # of which this is a view with other immutable features and rules
 
@@ -265,7 +263,7 @@ def fit_table(
     if schema is not None and not isinstance(schema, Schema):
         raise ParameterError(f"schema must be a Schema, got {schema!r}.")
     read = Reading.of(**reading)
-    form, N, guard = _private(table, schema, options) if options.private else (*_numbers(table, schema), None)
+    form, N = _private(table, schema, options) if options.private else _numbers(table, schema)
     space = FeatureSpace.of_numbers(form, N, one_hot_height(options.metric))
     Constraints(space, space.schema.rules)  # contradictions are reported before any work
     check_cover_memory(len(N), space.width)
@@ -275,7 +273,7 @@ def fit_table(
     Z = space.encode_numbers(N)
     cover = build_cover(Z, labels, options.metric, options.competitors, client=client, groups=groups_of(space))
     warnings = fit_warnings(form, N, cover, box, labels)
-    fitted = Fitted(space, box, Z, labels, cover, N[probes], options_of_fit(options), warnings, guard)
+    fitted = Fitted(space, box, Z, labels, cover, N[probes], options_of_fit(options), warnings)
     return fitted.reading() if options.read_model else fitted
 
 
@@ -289,15 +287,12 @@ def _numbers(table: Any, schema: Schema | None) -> tuple[TableForm, Matrix]:
     return form, form.numbers(form.arrange(table)[0])
 
 
-def _private(table: Any, schema: Schema | None, options: Options) -> tuple[TableForm, Matrix, Guard]:
-    """Return the form and the numbers of the rows moved to groups of k, and the guard that knows the rows themselves.
+def _private(table: Any, schema: Schema | None, options: Options) -> tuple[TableForm, Matrix]:
+    """Return the form and the numbers of the rows moved to groups of k: nothing else is kept of the rows.
 
-    Levels are read off the moved rows, unless the caller has spelled them out.
+    What the caller's schema leaves open (without one: all of it) is read off the moved rows.
     """
-    k = options.private or 0
     form, N = _numbers(table, schema)
     space = FeatureSpace.of_numbers(form, N, one_hot_height(options.metric))
-    rows = moved(form, N, filled(space.encode_numbers(N)) * space.to_unit, k, space.readable)
-    given = Schema.infer(as_frame(table)) if schema is None else schema
-    others, M = _numbers(form.rows_for_model(rows), given)
-    return others, M, Guard(others.numbers(form.arrange(table)[0]), k, space.is_immutable)
+    M = moved(form, N, filled(space.encode_numbers(N)) * space.to_unit, options.private or 0)
+    return _numbers(form.rows_for_model(M), schema)

@@ -274,8 +274,6 @@ class Request:
             raise ParameterError(f"prove asks the model beyond {options.limits}: leave one of them out.")
         if self.is_proof and not self.strategy.is_readable:
             raise ParameterError(f"prove does nothing with strategy={options.strategy!r}: leave it out.")
-        if self.is_proof and options.private is not None:
-            raise ParameterError("prove looks for answers that private would withhold: leave one of them out.")
         if self.is_proof and options.committee is not None and options.agreement > 0:
             raise ParameterError("prove is about the model alone: leave agreement out.")
 
@@ -302,7 +300,7 @@ class Request:
     @property
     def asks_more(self) -> bool:
         """Whether the model's label alone does not make a point acceptable."""
-        return self.min_probability > 0 or self.needs_agreement or self.fitted.guard is not None
+        return self.min_probability > 0 or self.needs_agreement
 
     @property
     def sure(self) -> str:

@@ -117,10 +117,6 @@ class Asker:
             reached = self.reached(codes, factual)
             agree = request.committee.agree(N[reached], codes[reached], self.box.counts)
             codes[reached[~agree]] = FORBIDDEN
-        if request.fitted.guard is not None:
-            reached = self.reached(codes, factual)
-            exposed = request.fitted.guard.exposes(N[reached], self.factuals.N[factual[reached]])
-            codes[reached[exposed]] = FORBIDDEN
 
     def reached(self, codes: Rows, factual: Rows) -> Rows:
         """Return the points whose label is one to be reached."""

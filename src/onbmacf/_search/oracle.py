@@ -4,10 +4,9 @@
     points to be returned      ->  Oracle.confirm  ->  labels, by the model's own `predict`
 
 Behind it lie the size of calls, the budget of a row and the deadline, rows on which the model raises, the committee,
-the guard of a private map, and the exact copy that stands in for a model that can be read. A margin is what the best
-wanted label scores more than the best other. Where the model gives labels alone, scores are a guess, by trees learnt
-from the fitted rows. So they are for points on which the scoring method raises or returns NaN: `predict` is asked
-about these.
+and the exact copy that stands in for a model that can be read. A margin is what the best wanted label scores more than
+the best other. Where the model gives labels alone, scores are a guess, by trees learnt from the fitted rows. So they
+are for points on which the scoring method raises or returns NaN: `predict` is asked about these.
 """
 
 from collections.abc import Callable
@@ -26,7 +25,6 @@ from onbmacf._search.options import Options
 from onbmacf._table.calls import ENDLESS, SOME, Notes
 from onbmacf._table.committee import Committee
 from onbmacf._table.model import FAILED, PRINTED, BlackBox
-from onbmacf._table.private import Guard
 from onbmacf.errors import ParameterError
 
 REFUSED = -1e-6  # the margin of a point whose best score is a tie that the model decides otherwise
@@ -50,7 +48,6 @@ class Terms(NamedTuple):
 
     least: float = 0.0  # probability
     committee: Committee | None = None
-    guard: Guard | None = None
 
 
 class Reply(NamedTuple):
@@ -120,7 +117,7 @@ class Oracle:
 
         Scores tell best how far a point is from being an answer, and members of a committee do not tell it at all.
         """
-        if self._terms.committee is not None or self._terms.guard is not None:
+        if self._terms.committee is not None:
             return 1 << 10, 0.0  # all rounds
         if self.box.scorer is None:
             return 3, 0.02
@@ -313,9 +310,9 @@ class Oracle:
             reached = (codes >= 0) & (codes < wanted.shape[1])
             reached[reached] = wanted[factual[reached], codes[reached]]
             margin = np.minimum(margin, self._above_least(reply, reached))
-        if self._terms.committee is not None or self._terms.guard is not None:
+        if self._terms.committee is not None:
             good = np.flatnonzero(margin > 0)
-            agreed = self._agreed(N[good], codes[good], factual[good])
+            agreed = self._terms.committee.agree(N[good], codes[good], self.box.counts)
             margin[good] = np.where(agreed, margin[good], -margin[good])  # as far from an answer as it was one
         return margin
 
@@ -332,16 +329,6 @@ class Oracle:
         # A probability that is just enough is enough.
         above = np.where(sure >= least, np.maximum(above, 1e-9), np.minimum(above, -1e-9))
         return np.where(np.isnan(sure), np.where(reached, -np.inf, np.inf), above)
-
-    def _agreed(self, N: Matrix, codes: Rows, factual: Rows) -> Mask:
-        """Say on which points enough members of the committee agree, and which do not point to few fitted rows."""
-        good = np.ones(len(N), dtype=bool)
-        committee, guard = self._terms.committee, self._terms.guard
-        if committee is not None and committee.n_needed > 0:
-            good &= committee.agree(N, codes, self.box.counts)
-        if guard is not None and good.any():
-            good[good] = ~guard.exposes(N[good], self.factuals[factual[good]])
-        return good
 
     def confirm(self, N: Matrix, factual: Rows) -> tuple[Rows, NDArray[Any]]:
         """Ask the model's own `predict` about points as they will be printed; return label codes and labels.

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from onbmacf._base.arrays import Matrix, Rows, objects
 from onbmacf._base.checks import error_words, listed
-from onbmacf._table.replies import NaNAnswerError
+from onbmacf._table.replies import BadAnswerError
 from onbmacf.errors import ModelError
 
 Call = Callable[[Matrix], NDArray[Any]]  # rows as numbers -> a label or a line of probabilities for each
@@ -49,29 +49,34 @@ class Counts:
 # --- sizes, and rows that raise ---------------------------------------------------------------------------------------
 
 
-def in_calls(call: Call, N: Matrix, largest: int, retries: int = SOME) -> list[tuple[Rows, Any]]:
-    """Return what the model says, in pieces: the rows of each, and their lines or the error that they raised."""
+def in_calls(
+    call: Call, N: Matrix, largest: int, retries: int = SOME, is_strict: bool = False
+) -> list[tuple[Rows, Any]]:
+    """Return what the model says, in pieces: the rows of each, and their lines or the error that they raised.
+
+    An answer that cannot be read is like an error that was raised or, where this is strict, ends the work.
+    """
     pieces: list[tuple[Rows, Any]] = []
     for start in range(0, len(N), largest):
         lines = np.arange(start, min(start + largest, len(N)))
-        pieces += _kept(call, N, lines, [retries])
+        pieces += _kept(call, N, lines, [retries], is_strict)
     return pieces
 
 
-def _kept(call: Call, N: Matrix, lines: Rows, left: list[int]) -> Iterator[tuple[Rows, Any]]:
+def _kept(call: Call, N: Matrix, lines: Rows, left: list[int], is_strict: bool) -> Iterator[tuple[Rows, Any]]:
     """Yield the lines of a call; where it raises, those of its halves while retries are left."""
     try:
         answer: Any = call(N[lines])
-    except ModelError:
-        raise
     except Exception as error:
+        if isinstance(error, ModelError) and (is_strict or not isinstance(error, BadAnswerError)):
+            raise
         answer = error
     if not isinstance(answer, Exception) or len(lines) == 1 or left[0] < 2:
         yield lines, answer
         return
     left[0] -= 2
     for half in np.array_split(lines, 2):
-        yield from _kept(call, N, half, left)
+        yield from _kept(call, N, half, left, is_strict)
 
 
 # --- what it did on the way -------------------------------------------------------------------------------------------
@@ -137,4 +142,5 @@ def raised_words(error: Exception) -> str:
     >>> raised_words(KeyError("dose"))
     "the model raised KeyError: 'dose'"
     """
-    return str(error) if isinstance(error, NaNAnswerError) else f"the model raised {error_words(error)}"
+    is_answer = isinstance(error, BadAnswerError)
+    return str(error).removesuffix(".") if is_answer else f"the model raised {error_words(error)}"

@@ -21,6 +21,7 @@ from onbmacf._columns.converters import unit_words
 from onbmacf._columns.moments import Amount, is_date_text
 from onbmacf._table.cells import cast_within, widened
 from onbmacf._table.gate import as_given
+from onbmacf._table.scales import HEADROOM, weight_of
 from onbmacf._table.space import FeatureSpace
 from onbmacf.errors import ParameterError
 from onbmacf.rules import EPSILON, Rule, Rules
@@ -45,6 +46,7 @@ class Constraints:
         self.rules.check(names)
         for name, rule in self.rules.features.items():
             _check_kind(self.space.schema.features[self._position(name)], rule)
+            self._check_range(name, rule)
         for low, high in self.rules.at_most:
             self._check_pair(low, high)
 
@@ -52,6 +54,18 @@ class Constraints:
         """Return a rule with numbers in place of dates and the like; one for levels as it is."""
         at = self._position(name)
         return rule.measured(name, self.space.form.converter(at)) if self.space.schema.features[at].is_numeric else rule
+
+    def _check_range(self, name: Hashable, rule: Rule) -> None:
+        """Raise an error for a range so far from the fitted values that float64 has no decimals there."""
+        at = self._position(name)
+        low, high = self.space.low[at], self.space.low[at] + self.space.span[at] * weight_of(self.space.schema, name)
+        most = HEADROOM * max(1.0, abs(low), abs(high))
+        for end, is_far in (("low", rule.low > most), ("high", rule.high < -most)):
+            if is_far:
+                raise ParameterError(
+                    f"rule for {name!r}: {end} is {getattr(rule, end):g}, too far from the fitted values, which are "
+                    f"from {low:g} to {high:g}."
+                )
 
     def _check_pair(self, low: Hashable, high: Hashable) -> None:
         """Raise an error where two features cannot be compared: dates are not numbers, nor days seconds."""

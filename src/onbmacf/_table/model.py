@@ -23,6 +23,7 @@ from onbmacf._table.calls import ENDLESS, SOME, Counts, in_calls
 from onbmacf._table.form import TableForm
 from onbmacf._table.readings import PLAIN, Reading, adapted
 from onbmacf._table.replies import (
+    BadAnswerError,
     NaNAnswerError,
     NaNProbabilityError,
     Scorer,
@@ -125,7 +126,8 @@ class BlackBox:
 
     def ask_labels(self, N: Matrix, retries: int = SOME) -> NDArray[Any]:
         """Return the model's own labels, with the caught exception in place of a label where it raised."""
-        pieces = in_calls(self._predict, N, self.largest, self._retries(retries))
+        is_fit = not len(self.classes)  # when all that is known of the model is what it returns
+        pieces = in_calls(self._predict, N, self.largest, self._retries(retries), is_strict=is_fit)
         if any(isinstance(answer, Exception) for _, answer in pieces):
             lists = [
                 [answer] * len(lines) if isinstance(answer, Exception) else answer.tolist() for lines, answer in pieces
@@ -200,7 +202,7 @@ class BlackBox:
             check_classes(self.all_names, self.classes.tolist())
         if self.names is None:
             return self
-        pieces = in_calls(self._predict_proba, N, self.largest)
+        pieces = in_calls(self._predict_proba, N, self.largest, is_strict=True)
         errors = [answer for _, answer in pieces if isinstance(answer, Exception)]
         if len(errors) == len(pieces):
             return replace(self, no_probability=f"predict_proba raised {error_words(errors[0])}")
@@ -237,7 +239,7 @@ class BlackBox:
             return probabilities_of(given, n_rows, len(self.names or ()))[: len(N)]
         answer = as_columns(given)
         if len(answer) != n_rows:
-            raise ModelError(f"{method} returned {len(answer)} lines for {n_rows} rows.")
+            raise BadAnswerError(f"{method} returned {len(answer)} lines for {n_rows} rows.")
         return answer[: len(N)]
 
     def ask_scores(self, N: Matrix, retries: int = SOME) -> tuple[Matrix, list[tuple[Codes, Exception]]]:

@@ -3,22 +3,22 @@
     N (rows as numbers), points (the same, scaled)  ->  groups_of_k  ->  moved  ->  the rows that are fitted instead
 
 Of every column, a group has at least k values or none: those of its rows that lack one get the group's, or all lack it.
-A map of moved rows holds no row, and whatever is computed from it and the model is computed from groups.
-`Guard` also keeps an answer from matching fewer than k of the rows themselves, as long as they are in memory; they
-are never written to a file (docs/decisions/0061-private.md).
+A map of moved rows holds no row, and whatever is computed from it and the model is computed from groups. Nothing else
+is kept of the rows: an answer withheld because of them would tell their values (docs/decisions/0061-private.md).
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
 from onbmacf._base.arrays import Mask, Matrix, Rows
 from onbmacf._base.checks import listed
-from onbmacf._base.missing import as_nan, differs, has_missing, is_missing
+from onbmacf._base.missing import as_nan, has_missing, is_missing
 from onbmacf._table.form import TableForm
-from onbmacf._table.scales import present
+from onbmacf._table.scales import FEW, of_range, own_decimals, present
 from onbmacf.errors import ParameterError, TableError
+
+UNORDERED = ("categorical", "binary")
 
 
 def groups_of_k(points: Matrix, k: int, lacks: Mask | None = None) -> list[Rows]:
@@ -60,23 +60,33 @@ def _may_cut(lacks: Mask, halves: tuple[Rows, Rows], k: int) -> bool:
     return all(len(half) >= k for half in halves) and all(((n == 0) | (n >= k)).all() for n in counts)
 
 
-def moved(form: TableForm, N: Matrix, points: Matrix, k: int, decimals: tuple[int | None, ...]) -> Matrix:
+def moved(form: TableForm, N: Matrix, points: Matrix, k: int) -> Matrix:
     """Return the rows, each with the values of its group: means of numbers and ranks, the commonest of other levels.
 
     `points` has no missing values; what a row lacks is at the middle of the column there.
     """
     check_private(form, N, k)
     common = [
-        _common(present(N[:, at]), k) if feature.kind in ("categorical", "binary") else None
-        for at, feature in enumerate(form.schema.features)
+        _common(N[:, at], k) if feature.kind in UNORDERED else None for at, feature in enumerate(form.schema.features)
     ]
     result = np.empty_like(N)
     for rows in groups_of_k(points, k, np.isnan(N)):
         for at, levels in enumerate(common):
             values = present(N[rows, at])
             middle = np.nan if not len(values) else values.mean() if levels is None else _commonest(values, levels)
-            result[rows, at] = np.round(middle, decimals[at] or 0)
+            result[rows, at] = middle
+    for at, feature in enumerate(form.schema.features):
+        is_continuous = feature.kind == "continuous"
+        result[:, at] = np.round(result[:, at], _decimals(form, N, result, at, k) if is_continuous else 0)
     return result
+
+
+def _decimals(form: TableForm, N: Matrix, means: Matrix, at: int, k: int) -> int:
+    """Return the decimals of a column's means: the caller's own word, or those of all values but fewer than k."""
+    said = form.schema.features[at].decimals
+    needed = of_range(float(np.ptp(present(means[:, at]))))
+    found = own_decimals(present(N[:, at]), form.dtypes[at], max(FEW, needed), k - 1) if said is None else said
+    return needed if found is None else found
 
 
 def filled(points: Matrix) -> Matrix:
@@ -95,6 +105,9 @@ def check_private(form: TableForm, N: Matrix, k: int) -> None:
     few = [feature.name for feature, n in zip(form.schema.features, n_values, strict=True) if n < k]
     if few:
         raise TableError(f"private={k}: fewer than {k} rows have a value in column {listed(few)}. Leave it out.")
+    own = [f.name for at, f in enumerate(form.schema.features) if f.kind in UNORDERED and not len(_common(N[:, at], k))]
+    if own:
+        raise TableError(f"private={k}: no value of column {listed(own)} is that of {k} rows. Leave it out.")
     for at, (feature, dtype) in enumerate(zip(form.schema.features, form.dtypes, strict=True)):
         if hasattr(dtype, "categories"):
             counts = np.bincount(present(N[:, at]).astype(np.intp), minlength=len(feature.levels or ()))
@@ -113,30 +126,11 @@ def check_groups(N: Matrix, k: int) -> bool:
     return int(np.unique(known, axis=0, return_counts=True)[1].min()) >= k
 
 
-@dataclass(frozen=True, eq=False)
-class Guard:
-    """The rows as they were given, to keep answers from pointing to fewer than k of them."""
-
-    N: Matrix
-    k: int
-    is_immutable: Mask
-
-    def exposes(self, values: Matrix, before: Matrix) -> Mask:
-        """Say which values match from 1 to k - 1 rows in all changed and immutable features together."""
-        found = np.zeros(len(values), dtype=bool)
-        for line, (value, factual) in enumerate(zip(values, before, strict=True)):
-            rows = np.arange(len(self.N))
-            for at in np.flatnonzero(differs(value, factual) | self.is_immutable):
-                rows = rows[~differs(self.N[rows, at], np.full(len(rows), value[at]))]
-            found[line] = 0 < len(rows) < self.k
-        return found
-
-
 def _common(codes: Matrix, k: int) -> Matrix:
-    """Return the levels that at least k rows have; the commonest of all, where none is."""
-    levels, counts = np.unique(codes, return_counts=True)
+    """Return the levels that at least k rows have."""
+    levels, counts = np.unique(present(codes), return_counts=True)
     kept: Matrix = levels[counts >= k]
-    return kept if len(kept) else levels[[np.argmax(counts)]]
+    return kept
 
 
 def _commonest(codes: Matrix, among: Matrix) -> float:

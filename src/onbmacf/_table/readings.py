@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from onbmacf._base.checks import did_you_mean, listed
 from onbmacf._columns.interop import pandas_frame
+from onbmacf._table.replies import BadAnswerError
 from onbmacf.errors import ModelError, ParameterError
 
 BELOW, INSIDE, ABOVE = "below", "inside", "above"
@@ -237,9 +238,9 @@ class InRange:
         """Return the label of each row."""
         numbers = _vector(self.numbers(rows))
         if numbers.ndim != 1 or numbers.dtype.kind not in "fiub":
-            raise ModelError(f"a range needs one number per row, the model returned shape {numbers.shape}.")
+            raise BadAnswerError(f"a range needs one number per row, the model returned shape {numbers.shape}.")
         if np.isnan(numbers).any():
-            raise ModelError(f"the model returned NaN for row {np.flatnonzero(np.isnan(numbers))[0]} of a batch.")
+            raise BadAnswerError(f"the model returned NaN for row {np.flatnonzero(np.isnan(numbers))[0]} of a batch.")
         return self.between.labels(numbers)
 
 
@@ -261,10 +262,11 @@ class Read:
         if scores.ndim == 2:
             return self._named(scores.argmax(axis=1), scores.shape[1])
         if scores.dtype.kind not in "fiub":
-            raise ModelError(f"classes names columns or numbers 0, 1, ...; the model returned {scores[0]!r} already.")
+            said = f"the model returned {scores[0]!r} already"
+            raise BadAnswerError(f"classes names columns or numbers 0, 1, ...; {said}.")
         positions = scores.astype(np.intp)
         if (positions != scores).any():
-            raise ModelError(
+            raise BadAnswerError(
                 f"the model returned {float(scores[0]):.6g}, one number per row: pass threshold=0.5 to fit if these "
                 "are probabilities, threshold=0 if they are logits or margins, and classes=(...) to name the two "
                 "sides; for a regressor pass target=Between(low, high)."
@@ -276,7 +278,7 @@ class Read:
             return positions
         if len(self.classes) != n_classes or (len(positions) and positions.max() >= n_classes) or (positions < 0).any():
             found = max(n_classes, int(positions.max(initial=0)) + 1)
-            raise ModelError(f"the model tells {found} classes apart, {len(self.classes)} are named.")
+            raise BadAnswerError(f"the model tells {found} classes apart, {len(self.classes)} are named.")
         return np.array([*self.classes, None], dtype=object)[:-1][positions]
 
     @property
@@ -319,8 +321,8 @@ def _vector(answer: Any) -> NDArray[Any]:
 def _second(scores: NDArray[Any]) -> NDArray[np.float64]:
     """Return the score of the second class."""
     if scores.ndim == 2 and scores.shape[1] != 2:
-        raise ModelError(f"a threshold tells two classes apart, the model returned {scores.shape[1]} columns.")
+        raise BadAnswerError(f"a threshold tells two classes apart, the model returned {scores.shape[1]} columns.")
     found = scores[:, 1] if scores.ndim == 2 else scores
     if found.dtype.kind not in "fiub":
-        raise ModelError(f"a threshold needs scores, the model returned {found[0]!r}.")
+        raise BadAnswerError(f"a threshold needs scores, the model returned {found[0]!r}.")
     return found.astype(np.float64)

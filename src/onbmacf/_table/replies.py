@@ -25,7 +25,11 @@ VOTES = 0.02  # share of probabilities that are 0 from which on they are shares 
 # --- replies ----------------------------------------------------------------------------------------------------------
 
 
-class NaNAnswerError(ModelError):
+class BadAnswerError(ModelError):
+    """What a call returned cannot be read as an answer to its rows; once a model is fitted, they are asked again."""
+
+
+class NaNAnswerError(BadAnswerError):
     """The model returned NaN for a row."""
 
     def __init__(self) -> None:
@@ -44,9 +48,9 @@ def labels_of(answer: Any, n_rows: int, output: str, names: Any) -> NDArray[Any]
     answer = _as_array(answer, "predict")
     if answer.ndim == 0 or len(answer) != n_rows:
         found = len(answer) if answer.ndim else "a single value"
-        raise ModelError(f"predict was given {n_rows} rows and returned {found}.")
+        raise BadAnswerError(f"predict was given {n_rows} rows and returned {found}.")
     if answer.ndim > 2 or (answer.ndim == 2 and answer.shape[1] == 0):
-        raise ModelError(f"predict returned an array of shape {answer.shape}; allowed: (n,), (n, 1) or (n, C).")
+        raise BadAnswerError(f"predict returned an array of shape {answer.shape}; allowed: (n,), (n, 1) or (n, C).")
     answer = answer[:, 0] if answer.ndim == 2 and answer.shape[1] == 1 else answer
     is_nan = _is_nan(answer)
     if answer.ndim == 2:
@@ -66,7 +70,7 @@ def probabilities_of(answer: Any, n_rows: int, n_classes: int) -> Matrix:
     """Return what predict_proba returned as a matrix: a column per class; NaN stays NaN."""
     answer = _as_float(_as_array(answer, "predict_proba"))
     if answer.shape != (n_rows, n_classes):
-        raise ModelError(
+        raise BadAnswerError(
             f"predict_proba returned an array of shape {answer.shape} for {n_rows} rows and {n_classes} classes_; "
             f"allowed: ({n_rows}, {n_classes})."
         )
@@ -119,14 +123,14 @@ def _as_array(answer: Any, what: str) -> NDArray[Any]:
     try:
         return np.asarray(answer)
     except ValueError as error:
-        raise ModelError(f"{what} returned something that is no array: {error}") from error
+        raise BadAnswerError(f"{what} returned something that is no array: {error}") from error
 
 
 def _as_float(answer: NDArray[Any]) -> Matrix:
     try:
         return answer.astype(np.float64)
     except (TypeError, ValueError) as error:
-        raise ModelError(f"the model returned {answer.tolist()[0]!r}, which is no probability.") from error
+        raise BadAnswerError(f"the model returned {answer.tolist()[0]!r}, which is no probability.") from error
 
 
 def _named(positions: Rows, n_classes: int, names: Any) -> NDArray[Any]:
@@ -148,7 +152,7 @@ def _check_one_label(answer: NDArray[Any]) -> None:
         return
     shares = _as_float(answer)
     if (shares < 0).any() or (np.abs(shares.sum(axis=1) - 1) > SLACK).any():
-        raise ModelError(
+        raise BadAnswerError(
             f"predict returned {answer.shape[1]} values per row, e.g. {listed(answer[0].tolist())}: neither one label "
             "nor probabilities. Of a model with several outputs, explain one: lambda rows: model.predict(rows)[:, 0]."
         )
@@ -158,7 +162,7 @@ def _check_labels_not_scores(answer: NDArray[Any]) -> None:
     odd = answer[answer != np.trunc(answer)]
     if len(odd):
         inside = "could be a score or a label" if 0 <= odd[0] <= 1 else "looks like a score, not a label"
-        raise ModelError(
+        raise BadAnswerError(
             f"predict returned {odd[0]:.6g}, which {inside}. Pass output='probability' (labels 0 and 1, "
             "threshold 0.5), threshold=... with classes=..., target=Between(low, high) for a regressor, or "
             "output='label' to fit, or return labels."

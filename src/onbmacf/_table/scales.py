@@ -60,12 +60,15 @@ def of_range(span: float) -> int:
     return 0 if span <= 0 else int(np.clip(DIGITS - np.floor(np.log10(span)), 0, MOST))
 
 
-def own_decimals(values: Matrix, dtype: object, most: int) -> int | None:
-    """Return the fewest decimals that write all values exactly, in their own precision; None if `most` do not."""
+def own_decimals(values: Matrix, dtype: object, most: int, n_others: int = 0) -> int | None:
+    """Return the fewest decimals that write all values exactly, in their own precision; None if `most` do not.
+
+    So many others may need more.
+    """
     narrow = dtype if isinstance(dtype, np.dtype) and dtype.kind == "f" else np.dtype(np.float64)
     exact = values.astype(narrow)
     for decimals in range(most + 1):
-        if np.array_equal(np.round(values, decimals).astype(narrow), exact):
+        if np.count_nonzero(np.round(values, decimals).astype(narrow) != exact) <= n_others:
             return decimals
     return None
 

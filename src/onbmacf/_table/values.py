@@ -104,9 +104,9 @@ def values_of(
     step = float(rule.step or 10.0 ** -(space.readable[at] or 0))
     start = anchor(rule) if rule.step else 0.0
     first, last = np.ceil((low - start) / step - 1e-9), np.floor((high - start) / step + 1e-9)
-    if last - first > most:
+    if not last - first <= most:  # also where both are beyond all numbers
         return None
-    values = start + step * np.arange(first, last + 1)
+    values = start + step * (first + np.arange(max(0.0, last - first + 1)))
     if not rule.step:
         values = np.union1d(np.clip(np.round(values, space.readable[at] or 0), low, high), ends)
     values = values[(feature.kind != "integer") | (values == np.round(values))]

@@ -2,7 +2,8 @@
 
     rows  ->  chunks  ->  explain  ->  one file per chunk (whole or not there)  ->  joined answers
 
-A part's name holds a digest of all that decides it, so a part of another question is never used. How rows are cut into
+A part's name holds a digest of all that decides it and stands in the file, too, so a part of another question or of
+other rows is never used, not even a copy under this name. How rows are cut into
 chunks does not depend on the number of processes. Parts are deleted when the result is written, and not before. A part
 that the time limit of the command has cut short is not kept, so what is kept does not depend on that limit.
 """

@@ -3,7 +3,8 @@
     rows  ->  batches  ->  POST, again where the server is busy  ->  predictions in the order of the rows
 
 A server that cannot be reached, stays busy or answers nonsense ends the work (`ModelError`). One that refuses a batch
-raises `RemoteRowsError` for it: the caller then asks about smaller parts, until the row that it refuses stands alone.
+raises `RemoteRowsError` for it, one that answers to fewer or more rows `BadAnswerError`: the caller then asks about
+smaller parts, until the row concerned stands alone.
 """
 
 import json
@@ -22,6 +23,7 @@ import pandas as pd
 
 from onbmacf._base.checks import check_choice, check_count, real_number, shortened
 from onbmacf._columns.interop import pandas_frame
+from onbmacf._table.replies import BadAnswerError
 from onbmacf.errors import ModelError, OnbmacfError, ParameterError
 
 BUSY = (408, 425, 429, 502, 503, 504)  # the same request may be answered later
@@ -146,7 +148,7 @@ def _predictions(content: bytes, n_rows: int, url: str) -> list[Any]:
     if not isinstance(found, list):
         raise ModelError(f"{url} must answer with a list, or an object with 'predictions', got {str(answer)[:60]!r}.")
     if len(found) != n_rows:
-        raise ModelError(f"{url} was sent {n_rows} rows and answered with {len(found)} predictions.")
+        raise BadAnswerError(f"{url} was sent {n_rows} rows and answered with {len(found)} predictions.")
     return found
 
 

@@ -7,6 +7,7 @@ import codecs
 import csv
 import os
 import warnings
+import zipfile
 from collections.abc import Hashable, Iterable
 from io import StringIO
 from pathlib import Path
@@ -21,6 +22,7 @@ from onbmacf.io.formats import HEAD, OPENERS, encoding_of, is_old_office, kind_o
 
 SEPARATORS = (",", ";", "\t", "|")
 FIRST_PART = 1 << 20  # characters read to find the separator and the first line
+MOST_UNPACKED = 1 << 30  # bytes of a packed file: a small one may hold more than any memory
 LATIN = "latin-1"  # of text that is not UTF-8 and says nothing else
 # Numbers exactly as they are written: before pandas 3.1 the default may differ in the last digit.
 EXACT: dict[str, Any] = {"low_memory": False}
@@ -67,7 +69,8 @@ def read_table(
     ------
     TableError
         The file does not exist, is empty, is not text in this encoding, is something else than a table, has no header,
-        or has two columns of the same name; or a column of dates is not there or holds something else.
+        or has two columns of the same name; a packed file holds more than 1 GiB; or a column of dates is not there or
+        holds something else.
     ParameterError
         Python does not know the encoding, or there is no such sheet.
     ImportError
@@ -86,6 +89,7 @@ def read_table(
 
 
 def _read(path: Path, kind: str, encoding: str | None, header: bool | None, sheet: str | int | None) -> pd.DataFrame:
+    _check_unpacked(path, kind)
     if kind == "parquet":
         return _read_parquet(path)
     if kind == "excel":
@@ -106,6 +110,30 @@ def _read(path: Path, kind: str, encoding: str | None, header: bool | None, shee
     message = f"{path} is not UTF-8 ({where}): read as {LATIN}. If letters look wrong, pass its encoding."
     warnings.warn(message, OnbmacfWarning, stacklevel=3)
     return table
+
+
+def _check_unpacked(path: Path, kind: str) -> None:
+    """Raise an error for a packed file that holds more than may be read from one; nothing of it is kept."""
+    try:
+        size = _unpacked(path, kind)
+    except Exception as error:  # whatever an unpacker makes of a broken file
+        raise TableError(f"{path} cannot be read: {error}") from error
+    if size > MOST_UNPACKED:
+        remedy = "Write the table as CSV or Parquet" if kind == "excel" else "Unpack it and give the file that is in it"
+        raise TableError(f"{path} holds more than {MOST_UNPACKED >> 20:,} MiB, unpacked. {remedy}.")
+
+
+def _unpacked(path: Path, kind: str) -> int:
+    """Return how many bytes a packed file holds, counted up to the most; 0 for a file that is not packed."""
+    if kind == "excel" and zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as archive:
+            return sum(entry.file_size for entry in archive.infolist())  # no entry unpacks to more than it says
+    size = 0
+    if kind in (*OPENERS, "zip"):
+        with _opened(path, kind) as file:
+            while size <= MOST_UNPACKED and (block := file.read(FIRST_PART)):
+                size += len(block)
+    return size
 
 
 def _file(path: Any) -> tuple[Path, str]:
@@ -206,8 +234,6 @@ def _first_record(path: Path, kind: str, encoding: str) -> tuple[str, list[str]]
 
 def _opened(path: Path, kind: str) -> Any:
     if kind == "zip":
-        import zipfile
-
         archive = zipfile.ZipFile(path)
         return archive.open(archive.namelist()[0])
     return OPENERS.get(kind, open)(path, "rb")

@@ -286,11 +286,12 @@ def _cases_intro(answers: Explanations, n_cases: int) -> str:
 
 def _again(explainer: ONBMACF, about: About, seed: int) -> list[tuple[str, str]]:
     of_committee = () if explainer.committee is not None else ("committee", "agreement")
+    files = about.files if explainer.private is None else {}  # a digest lets the last unknown value of a table be tried
     options = {name: value for name, value in explainer.get_params().items() if name not in of_committee}
     return [
         ("Versions", ", ".join(f"{name} {number}" for name, number in versions().items())),
         ("Options", ", ".join(written(name, value) for name, value in options.items())),
         ("Seed of the intervals", str(seed)),
-        *((f"File {name}", f"sha256 {digest}") for name, digest in about.files.items()),
+        *((f"File {name}", f"sha256 {digest}") for name, digest in files.items()),
         ("Reproducible", "the same rows, model, options, versions and seed give the same report."),
     ]

@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.responses import Response, StreamingResponse
 
 from onbmacf import __version__
+from onbmacf._explain.request import target_labels
 from onbmacf._text.records import FORMAT, VERSION, cell, plain
 from onbmacf._views.plans import Ask, Source, explained, label_of, predicted
 from onbmacf.errors import ParameterError
@@ -107,7 +108,7 @@ def read_target(target: Any, source: Source) -> Any:
     if target is None:
         return source.target
     if isinstance(target, list):
-        return [label_of(label, source.classes) for label in target]
+        return target_labels([label_of(label, source.classes) for label in target], source.classes)
     return label_of(target, source.classes)
 
 

@@ -5,14 +5,17 @@
     await engine.call(function, *arguments)           both, for a request that is one call
 
 The model of a caller need not be safe for threads, so one thread asks it. With workers, each process reads the map from
-one file, memory-mapped: its arrays are in memory once (docs/decisions/0074-one-thread-or-processes.md).
+one file, memory-mapped: its arrays are in memory once (docs/decisions/0074-one-thread-or-processes.md). The file is the
+owner's alone, and neither it nor a worker outlives this process.
 """
 
 import asyncio
 import multiprocessing
+import os
 import pickle
 import shutil
 import tempfile
+import threading
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import asynccontextmanager
@@ -42,13 +45,16 @@ class Engine:
 
     def _processes(self, n_workers: int) -> Executor:
         import joblib
+        from joblib.externals.loky.backend import resource_tracker  # a process that outlives this one, however it ends
 
-        self.folder = Path(tempfile.mkdtemp(prefix="onbmacf-map-"))
+        self.folder = Path(tempfile.mkdtemp(prefix="onbmacf-map-"))  # for the owner only
+        resource_tracker.register(str(self.folder), "folder")
         path = self.folder / "explainer"
+        path.touch(mode=0o600)
         try:
             joblib.dump(self.explainer, path)
         except (pickle.PicklingError, AttributeError, TypeError) as error:
-            shutil.rmtree(self.folder, ignore_errors=True)
+            self._forget_folder()
             raise ParameterError(f"workers need a model that can be pickled, which this one cannot: {error}") from error
         context = multiprocessing.get_context("spawn")
         return ProcessPoolExecutor(n_workers, context, initializer=_start_worker, initargs=(path,))
@@ -122,8 +128,14 @@ class Engine:
         """End the threads or processes, after what they are doing; what was given up is not waited for."""
         self.plot_executor.shutdown(cancel_futures=True)
         self.executor.shutdown(wait=not self.overdue, cancel_futures=True)
-        if self.folder is not None:
+        self._forget_folder()
+
+    def _forget_folder(self) -> None:
+        if self.folder is not None and self.folder.exists():
+            from joblib.externals.loky.backend import resource_tracker
+
             shutil.rmtree(self.folder, ignore_errors=True)
+            resource_tracker.unregister(str(self.folder), "folder")
 
 
 def _start_worker(path: Path) -> None:
@@ -133,7 +145,16 @@ def _start_worker(path: Path) -> None:
     import joblib
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the service, which ends its workers itself
+    threading.Thread(target=_end_with_the_service, daemon=True).start()
     _WORKER["explainer"] = joblib.load(path, mmap_mode="r")
+
+
+def _end_with_the_service() -> None:
+    """Wait for the service to end, and end: a worker of one that was killed would wait for work for ever."""
+    service = multiprocessing.parent_process()
+    assert service is not None
+    service.join()
+    os._exit(1)
 
 
 def _run_in_worker(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:

@@ -209,7 +209,7 @@ class AuditJobs:
         """Yield the rows of each part, and the file for their answers."""
         for start in range(0, job.n_rows, PER_PART):
             places = list(job.scope.places[start : start + PER_PART])
-            yield self.source.table.iloc[places], job.folder / f"part-{start:09d}.onb"
+            yield self.source.table.iloc[places], job.folder / f"part-{start:09d}-{job.folder.name}.onb"
 
 
 def draw_places(source: Source, target: Any, most: int, seed: int) -> tuple[int, ...]:

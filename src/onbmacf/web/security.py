@@ -4,9 +4,11 @@ token  ->  Keys  ->  session cookies, CSRF tokens
 request  ->  SecurityMiddleware (host, origin, session; headers of every response)  ->  BodyLimitMiddleware
 """
 
+import asyncio
 import hmac
 import secrets
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
@@ -20,6 +22,7 @@ from onbmacf.web.responses import API, HTTPProblem, is_for_programs, problem_res
 from onbmacf.web.settings import Settings
 
 HEALTH = "/healthz"
+DRAINED, DRAIN_SECONDS = 64 << 20, 10.0  # the most bytes and time for what is left of a body that is refused
 STATIC_FOLDER = "/static/"
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 HEADERS = {
@@ -157,7 +160,7 @@ def check_origin(method: str, headers: Headers) -> None:
 
 
 class BodyLimitMiddleware:
-    """Refuses a body that is too large with 413, before or while it is read.
+    """Refuses a body that is too large with 413, before or while it is read; nothing of it is kept.
 
     Starlette's RequestBodyLimitMiddleware answers in plain text, and only the newest releases have it.
     """
@@ -173,6 +176,7 @@ class BodyLimitMiddleware:
         detail = f"A request may have {self.max_body:,} bytes. Send fewer rows."
         too_large = HTTPProblem(413, "Body too large", detail, {"Connection": "close"})
         if not announced.isdecimal() or int(announced) > self.max_body:
+            await _drain(receive)
             return await problem_response(too_large, scope["path"])(scope, receive, send)
 
         async def receive_counted() -> Any:
@@ -180,7 +184,21 @@ class BodyLimitMiddleware:
             message = await receive()
             n_bytes += len(message.get("body", b""))
             if n_bytes > self.max_body:
+                if message.get("more_body"):
+                    await _drain(receive)
                 raise too_large
             return message
 
         return await self.app(scope, receive_counted, send)
+
+
+async def _drain(receive: Any) -> None:
+    """Read the rest of a body and forget it: most clients read no answer before they have sent all."""
+    n_bytes = 0
+    with suppress(TimeoutError):
+        async with asyncio.timeout(DRAIN_SECONDS):
+            while n_bytes <= DRAINED:
+                message = await receive()
+                n_bytes += len(message.get("body", b""))
+                if not message.get("more_body"):
+                    return
