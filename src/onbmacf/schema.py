@@ -8,6 +8,7 @@ distance are errors that name the column. Any guess can be overridden by name.
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import pandas as pd
@@ -233,7 +234,7 @@ class Schema:
     def _repr_html_(self) -> str:
         return short.grid(_heading(self), HEAD, _lines(self))
 
-    @property
+    @cached_property
     def names(self) -> tuple[Hashable, ...]:
         """The columns' names, in their order."""
         return tuple(feature.name for feature in self.features)

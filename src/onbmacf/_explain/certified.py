@@ -198,13 +198,12 @@ def certified(asker: Asker, found: Found) -> Certified:
     return _certified(_Proofs(asker, asker.factuals.open_lines()), found)
 
 
-def certified_of_the_lost(asker: Asker, found: Found) -> Certified:
-    """Do the same for open rows without an answer, where the model can be read: there is one, or none exists.
+def certified_of_the_lost(asker: Asker, found: Found, lost: Rows) -> Certified:
+    """Do the same for rows without an answer, where the model can be read: there is one, or none exists.
 
     With the same work on any machine, however long it takes.
     """
     request = replace(asker.request, prove=True, prove_seconds=np.inf)
-    lost = np.setdiff1d(asker.factuals.open_lines(), found.factual)
     return _certified(_Proofs(replace(asker, request=request), lost, SOME_SLICES), found)
 
 

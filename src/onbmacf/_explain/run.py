@@ -109,12 +109,13 @@ def _answered(asker: Asker, found: Found, effort: Effort, frame: pd.DataFrame) -
 
     Where the model was read, rows without an answer are proven to have none, or the proof finds one.
     """
-    is_proof = asker.request.is_proof
-    if not is_proof and not (_was_read(asker) and len(np.setdiff1d(asker.factuals.open_lines(), found.factual))):
+    is_proof, lines = asker.request.is_proof, asker.factuals.open_lines()
+    lost = np.setdiff1d(lines[~effort.is_proven[lines]], found.factual)
+    if not is_proof and not (_was_read(asker) and len(lost)):
         return answered(asker, found, effort, frame)
     from onbmacf._explain.certified import certified, certified_of_the_lost, with_proofs  # loaded for proofs only
 
-    found, certificates = (certified if is_proof else certified_of_the_lost)(asker, found)
+    found, certificates = certified(asker, found) if is_proof else certified_of_the_lost(asker, found, lost)
     return with_proofs(answered(asker, found, effort, frame), certificates, is_proof)
 
 

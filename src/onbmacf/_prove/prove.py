@@ -215,17 +215,15 @@ class Prover:
         One change each, on both sides of the thresholds; the best of them together; and random ones. For the row
         that was proven last.
         """
-        limit, random = distance**self.domain.power * (1.0 - SAME), np.random.default_rng(0)
+        limit = distance**self.domain.power * (1.0 - SAME)
         choices = [self._told_apart(row, at, limit) for at in range(len(self.domain.is_held))]
-        own = np.array([some.own for some in choices])
-        single = np.concatenate([_with(own, at, np.arange(len(some.cost))) for at, some in enumerate(choices)])
-        scored = self._leads(row, choices, single, wanted)
-        best = single[np.argsort(-scored, kind="stable")[:BEST_SINGLES]]
+        own, sizes = np.array([some.own for some in choices]), np.array([len(some.cost) for some in choices])
+        free = np.flatnonzero(sizes > 1)
+        single = np.concatenate([own[np.newaxis], *(_with(own, at, np.arange(sizes[at])) for at in free.tolist())])
+        best = single[np.argsort(-self._leads(row, choices, single, wanted), kind="stable")[:BEST_SINGLES]]
         both = np.where(best[:, np.newaxis] != own, best[:, np.newaxis], best).reshape(-1, len(own))
-        sizes = np.array([len(some.cost) for some in choices])
-        free = np.where(random.random((N_RANDOM, len(own))) < MANY / len(own), random.random((N_RANDOM, len(own))), -1)
-        far = np.where(free < 0, own, (free * sizes).astype(np.intp))
-        points = np.unique(np.concatenate([single, both, far]), axis=0)
+        points = np.concatenate([single, both, _random(own, sizes, free)])
+        points = points[np.unique(points[:, free], axis=0, return_index=True)[1]]
         costs = np.column_stack([some.cost[points[:, at]] for at, some in enumerate(choices)])
         total = costs.sum(axis=1) if self.domain.is_sum else costs.max(axis=1)
         few = (points != own).sum(axis=1) <= self.domain.most_changes
@@ -283,6 +281,14 @@ def _with(own: Rows, at: int, places: Rows) -> Rows:
     """Return copies of a point with one feature at each of some places."""
     points = np.repeat(own[np.newaxis], len(places), axis=0)
     points[:, at] = places
+    return points
+
+
+def _random(own: Rows, sizes: Rows, free: Rows) -> Rows:
+    """Return copies of a point with some features at random places, always the same."""
+    random, shape = np.random.default_rng(0), (N_RANDOM, len(free))
+    points, is_changed = np.repeat(own[np.newaxis], N_RANDOM, axis=0), random.random(shape) * len(free) < MANY
+    points[:, free] = np.where(is_changed, (random.random(shape) * sizes[free]).astype(np.intp), own[free])
     return points
 
 

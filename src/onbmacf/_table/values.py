@@ -226,7 +226,9 @@ class Reach:
         if np.isnan(factual[at]) and not self.space.is_fillable[at]:
             return factual[[at]]
         values = self._values[at]
-        if len(values) and not self._ends[0][at] <= factual[at] <= self._ends[1][at] and not np.isnan(factual[at]):
+        if not len(values):
+            return factual[[at]]
+        if not self._ends[0][at] <= factual[at] <= self._ends[1][at] and not np.isnan(factual[at]):
             found = self._of_feature(at, float(factual[at]))
             values = np.empty(LARGEST) if found is None else found  # more than can be combined
         rows = np.repeat(factual[np.newaxis], len(values), axis=0)
