@@ -18,6 +18,21 @@ LARGE = ("adult", "compas", "give_me_some_credit", "heloc", "wine")  # of the ei
 DATA = Path(os.environ.get("ONBMACF_DATA", Path(__file__).parents[2] / "shared" / "data"))
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """With `--dist loadgroup`, the tests of a file that name no group share a process: what a file makes is made once."""
+    if config.getoption("dist") != "loadgroup":
+        return None
+    from xdist.scheduler import LoadGroupScheduling
+
+    class ByGroupOrFile(LoadGroupScheduling):
+        def _split_scope(self, nodeid):
+            group = super()._split_scope(nodeid)
+            return group if group != nodeid else nodeid.split("::")[0]
+
+    return ByGroupOrFile(config, log)
+
+
 @pytest.fixture(scope="session")
 def data_dir():
     """Folder of the eight datasets; skipped with a reason where it is absent, but not in CI."""

@@ -109,8 +109,8 @@ def model_of(kind, table, y):
 
     numbers, model = {
         "logistic": (StandardScaler(), LogisticRegression(max_iter=1000)),
-        "forest": ("passthrough", RandomForestClassifier(100, random_state=0)),
-        "boosting": ("passthrough", HistGradientBoostingClassifier(random_state=0)),
+        "forest": ("passthrough", RandomForestClassifier(30, random_state=0)),
+        "boosting": ("passthrough", HistGradientBoostingClassifier(max_iter=30, random_state=0)),
     }[kind]
     text = [name for name in table.columns if not pd.api.types.is_numeric_dtype(table[name].dtype)]
     one_hot = OneHotEncoder(handle_unknown="ignore", sparse_output=False)

@@ -132,6 +132,7 @@ def test_the_margin_is_how_far_back_the_label_holds():
     assert found.margin[0] == pytest.approx(beyond, abs=found.distance[0] / 8)
 
 
+@pytest.mark.xdist_group("processes")  # one pool for all of them
 def test_the_same_answers_in_any_batch_and_any_number_of_processes(fitted, at_risk):
     whole = explained(fitted, at_risk, n=2).to_frame()
     parts = [explained(fitted, at_risk[i : i + 7], n=2).to_frame() for i in range(0, len(at_risk), 7)]

@@ -41,7 +41,7 @@ def table(heart):
 
 @pytest.fixture(scope="module", params=["linear", "forest"])
 def model(request, table):
-    kind = LogisticRegression() if request.param == "linear" else RandomForestClassifier(30, random_state=0)
+    kind = LogisticRegression() if request.param == "linear" else RandomForestClassifier(10, random_state=0)
     return Counting(make_pipeline(StandardScaler(), kind).fit(table, load_heart()[1]))
 
 
@@ -123,7 +123,7 @@ def test_a_predict_proba_that_raises_does_not_end_the_fit(table, model):
     assert explainer.call_sizes_ == (512,)
 
 
-@pytest.mark.parametrize("calls", [1, 2, 4, 7, 12])
+@pytest.mark.parametrize("calls", [1, 4, 12, *(pytest.param(calls, marks=pytest.mark.long) for calls in (2, 7))])
 @pytest.mark.parametrize("rows", [None, 15, 60])
 def test_limits_are_never_exceeded(fitted, model, table, calls, rows):
     some = table[model.predict(table) == 1].head(8)
