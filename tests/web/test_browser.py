@@ -45,13 +45,12 @@ class Visit:
             assert self.said == []
 
     def go(self, path):
-        self.page.goto(f"{self.base}{path}")
+        return self.page.goto(f"{self.base}{path}")
 
     def go_and_wait(self, path):
-        """Open a page; the only one that asks for something more by itself is that of a case: how far values may move."""
-        self.go(path)
-        if re.fullmatch(r"/case/r\d+", path):
-            self.page.locator(".works").first.wait_for()
+        """Open a page and wait for what it asks for by itself: how far the values of plans may move."""
+        if "data-load=" in self.go(path).text():
+            self.page.wait_for_url("**?ranges=1")
 
     def changed(self):
         """The features that the first plan changes."""
