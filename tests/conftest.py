@@ -1,12 +1,15 @@
 """Shared fixtures. The eight tables are beside the project, never in it: see CONTRIBUTING.md."""
 
+import copy
 import os
 from pathlib import Path
 
+import joblib
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import HealthCheck, settings
+from sklearn.neural_network import MLPClassifier
 
 from onbmacf.datasets import load_heart
 
@@ -54,6 +57,23 @@ def network_of(tmp_path_factory):
     folder = tmp_path_factory.getbasetemp()
     folder = folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder
     return lambda task: trained_network(task, 0, folder / "networks")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def trained_once():
+    """Train a network of scikit-learn once: commands, pages and fixtures train the same one on the same rows."""
+    own, trained = MLPClassifier.fit, {}
+
+    def fit(self, X, y):
+        key = joblib.hash((self.get_params(), X, y))
+        if key not in trained:
+            trained[key] = copy.deepcopy(vars(own(self, X, y)))
+        vars(self).update(copy.deepcopy(trained[key]))
+        return self
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(MLPClassifier, "fit", fit)
+        yield
 
 
 @pytest.fixture(scope="session")
