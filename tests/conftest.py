@@ -23,7 +23,7 @@ DATA = Path(os.environ.get("ONBMACF_DATA", Path(__file__).parents[2] / "shared" 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
-    """With `--dist loadgroup`, the tests of a file that name no group share a process: what a file makes is made once."""
+    """The tests of a file share a process where they name no group (`--dist loadgroup`): what it makes is made once."""
     if config.getoption("dist") != "loadgroup":
         return None
     from xdist.scheduler import LoadGroupScheduling

@@ -139,8 +139,14 @@ def fitted(data_dir):
 
 
 @by_table(DESCRIPTIONS)
-@pytest.mark.parametrize("kind", MODELS)
-@pytest.mark.parametrize("strategy", ["refined", "paper"])
+@pytest.mark.parametrize(
+    "strategy, kind",
+    [
+        *(("refined", kind) for kind in MODELS),
+        ("paper", "forest"),
+        *(pytest.param("paper", kind, marks=pytest.mark.long) for kind in MODELS if kind != "forest"),
+    ],
+)
 def test_every_view_is_true(fitted, name, kind, strategy):
     rows, model, explainer = fitted(name, kind)
     answers = explainer.with_options(strategy=strategy).explain(rows)

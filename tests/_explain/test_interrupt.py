@@ -111,7 +111,7 @@ e.explain(table)
 }
 
 
-LONG = ("asking the model", "fit with many levels", "a slow model", "an audit")
+LONG = ("asking the model", "explain", "fit with many levels", "a slow model", "an audit")
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs process groups")

@@ -168,7 +168,7 @@ def test_thirty_payloads_open_no_dialog_and_ask_nothing(chromium, tmp_path):
         explainer = ONBMACF(2).fit(table, model, schema=Schema.infer(table, immutable=[texts[0]]))
         about = About(texts[0], texts[3], texts[5], {texts[6]: texts[7]}, texts[9], texts)
         answers = explainer.explain(table)
-        report = audit_report(explainer, answers, by=[texts[0], texts[3]], n_cases=20, about=about)
+        report = audit_report(explainer, answers, by=[texts[0], texts[3]], n_cases=6, about=about)
         page = opened(chromium, report.save(tmp_path / "evil.html"), tmp_path)
         check(page)
         browse(chromium, _loose(report, tmp_path / "loose.html"), "--dump-dom")
