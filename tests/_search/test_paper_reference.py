@@ -18,7 +18,7 @@ from collections import Counter
 import pytest
 from hypothesis import given, settings
 
-from amounts import IS_ALL, examples
+from amounts import examples
 from paper import Answer, Options, algorithm_1, algorithm_2, explain
 from paper_space import Feature, distances, highest, nearest_integer
 from strategies import ExplanationCase, LabelledGrid, explanation_cases, labelled_grids
@@ -313,10 +313,11 @@ def events(answer: Answer):
     yield "tie" if len(set(ranks)) < len(ranks) else "no tie"
 
 
+@pytest.mark.long
 def test_the_explanation_cases_reach_every_path():
     seen: Counter = Counter()
 
-    @settings(max_examples=300 if IS_ALL else 120, deadline=None, derandomize=True, database=None)
+    @settings(max_examples=300, deadline=None, derandomize=True, database=None)
     @given(explanation_cases())
     def count(case: ExplanationCase):
         answers = explain(case.rows, case.features, case.model, case.factuals, case.target, case.options)
