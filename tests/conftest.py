@@ -17,7 +17,8 @@ from onbmacf.datasets import load_heart
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("patient")
 
-LARGE = ("adult", "compas", "give_me_some_credit", "heloc", "wine")  # of the eight tables: the tests on them are long
+# Of the eight tables; the tests on them are long.
+LARGE = ("adult", "compas", "give_me_some_credit", "heloc", "titanic", "wine")
 DATA = Path(os.environ.get("ONBMACF_DATA", Path(__file__).parents[2] / "shared" / "data"))
 
 

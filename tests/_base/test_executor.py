@@ -64,6 +64,7 @@ class OnlyHere:
         self.__dict__ = state
 
 
+@pytest.mark.long
 @pytest.mark.xdist_group("processes")
 def test_a_worker_that_cannot_load_the_model_is_named():
     table = pd.DataFrame({"x": np.arange(40.0) % 7, "y": np.arange(40.0)})

@@ -10,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 
 from _search.test_paper import explained_by_the_package
-from amounts import examples
+from amounts import examples, seeds
 from onbmacf import ONBMACF, Relaxation, Schema
 from onbmacf._explain.answers import repeats
 from onbmacf._search.choose import ALIKE
@@ -239,7 +239,7 @@ def band(rows):
     return np.where(((rows["a"] > 30) & (rows["a"] < 34)) | (rows["a"] > 90), "yes", "no")
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", seeds(8))
 def test_an_answer_between_two_values_that_are_refused_is_found(seed):
     rng = np.random.default_rng(seed)
     table = pd.DataFrame({name: rng.random(400).round(3) * 100 for name in "abcdefgh"})

@@ -40,7 +40,7 @@ def table(heart):
     return heart.assign(famhist=(heart["famhist"] == "Present").astype(int))
 
 
-@pytest.fixture(scope="module", params=["linear", "forest"])
+@pytest.fixture(scope="module", params=["linear", pytest.param("forest", marks=pytest.mark.long)])
 def model(request, table):
     kind = LogisticRegression() if request.param == "linear" else RandomForestClassifier(10, random_state=0)
     return Counting(make_pipeline(StandardScaler(), kind).fit(table, load_heart()[1]))

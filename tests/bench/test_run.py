@@ -79,6 +79,7 @@ def test_a_run_killed_again_and_again_ends_with_the_same_digest(finished, tmp_pa
     assert len(list(tmp_path.glob("cells/[!.]*"))) == len(FAST)
 
 
+@pytest.mark.long
 def test_children_die_with_a_killed_run(tmp_path):
     """They are killed at work on cells of many seconds each: had one lived on, its cell would be there."""
     process = bench_run(tmp_path, ["CLUE", "CRUDS"], n_factuals=400)

@@ -135,13 +135,19 @@ def is_drawn(shot, least_colours=20):
     return len(np.unique(picture @ np.array([1 << 16, 1 << 8, 1], dtype=np.uint32))) >= least_colours
 
 
-@pytest.mark.parametrize("name", ["titanic", "adult", "unfair", "fair"])
+def committed_names(*names):
+    """Return a test's parameter `name`: the tests of the committed reports are long but for the first."""
+    first, *others = names
+    return pytest.mark.parametrize("name", [first, *(pytest.param(name, marks=pytest.mark.long) for name in others)])
+
+
+@committed_names("titanic", "adult", "unfair", "fair")
 def test_the_committed_reports_print_on_at_most_six_pages(committed, name):
     pages = len(re.findall(rb"/Type\s*/Page[^s]", committed(name).printed.read_bytes()))
     assert 1 <= pages <= 6
 
 
-@pytest.mark.parametrize("name", ["heart", "titanic", "adult"])
+@committed_names("titanic", "heart", "adult")
 def test_the_committed_reports_open_without_errors_or_requests(committed, name):
     page = committed(name)
     check(page)

@@ -91,6 +91,7 @@ def walk(visit, press):
     assert kept.value.suggested_filename == "saved.json"
 
 
+@pytest.mark.long  # the next goes the same way, and that without script presses with the mouse
 def test_the_whole_way(chromium, running):
     with Visit(chromium, running, viewport={"width": 1280, "height": 900}) as visit:
         walk(visit, lambda place: place.click())

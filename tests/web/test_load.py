@@ -109,6 +109,7 @@ def test_sigterm_loses_no_request_that_was_accepted(folder):
         process.kill()
 
 
+@pytest.mark.long
 def test_ctrl_c_ends_it_cleanly(folder):
     process, client = started(folder)
     try:
