@@ -19,6 +19,8 @@ demo: $(VENV)/.base
 
 # Models of tests are small: threads would only wait for each other, beside the other process.
 test test-all: export OMP_NUM_THREADS = 1
+# Some start processes, which would compile the package each time.
+test test-all: export PYTHONDONTWRITEBYTECODE =
 
 # The tests that are not marked `long`, with a part of the random cases: minutes. test-all runs everything.
 test: $(VENV)/.test

@@ -1,12 +1,15 @@
 """Shared fixtures. The eight tables are beside the project, never in it: see CONTRIBUTING.md."""
 
+import copy
 import os
 from pathlib import Path
 
+import joblib
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import HealthCheck, settings
+from sklearn.neural_network import MLPClassifier
 
 from onbmacf.datasets import load_heart
 
@@ -14,8 +17,24 @@ from onbmacf.datasets import load_heart
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("patient")
 
-LARGE = ("adult", "compas", "give_me_some_credit", "heloc", "wine")  # of the eight tables: the tests on them are long
+# Of the eight tables; the tests on them are long.
+LARGE = ("adult", "compas", "give_me_some_credit", "heloc", "titanic", "wine")
 DATA = Path(os.environ.get("ONBMACF_DATA", Path(__file__).parents[2] / "shared" / "data"))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """The tests of a file share a process where they name no group (`--dist loadgroup`): what it makes is made once."""
+    if config.getoption("dist") != "loadgroup":
+        return None
+    from xdist.scheduler import LoadGroupScheduling
+
+    class ByGroupOrFile(LoadGroupScheduling):
+        def _split_scope(self, nodeid):
+            group = super()._split_scope(nodeid)
+            return group if group != nodeid else nodeid.split("::")[0]
+
+    return ByGroupOrFile(config, log)
 
 
 @pytest.fixture(scope="session")
@@ -39,6 +58,23 @@ def network_of(tmp_path_factory):
     folder = tmp_path_factory.getbasetemp()
     folder = folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder
     return lambda task: trained_network(task, 0, folder / "networks")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def trained_once():
+    """Train a network of scikit-learn once: commands, pages and fixtures train the same one on the same rows."""
+    own, trained = MLPClassifier.fit, {}
+
+    def fit(self, X, y):
+        key = joblib.hash((self.get_params(), X, y))
+        if key not in trained:
+            trained[key] = copy.deepcopy(vars(own(self, X, y)))
+        vars(self).update(copy.deepcopy(trained[key]))
+        return self
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(MLPClassifier, "fit", fit)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -47,7 +47,11 @@ def ready(request, monkeypatch, tmp_path):
     return prepare
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+LONG = ("titanic",)  # trains a network of torch
+BY_PAGE = [pytest.param(page, id=page.stem, marks=[pytest.mark.long] * (page.stem in LONG)) for page in PAGES]
+
+
+@pytest.mark.parametrize("page", BY_PAGE)
 def test_every_example_prints_and_draws_what_the_page_shows(page, ready):
     text = ready(page)
     blocks = pages.run(page)

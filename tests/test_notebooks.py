@@ -77,6 +77,7 @@ def test_the_file_holds_no_trace_of_a_machine(pair):
     assert len(text) < 1_000_000
 
 
+@pytest.mark.long
 def test_a_plot_outside_pyplot_is_noticed(tmp_path):
     """What the plots once were: a bare figure, of which a notebook shows no image."""
     source = "from matplotlib.figure import Figure\nfrom onbmacf import plots\n"

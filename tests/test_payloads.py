@@ -55,7 +55,7 @@ def answers(explainer):
 def report(explainer, answers):
     about = About(TEXTS[0], TEXTS[1], TEXTS[2], {TEXTS[3]: TEXTS[4]}, TEXTS[14], TEXTS)
     return audit_report(
-        explainer, answers, by=[TEXTS[0], TEXTS[28], TEXTS[20]], n_cases=30, about=about, others={TEXTS[5]: answers}
+        explainer, answers, by=[TEXTS[0], TEXTS[28], TEXTS[20]], n_cases=9, about=about, others={TEXTS[5]: answers}
     )
 
 

@@ -63,11 +63,23 @@ def rows_of(kind, metric, n=150):
     return Z, rng.integers(0, 3, n), groups
 
 
-of_all_kinds = pytest.mark.parametrize("kind", ["numbers", "outliers", "levels", "missing", "levels and missing"])
+KINDS = ["numbers", "outliers", "levels", "missing", "levels and missing"]
+of_all_kinds = pytest.mark.parametrize("kind", KINDS)
 of_all_metrics = pytest.mark.parametrize("metric", sorted(METRICS))
 
 
-@of_all_kinds
+WITH_ALL_KINDS = [ANY_PROCESSOR, SOURCE]  # without cython, the source is the same: some kinds are long
+
+
+@pytest.mark.parametrize(
+    "use_others, kind",
+    [
+        pytest.param(how, kind, marks=[pytest.mark.long] * (how not in WITH_ALL_KINDS and kind != KINDS[-1]))
+        for how in (ANY_PROCESSOR, SOURCE, WITHOUT_CYTHON)
+        for kind in KINDS
+    ],
+    indirect=["use_others"],
+)
 @pytest.mark.parametrize(
     "metric", ["manhattan", *(pytest.param(name, marks=pytest.mark.long) for name in METRICS if name != "manhattan")]
 )

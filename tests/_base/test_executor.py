@@ -18,6 +18,7 @@ from onbmacf._base.executor import Watch
 from onbmacf.errors import ModelError
 
 
+@pytest.mark.xdist_group("processes")  # one pool for all of them
 def test_a_worker_that_dies_is_named():
     here = os.getpid()
 
@@ -63,6 +64,8 @@ class OnlyHere:
         self.__dict__ = state
 
 
+@pytest.mark.long
+@pytest.mark.xdist_group("processes")
 def test_a_worker_that_cannot_load_the_model_is_named():
     table = pd.DataFrame({"x": np.arange(40.0) % 7, "y": np.arange(40.0)})
     explainer = ONBMACF(n_jobs=2).fit(table, OnlyHere())

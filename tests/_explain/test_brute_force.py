@@ -7,11 +7,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from amounts import IS_ALL
 from onbmacf import ONBMACF, Rule, Rules, Schema
 from onbmacf.errors import ModelError
 from test_rules import breaks
 
-N_TABLES = int(os.environ.get("ONBMACF_SMALL_TABLES", "40"))  # 200 take minutes
+N_TABLES = int(os.environ.get("ONBMACF_SMALL_TABLES", "40" if IS_ALL else "20"))  # 200 take minutes
 N_ROWS = 8
 
 

@@ -11,10 +11,11 @@ import pandas as pd
 import pytest
 
 from commands import PATIENCE, hears_ctrl_c, kill_group, members, wait_for
-from onbmacf import ONBMACF
+from onbmacf import ONBMACF, audit
 
 # The work does not end by itself: a model that hangs from some question on, or a cover of many rows. "ready" is said
-# from within it, "went on" after it.
+# from within it, "went on" after it. Each is a process of its own, so that `make test` runs some: the model's part in
+# the others is held by the test below, which interrupts each question.
 PREAMBLE = """
 import os, sys, threading, time
 from pathlib import Path
@@ -26,7 +27,7 @@ HANG = Path(__file__).with_name("hang")
 
 def model(rows):
     if HANG.exists():
-        time.sleep(0.5)  # whoever hands out the work to processes is done with that
+        time.sleep(0.2)  # whoever hands out the work to processes is done with that
         ready()
         while True:
             time.sleep(0.05)
@@ -37,7 +38,7 @@ def ready():
 
 def ready_when_at_work():
     begun = time.process_time()
-    while time.process_time() < begun + 0.7:
+    while time.process_time() < begun + 0.3:
         time.sleep(0.01)
     ready()
 
@@ -110,8 +111,13 @@ e.explain(table)
 }
 
 
+LONG = ("asking the model", "explain", "fit with many levels", "a slow model", "an audit")
+
+
 @pytest.mark.skipif(os.name != "posix", reason="needs process groups")
-@pytest.mark.parametrize("work", WORK.values(), ids=WORK)
+@pytest.mark.parametrize(
+    "work", [pytest.param(code, id=name, marks=[pytest.mark.long] * (name in LONG)) for name, code in WORK.items()]
+)
 def test_ctrl_c_ends_it_and_leaves_no_process(work, tmp_path):
     script = tmp_path / "work.py"
     script.write_text(PREAMBLE + work + "\nprint('went on')")
@@ -133,6 +139,45 @@ def test_ctrl_c_ends_it_and_leaves_no_process(work, tmp_path):
         wait_for(lambda: not members(running.pid))
     finally:
         kill_group(running.pid)
+
+
+class Interrupted:
+    """A model during one of whose questions Ctrl-C is pressed, counted from when it is told."""
+
+    def __init__(self):
+        self.calls_left = None
+
+    def predict(self, rows):
+        if self.calls_left is not None:
+            self.calls_left -= 1
+            if self.calls_left == 0:
+                raise KeyboardInterrupt
+        return (rows["a"] + rows["b"] > 1).astype(int)
+
+
+QUESTIONS = {
+    "fit": lambda explainer, answers: explainer.fit(answers.rows, explainer.fitted_.black_box.model),
+    "explain": lambda explainer, answers: explainer.explain(answers.rows),
+    "the paper's strategy": lambda explainer, answers: explainer.with_options(strategy="paper").explain(answers.rows),
+    "actions": lambda explainer, answers: audit.actions(answers, explainer),
+}
+
+
+@pytest.fixture(scope="module")
+def asked():
+    table, model = pd.DataFrame(np.random.default_rng(0).random((40, 2)), columns=list("ab")), Interrupted()
+    explainer = ONBMACF(predict_chunk=8).fit(table, model)
+    return explainer, explainer.explain(table, target=1), model
+
+
+@pytest.mark.parametrize("n_calls", [1, 2, 4])
+@pytest.mark.parametrize("work", QUESTIONS.values(), ids=QUESTIONS)
+def test_ctrl_c_during_a_question_is_not_taken_for_a_fault_of_the_model(asked, work, n_calls):
+    explainer, answers, model = asked
+    model.calls_left = n_calls
+    with pytest.raises(KeyboardInterrupt):
+        work(explainer, answers)
+    assert model.calls_left == 0  # not asked again
 
 
 def many_levels():

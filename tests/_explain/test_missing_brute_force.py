@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from amounts import seeds
 from onbmacf import ONBMACF, Rule, Rules, Schema
 
 
@@ -42,7 +43,7 @@ def distance_of(before, after, weights):
     return total
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", seeds(12))
 def test_every_status_and_distance_agrees_with_a_search_over_all_values(seed):
     random = np.random.default_rng(seed)
     table = small_table(random)

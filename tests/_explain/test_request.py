@@ -177,6 +177,7 @@ def test_an_odd_question_is_an_error_that_names_it(forest, explainer, case):
         explainer.explain(forest[1].iloc[:3], **asked)
 
 
+@pytest.mark.xdist_group("processes")  # one pool for all of them
 def test_answers_that_differ_from_row_to_row_are_the_same_with_processes(forest, explainer):
     rows, asked = forest[1].iloc[:12], {"n": [1, 2] * 6, "vary": [["ldl"], ["ldl", "sbp", "tobacco"]] * 6}
     same(explainer.explain(rows, **asked), explainer.with_options(n_jobs=2).explain(rows, **asked))

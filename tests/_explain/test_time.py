@@ -34,7 +34,10 @@ def model():
     return Slow()
 
 
-@pytest.mark.parametrize("options", [{}, {"strategy": "paper"}, {"n_jobs": 2}, {"max_model_rows": 60}], ids=str)
+IN_PROCESSES = pytest.param({"n_jobs": 2}, marks=pytest.mark.xdist_group("processes"))
+
+
+@pytest.mark.parametrize("options", [{}, {"strategy": "paper"}, IN_PROCESSES, {"max_model_rows": 60}], ids=str)
 def test_enough_time_changes_nothing(model, options):
     schema = Schema.infer(TABLE, rules=Rules({"x": Rule(direction="up")}), immutable=["s"])
     explainer = ONBMACF(**options).fit(TABLE, model, schema=schema)

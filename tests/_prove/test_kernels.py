@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
+from amounts import seeds
 from onbmacf._prove import boxes as forest
 from onbmacf._prove.boxes import Cells, Choosable, Demand, _laid_out, choosable_of, solve
 from onbmacf._prove.domain import Choices
@@ -91,7 +92,7 @@ class RandomTrees:
         return Cells(self.feature, np.full(len(lefts), -1), table, np.concatenate(counts))
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", seeds(40))
 def test_the_bound_of_a_box_agrees_with_its_plain_twin(seed):
     case = RandomTrees(seed)
     search = TreeSearch(case.choosable, case.demand, case.nodes(), case.cells)
@@ -103,7 +104,7 @@ def test_the_bound_of_a_box_agrees_with_its_plain_twin(seed):
         assert exact - case.limit / N_BUCKETS <= search.least_bound() <= exact
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", seeds(40))
 def test_a_compiled_search_over_trees_takes_the_steps_of_its_source(seed, monkeypatch):
     case, plain = RandomTrees(seed), plain_kernels().trees
     firm = case.demand._replace(firm=case.demand.need + 1.0, pairs=np.array([[0, 1]]), most=2)
@@ -145,7 +146,7 @@ class RandomTerms:
         return bool((sums >= self.need).all() and np.count_nonzero(point) <= self.demand.most and keeps)
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", seeds(60))
 def test_a_search_over_additive_choices_agrees_with_all_of_them(seed):
     case = RandomTerms(seed)
     every = itertools.product(*(range(len(choices.cost)) for choices in case.kept))
@@ -158,7 +159,7 @@ def test_a_search_over_additive_choices_agrees_with_all_of_them(seed):
     assert solved.bound == pytest.approx(min(costs, default=solved.bound))
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", seeds(60))
 def test_a_compiled_search_over_additive_choices_takes_the_steps_of_its_source(seed):
     case = RandomTerms(seed)
     found = steps(AdditiveSearch(*case.given()))

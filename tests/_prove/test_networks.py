@@ -9,6 +9,7 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from amounts import seeds
 from onbmacf import ONBMACF, Schema
 from onbmacf._prove.boxes import Demand, choosable_of, solve
 from onbmacf._prove.domain import Choices
@@ -172,7 +173,7 @@ class PlainBox:
         return cost if total >= need - 1e-12 else np.inf
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", seeds(60))
 def test_the_bound_of_a_box_agrees_with_its_plain_twin_and_lies_below_all_points(seed):
     small = Small(seed)
     sizes = [len(choices.cost) for choices in small.kept]
@@ -197,7 +198,7 @@ def test_the_bound_of_a_box_agrees_with_its_plain_twin_and_lies_below_all_points
             assert bound == pytest.approx(expected, abs=1e-6 if small.is_sum else 1e-3)
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", seeds(60))
 def test_a_search_over_a_network_agrees_with_all_points(seed):
     small = Small(seed)
     search = NetworkSearch(choosable_of(small.kept, small.is_sum), small.demand, small.layers())
@@ -208,7 +209,7 @@ def test_a_search_over_a_network_agrees_with_all_points(seed):
     assert solved.bound == pytest.approx(small.costs[good].min(initial=solved.bound))
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", seeds(40))
 def test_a_compiled_search_over_a_network_takes_the_steps_of_its_source(seed):
     small = Small(seed)
     given = choosable_of(small.kept, small.is_sum), small.demand, small.layers()

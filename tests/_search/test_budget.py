@@ -96,6 +96,7 @@ def test_a_budget_too_small_for_anything_is_said(table):
     assert "max_model_rows" in answer.reason
 
 
+@pytest.mark.xdist_group("processes")  # one pool for all of them
 def test_the_same_answers_for_any_number_of_processes(fitted, table):
     alone, together = explain(fitted, table.head(30)), explain(fitted, table.head(30), n_jobs=2)
     pd.testing.assert_frame_equal(alone.to_frame(), together.to_frame())

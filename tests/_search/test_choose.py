@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amounts import examples
+from amounts import examples, seeds
 from onbmacf import ONBMACF, Schema
 from onbmacf._search import choose
 from onbmacf._search.kernels import rounds
@@ -91,7 +91,7 @@ def table_of(seed, n=120):
     return table, model
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", seeds(8))
 def test_the_first_k_of_more_answers_are_the_first_k(seed):
     table, model = table_of(seed)
     explainer = ONBMACF().fit(table, model)
@@ -100,7 +100,7 @@ def test_the_first_k_of_more_answers_are_the_first_k(seed):
         pd.testing.assert_frame_equal(more[more["rank"] <= fewer["rank"].max()], fewer)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", seeds(8))
 def test_five_answers_change_other_features_first(seed):
     table, model = table_of(seed)
     answers = ONBMACF(5, plausibility=0).fit(table, model).explain(table.head(15))
@@ -125,7 +125,7 @@ def turned(seed):
     return share, cost
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", seeds(12))
 def test_more_of_the_dial_is_never_less_plausible_and_below_1_never_nearer(seed):
     share, cost = turned(seed)
     assert (np.diff(share, axis=0) >= -1e-9).all()
@@ -161,7 +161,7 @@ def mammographic(seed):
 
 
 @pytest.mark.parametrize("target", [0, 1])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", seeds(3))
 def test_of_few_combinations_the_answer_has_all_neighbours_where_a_reachable_fitted_row_has(seed, target):
     table, model = mammographic(seed)
     schema = Schema.infer(table, immutable=["age", "density"])  # 4 x 4 combinations of the others

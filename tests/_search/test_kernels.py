@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import onbmacf._search.kernels
+from amounts import seeds
 from onbmacf._search import choose, record
 from onbmacf._search.kernels import donors, rounds
 from onbmacf._search.record import Record
@@ -15,7 +16,7 @@ from plain_kernels import from_source
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of infinite margins, in the source
 
 SOURCE = from_source(onbmacf._search.kernels, "rounds", "donors")
-SEEDS = range(40)
+SEEDS = seeds(40)
 SALT = np.random.default_rng(1).integers(1, 1 << 61, 5, dtype=np.uint64)
 PRIME = (1 << 61) - 1
 

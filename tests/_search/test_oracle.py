@@ -119,7 +119,7 @@ class OnlyLabels(Counting):
 
 @pytest.mark.parametrize("wrapped", [Counting, OnlyLabels])
 @pytest.mark.parametrize("kind", ["logistic", "forest"])
-@pytest.mark.parametrize("seed", range(9))
+@pytest.mark.parametrize("seed", [*range(3), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(3, 9))])
 def test_no_row_takes_more_rows_or_calls_than_it_may(kind, wrapped, seed):
     rng = np.random.default_rng(seed)
     own = LogisticRegression() if kind == "logistic" else RandomForestClassifier(7, random_state=0)

@@ -313,6 +313,7 @@ def events(answer: Answer):
     yield "tie" if len(set(ranks)) < len(ranks) else "no tie"
 
 
+@pytest.mark.long
 def test_the_explanation_cases_reach_every_path():
     seen: Counter = Counter()
 

@@ -11,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 
 from _search.test_paper import explained_by_the_package
-from amounts import examples
+from amounts import examples, seeds
 from onbmacf import ONBMACF, Relaxation, Schema
 from onbmacf._explain.answers import repeats
 from onbmacf._search import rounds
@@ -134,6 +134,7 @@ def test_the_margin_is_how_far_back_the_label_holds():
     assert found.margin[0] == pytest.approx(beyond, abs=found.distance[0] / 8)
 
 
+@pytest.mark.xdist_group("processes")  # one pool for all of them
 def test_the_same_answers_in_any_batch_and_any_number_of_processes(fitted, at_risk):
     whole = explained(fitted, at_risk, n=2).to_frame()
     parts = [explained(fitted, at_risk[i : i + 7], n=2).to_frame() for i in range(0, len(at_risk), 7)]
@@ -240,7 +241,7 @@ def band(rows):
     return np.where(((rows["a"] > 30) & (rows["a"] < 34)) | (rows["a"] > 90), "yes", "no")
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", seeds(8))
 def test_an_answer_between_two_values_that_are_refused_is_found(seed):
     rng = np.random.default_rng(seed)
     table = pd.DataFrame({name: rng.random(400).round(3) * 100 for name in "abcdefgh"})

@@ -57,6 +57,7 @@ def test_a_time_of_day_in_a_column_of_days_is_refused_with_its_value(dtype):
     assert "whole number of days" in answers.reasons[0]
 
 
+@pytest.mark.xdist_group("processes")  # one pool for all of them
 def test_polars_in_several_processes_gives_the_same():
     pl = pytest.importorskip("polars")
     table = pl.DataFrame({"x": [*range(60)], "c": ["a", "b", "c"] * 20})

@@ -10,6 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from amounts import IS_ALL
 from onbmacf import ONBMACF, Rule, Rules, Schema
 from onbmacf._explain import run
 from onbmacf._search.budget import UNASKED, Questions
@@ -39,9 +40,9 @@ def table(heart):
     return heart.assign(famhist=(heart["famhist"] == "Present").astype(int))
 
 
-@pytest.fixture(scope="module", params=["linear", "forest"])
+@pytest.fixture(scope="module", params=["linear", pytest.param("forest", marks=pytest.mark.long)])
 def model(request, table):
-    kind = LogisticRegression() if request.param == "linear" else RandomForestClassifier(30, random_state=0)
+    kind = LogisticRegression() if request.param == "linear" else RandomForestClassifier(10, random_state=0)
     return Counting(make_pipeline(StandardScaler(), kind).fit(table, load_heart()[1]))
 
 
@@ -52,7 +53,7 @@ def fitted(table, model):
 
 @pytest.mark.parametrize("dial", [0.0, 0.5, 1.0])
 def test_alone_in_a_few_calls_and_the_same_answer_as_in_a_batch(fitted, model, table, dial):
-    rows = table[model.predict(table) == 1].head(24)
+    rows = table[model.predict(table) == 1].head(24 if IS_ALL else 12)
     explainer = fitted.with_options(plausibility=dial, n_counterfactuals=2)
     together = explainer.explain(rows, target=0)
     calls = []
@@ -123,8 +124,13 @@ def test_a_predict_proba_that_raises_does_not_end_the_fit(table, model):
     assert explainer.call_sizes_ == (512,)
 
 
-@pytest.mark.parametrize("calls", [1, 2, 4, 7, 12])
-@pytest.mark.parametrize("rows", [None, 15, 60])
+LIMITS = [(calls, rows) for calls in (1, 2, 4, 7, 12) for rows in (None, 15, 60)]
+SOME_LIMITS = [(1, None), (1, 15), (4, None), (4, 15), (12, 60)]
+
+
+@pytest.mark.parametrize(
+    "calls, rows", [pytest.param(*own, marks=[] if own in SOME_LIMITS else pytest.mark.long) for own in LIMITS]
+)
 def test_limits_are_never_exceeded(fitted, model, table, calls, rows):
     some = table[model.predict(table) == 1].head(8)
     explainer = fitted.with_options(max_model_calls=calls, max_model_rows=rows)
@@ -205,7 +211,7 @@ def test_questions_beyond_a_limit_are_refused():
 
 @pytest.fixture(scope="module")
 def many(table):
-    return pd.concat([table.sample(frac=1, random_state=0)] * 2, ignore_index=True).head(500)
+    return pd.concat([table.sample(frac=1, random_state=0)] * 2, ignore_index=True).head(300)
 
 
 def test_many_rows_are_asked_about_in_large_calls_with_the_same_answers(fitted, model, many, monkeypatch):

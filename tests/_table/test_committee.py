@@ -237,7 +237,7 @@ def test_a_member_that_raises_on_a_point_does_not_agree_on_it(explainer):
     assert explainer.with_options(committee=[Limit(0.5)]).explain(NO).batch.values["a"].max() > 0.8
 
 
-@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("n_jobs", [1, pytest.param(2, marks=pytest.mark.xdist_group("processes"))])
 def test_answers_do_not_depend_on_batches_and_processes(explainer, n_jobs):
     agreed = explainer.with_options(committee=members(), agreement=0.8)
     alone = pd.concat([agreed.explain(NO.iloc[[place]]).to_frame() for place in range(len(NO))])

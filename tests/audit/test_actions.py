@@ -330,7 +330,7 @@ def test_the_action_that_is_least_missed_is_taken_out_and_of_equals_the_last():
     assert most_missed([], 2) == []
 
 
-@pytest.mark.parametrize("k", [2, 3])
+@pytest.mark.parametrize("k", [2, pytest.param(3, marks=pytest.mark.long)])
 def test_actions_taken_beyond_k_and_taken_out_again_leave_better_ones(answers, explainer, k):
     from onbmacf.audit.actions import candidates, choose, one_by_one
     from onbmacf.audit.moves import held_by, improved, worths

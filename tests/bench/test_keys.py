@@ -67,13 +67,33 @@ def test_the_key_follows_the_versions(monkeypatch):
     assert key(CELL, None) != plain
 
 
+@pytest.fixture(scope="module")
+def copied(tmp_path_factory):
+    """A copy of the package, and its keys."""
+    copy = tmp_path_factory.mktemp("copy") / "onbmacf"
+    shutil.copytree(cells.PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__", "*.so"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cells, "PACKAGE", copy)
+        before = keys()
+    cells._code_digest.cache_clear()
+    return copy, before
+
+
 @pytest.fixture
-def package(tmp_path, monkeypatch):
+def package(copied, monkeypatch):
     """A copy of the package that a test may edit, and whose code the keys are made of."""
-    copy = shutil.copytree(cells.PACKAGE, tmp_path / "onbmacf", ignore=shutil.ignore_patterns("__pycache__"))
+    copy, _ = copied
+    texts = {copy / file: (copy / file).read_text(encoding="utf-8") for file in DECIDES}
     monkeypatch.setattr(cells, "PACKAGE", copy)
     yield copy
+    for path, text in texts.items():
+        path.write_text(text, encoding="utf-8")
     cells._code_digest.cache_clear()
+
+
+@pytest.fixture
+def before(copied):
+    return copied[1]
 
 
 def keys():
@@ -95,16 +115,14 @@ def changed_number(source):
 
 
 @pytest.mark.parametrize("file, decided", DECIDES.items(), ids=DECIDES)
-def test_a_changed_number_in_the_code_changes_the_keys_that_it_decides(package, file, decided):
-    before = keys()
+def test_a_changed_number_in_the_code_changes_the_keys_that_it_decides(package, before, file, decided):
     path = package / file
     path.write_text(changed_number(path.read_text(encoding="utf-8")), encoding="utf-8")
     after = keys()
     assert {name for name in REGISTRY if before[name] != after[name]} == decided
 
 
-def test_comments_docstrings_and_layout_change_no_key(package):
-    before = keys()
+def test_comments_docstrings_and_layout_change_no_key(package, before):
     paths = [package / file for file in DECIDES]
     for path in paths:
         tree = ast.parse(path.read_text(encoding="utf-8"))

@@ -14,6 +14,7 @@ import pytest
 
 from commands import PATIENCE, command, kill_group, members, wait_for
 from onbmacf.bench import methods
+from onbmacf.bench import run as run_module
 from onbmacf.bench.cells import Cell, collect, compute, digest, evaluate, read_manifest, summary
 from onbmacf.bench.report import write_report
 from onbmacf.bench.run import run
@@ -25,10 +26,12 @@ CELLS = [Cell("saheart", name, n_factuals=6, n_retrainings=2) for name in FAST]
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
-    """A whole run of fast methods on the embedded table."""
+    """A whole run of fast methods on the embedded table; its children are forks, which need not import torch again."""
     folder = tmp_path_factory.mktemp("finished")
     said = []
-    run(CELLS, folder, jobs=2, say=said.append)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(run_module, "_context", lambda: multiprocessing.get_context("fork"))
+        run(CELLS, folder, jobs=2, say=said.append)
     return folder, said
 
 
@@ -76,6 +79,7 @@ def test_a_run_killed_again_and_again_ends_with_the_same_digest(finished, tmp_pa
     assert len(list(tmp_path.glob("cells/[!.]*"))) == len(FAST)
 
 
+@pytest.mark.long
 def test_children_die_with_a_killed_run(tmp_path):
     """They are killed at work on cells of many seconds each: had one lived on, its cell would be there."""
     process = bench_run(tmp_path, ["CLUE", "CRUDS"], n_factuals=400)
@@ -121,8 +125,6 @@ def test_a_failing_method_becomes_a_document(tmp_path, monkeypatch):
 
 def test_failures_timeouts_and_crashes_are_kept_and_shown(tmp_path, monkeypatch):
     """Run in this process's children by fork, so that they know the methods of this test."""
-    from onbmacf.bench import run as run_module
-
     monkeypatch.setattr(run_module, "_context", lambda: multiprocessing.get_context("fork"))
     for name in ("Broken", "Sleeper", "Crasher"):
         monkeypatch.setitem(methods.REGISTRY, name.upper(), methods.Entry(__name__, name))
@@ -158,8 +160,6 @@ class FullDisk:
 
 def test_a_disk_that_is_full_is_no_fault_of_a_method(tmp_path, monkeypatch):
     """The run ends with an error and keeps no document of that cell: the same command computes it then."""
-    from onbmacf.bench import run as run_module
-
     monkeypatch.setattr(run_module, "_context", lambda: multiprocessing.get_context("fork"))
     monkeypatch.setitem(methods.REGISTRY, "FULL", methods.Entry(__name__, "FullDisk"))
     cells = [Cell("saheart", name, n_factuals=4, n_retrainings=0) for name in ("NICE", "FULL")]

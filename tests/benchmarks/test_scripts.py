@@ -14,6 +14,7 @@ from onbmacf.bench.datasets import Description, as_task, load_task
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
+@pytest.mark.long
 def test_the_dial_is_measured_and_what_falls_short_is_seen():
     pytest.importorskip("torch")
     import dial
@@ -36,6 +37,7 @@ def test_answers_that_are_fitted_rows_are_counted():
     assert (line["fitted rows"], line["answers"], line["equal a row"]) == (462, 4, "0.0 %")
 
 
+@pytest.mark.long
 def test_what_lasts_is_measured_on_tables(monkeypatch, capsys):
     pytest.importorskip("torch")
     pytest.importorskip("xgboost")
@@ -49,6 +51,7 @@ def test_what_lasts_is_measured_on_tables(monkeypatch, capsys):
     assert [line.split()[0] for line in said[-3:]] == ["0.00", "0.70", "NICE"]
 
 
+@pytest.mark.long
 def test_what_lasts_is_measured_after_retraining_and_noise(monkeypatch, capsys):
     pytest.importorskip("torch")
     pytest.importorskip("xgboost")
@@ -81,6 +84,7 @@ def test_both_forms_of_the_audited_model_say_the_same_and_read_intervals_as_text
     assert plain.predict(ROWS.assign(age=intervals)).tolist() == plain.predict(ROWS).tolist()
 
 
+@pytest.mark.long
 def test_figures_beside_facts_are_compared_and_the_whole_audit_is_timed(monkeypatch, capsys):
     """FACTS needs an environment of its own: here it is told by hand."""
     import facts
@@ -101,6 +105,7 @@ def test_figures_beside_facts_are_compared_and_the_whole_audit_is_timed(monkeypa
     assert "times the CPU, 1 subgroups" in said
 
 
+@pytest.mark.long
 def test_the_pages_of_the_service_are_timed():
     pytest.importorskip("httpx")
     pytest.importorskip("fastapi")
@@ -112,9 +117,11 @@ def test_the_pages_of_the_service_are_timed():
     assert "| plans after a lock, median of 5 |" in text
 
 
-def test_answers_are_the_same_twice_and_what_differs_is_named(tmp_path, capsys):
+@pytest.mark.long
+def test_answers_are_the_same_twice_and_what_differs_is_named(tmp_path, monkeypatch, capsys):
     import unchanged
 
+    monkeypatch.setattr(unchanged, "MOST_ROWS", 120)
     before, after = tmp_path / "before.json", tmp_path / "after.json"
     options = ["--rows", "1", "--tables", "saheart", "--models", "tree"]
     assert unchanged.main([str(before), *options]) == 0

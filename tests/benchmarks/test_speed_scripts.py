@@ -44,6 +44,7 @@ def nice(monkeypatch):
     monkeypatch.setitem(speed_methods.METHODS, "nice", first_row)
 
 
+@pytest.mark.long
 def test_every_part_of_one_row_is_measured_and_has_its_place(nice, cache):
     import speed_one
     from common import machine
@@ -66,6 +67,7 @@ def test_every_part_of_one_row_is_measured_and_has_its_place(nice, cache):
     assert "not measured" not in found["batches"].replace("not measured with models as files", "")
 
 
+@pytest.mark.long
 def test_efforts_are_measured_beside_nice_and_judged_by_what_the_search_chose_by(nice, cache, monkeypatch):
     import effort
 
@@ -88,6 +90,7 @@ def test_a_row_that_the_model_refuses_has_no_objective(case):
     assert refused == {"objective": None, "objectives": [None] * 2}
 
 
+@pytest.mark.long
 def test_large_maps_are_measured_in_processes_of_their_own(scripts):
     done = subprocess.run([sys.executable, scripts / "speed_fit.py", "--quick"], capture_output=True, text=True)
     assert "| uniform, 10 numbers | 10,000 | " in done.stdout, done.stderr
@@ -109,6 +112,7 @@ def test_the_table_of_large_maps_says_what_was_not_measured():
     assert "| adult | not measured: no table |" in text
 
 
+@pytest.mark.long
 def test_own_work_and_first_use_are_measured(monkeypatch):
     import speed_own
 

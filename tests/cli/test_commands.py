@@ -180,7 +180,21 @@ def test_audit_writes_a_report_and_says_its_findings(run, people):
     assert out.startswith("- No model was given")
     assert "\n- Of " in out
     assert (
-        run("audit", people, "--target-column", "income", "--out", "r.md", "--immutable", "sex", "--most", "30")[0] == 0
+        run(
+            "audit",
+            people,
+            "--target-column",
+            "income",
+            "--out",
+            "r.md",
+            "--immutable",
+            "sex",
+            "--most",
+            "30",
+            "--actions",
+            "0",
+        )[0]
+        == 0
     )
     text = Path("r.md").read_text(encoding="utf-8")
     assert "## Burden by sex" in text
@@ -240,7 +254,7 @@ def test_a_thousand_groups_one_group_and_missing_true_labels_are_a_sentence_each
 
 def test_heart_is_the_default_of_audit(run, people):
     table, _ = load_heart()
-    code, out, _ = run("audit", "--most", "20", "--cases", "1")
+    code, out, _ = run("audit", "--most", "20", "--cases", "1", "--actions", "0")
     assert code == 0
     assert "The most changed features are" in out
     assert str(len(table)) in Path("report.html").read_text(encoding="utf-8")

@@ -236,7 +236,7 @@ def test_names_that_are_one_as_text_are_told():
 ESCAPES = "\x1b[31m\x9b2J\x07"
 
 
-def test_a_terminal_gets_no_raw_control_characters_and_a_file_gets_every_byte(rule):
+def test_a_terminal_gets_no_raw_control_characters_and_a_file_gets_every_byte(run, rule):  # noqa: F811
     table = pd.read_csv("people.csv")
     table["town"] = table["town"].replace("A", f"A{ESCAPES}")
     table.to_csv("escapes.csv", index=False)
@@ -253,8 +253,7 @@ def test_a_terminal_gets_no_raw_control_characters_and_a_file_gets_every_byte(ru
     assert shown.wait(timeout=PATIENCE) == 0, shown.stderr.read()
     assert rb"A\x1b[31m\x9b2J\x07" in text
     assert not set(text) & {0x1B, 0x07, 0x9B}
-    written = command(*words, "--out", "out.csv")
-    assert written.communicate(timeout=PATIENCE)[1].endswith("Written to out.csv.\n")
+    assert run(*words, "--out", "out.csv")[2].endswith("Written to out.csv.\n")
     assert f"A{ESCAPES}" in Path("out.csv").read_text(encoding="utf-8")
 
 

@@ -8,13 +8,16 @@ import subprocess
 import tempfile
 import threading
 from contextlib import contextmanager
+from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
 
+from browsing import launched
 from commands import PATIENCE
 
 pytest.importorskip("matplotlib", reason="pictures need the extra 'plot'")
@@ -93,39 +96,63 @@ def asked_outside(net_log):
     return addresses
 
 
-def check(chromium, page, tmp_path):
-    """Open a report: take a screenshot, look for script errors, dialogs, scripts that ran, and requests."""
-    shot, net_log = tmp_path / "shot.png", tmp_path / "net.json"
-    _, logged = browse(chromium, page, f"--screenshot={shot}", f"--log-net-log={net_log}")
-    consoles = [line for line in logged.splitlines() if "CONSOLE" in line]
+class Opened(NamedTuple):
+    """What the browser made of a page."""
+
+    document: str
+    logged: str
+    shot: Path
+    printed: Path
+    net_log: Path
+
+
+def opened(chromium, page, folder):
+    """Open a page once: the document, a screenshot, what is printed, and what was asked for."""
+    shot, printed, net_log = (folder / name for name in ("shot.png", "printed.pdf", "net.json"))
+    how = (f"--screenshot={shot}", f"--print-to-pdf={printed}", "--no-pdf-header-footer", f"--log-net-log={net_log}")
+    return Opened(*browse(chromium, page, "--dump-dom", *how), shot, printed, net_log)
+
+
+@pytest.fixture(scope="module")
+def committed(chromium, tmp_path_factory):
+    """Return a function that opens a committed report, each once."""
+    return cache(lambda name: opened(chromium, EXAMPLES / f"{name}.html", tmp_path_factory.mktemp(name)))
+
+
+def check(page):
+    """Look for script errors, dialogs, scripts that ran, and requests."""
+    consoles = [line for line in page.logged.splitlines() if "CONSOLE" in line]
     assert not consoles
-    assert not asked_outside(net_log)
-    document, _ = browse(chromium, page, "--dump-dom")
-    assert "<title>PWNED" not in document
-    assert "<script" not in document
-    return shot, document
+    assert not asked_outside(page.net_log)
+    assert "<title>PWNED" not in page.document
+    assert "<script" not in page.document
 
 
 def is_drawn(shot, least_colours=20):
     from matplotlib.image import imread
 
-    picture = (imread(shot)[:, :, :3] * 255).astype(np.uint8).reshape(-1, 3)
-    return len(np.unique(picture, axis=0)) >= least_colours
+    picture = (imread(shot)[:, :, :3] * 255).astype(np.uint32)
+    return len(np.unique(picture @ np.array([1 << 16, 1 << 8, 1], dtype=np.uint32))) >= least_colours
 
 
-@pytest.mark.parametrize("name", ["titanic", "adult", "unfair", "fair"])
-def test_the_committed_reports_print_on_at_most_six_pages(chromium, tmp_path, name):
-    printed = tmp_path / "report.pdf"
-    browse(chromium, EXAMPLES / f"{name}.html", f"--print-to-pdf={printed}", "--no-pdf-header-footer")
-    pages = len(re.findall(rb"/Type\s*/Page[^s]", printed.read_bytes()))
+def committed_names(*names):
+    """Return a test's parameter `name`: the tests of the committed reports are long but for the first."""
+    first, *others = names
+    return pytest.mark.parametrize("name", [first, *(pytest.param(name, marks=pytest.mark.long) for name in others)])
+
+
+@committed_names("titanic", "adult", "unfair", "fair")
+def test_the_committed_reports_print_on_at_most_six_pages(committed, name):
+    pages = len(re.findall(rb"/Type\s*/Page[^s]", committed(name).printed.read_bytes()))
     assert 1 <= pages <= 6
 
 
-@pytest.mark.parametrize("name", ["heart", "titanic", "adult"])
-def test_the_committed_reports_open_without_errors_or_requests(chromium, tmp_path, name):
-    shot, document = check(chromium, EXAMPLES / f"{name}.html", tmp_path)
-    assert is_drawn(shot)
-    assert "The most changed features are" in document
+@committed_names("titanic", "heart", "adult")
+def test_the_committed_reports_open_without_errors_or_requests(committed, name):
+    page = committed(name)
+    check(page)
+    assert is_drawn(page.shot)
+    assert "The most changed features are" in page.document
 
 
 def test_thirty_payloads_open_no_dialog_and_ask_nothing(chromium, tmp_path):
@@ -147,12 +174,13 @@ def test_thirty_payloads_open_no_dialog_and_ask_nothing(chromium, tmp_path):
         explainer = ONBMACF(2).fit(table, model, schema=Schema.infer(table, immutable=[texts[0]]))
         about = About(texts[0], texts[3], texts[5], {texts[6]: texts[7]}, texts[9], texts)
         answers = explainer.explain(table)
-        report = audit_report(explainer, answers, by=[texts[0], texts[3]], n_cases=20, about=about)
-        shot, document = check(chromium, report.save(tmp_path / "evil.html"), tmp_path)
+        report = audit_report(explainer, answers, by=[texts[0], texts[3]], n_cases=6, about=about)
+        page = opened(chromium, report.save(tmp_path / "evil.html"), tmp_path)
+        check(page)
         browse(chromium, _loose(report, tmp_path / "loose.html"), "--dump-dom")
         assert not asked
-    assert is_drawn(shot)
-    assert "&lt;script&gt;document.title='PWNED';alert(1)&lt;/script&gt;" in document
+    assert is_drawn(page.shot)
+    assert "&lt;script&gt;document.title='PWNED';alert(1)&lt;/script&gt;" in page.document
 
 
 def _loose(report, path):
@@ -175,17 +203,19 @@ def test_the_guard_itself_would_be_noticed(chromium, tmp_path):
     assert "CONSOLE" in logged
 
 
+@pytest.fixture(scope="module")
+def telephone():
+    """A window of 390 pixels."""
+    with launched() as browser:
+        yield browser.new_page(viewport={"width": 390, "height": 800})
+
+
 @pytest.mark.parametrize("name", ["titanic", "adult", "unfair"])
-def test_no_report_is_wider_than_a_telephone_or_a_zoomed_window(chromium, name):
+def test_no_report_is_wider_than_a_telephone_or_a_zoomed_window(telephone, name):
     """Nothing but tables, which scroll by themselves, may be wider than the page, folded or unfolded."""
-    playwright = pytest.importorskip("playwright.sync_api", reason="a window of 390 pixels needs playwright")
-    with playwright.sync_playwright() as started:
-        browser = started.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        page = browser.new_page(viewport={"width": 390, "height": 800})
-        page.goto((EXAMPLES / f"{name}.html").as_uri())
-        folded = page.evaluate("document.documentElement.scrollWidth")
-        page.evaluate("document.querySelectorAll('details').forEach(part => part.open = true)")
-        unfolded = page.evaluate("document.documentElement.scrollWidth")
-        browser.close()
+    telephone.goto((EXAMPLES / f"{name}.html").as_uri())
+    folded = telephone.evaluate("document.documentElement.scrollWidth")
+    telephone.evaluate("document.querySelectorAll('details').forEach(part => part.open = true)")
+    unfolded = telephone.evaluate("document.documentElement.scrollWidth")
     assert folded <= 390
     assert unfolded <= 390

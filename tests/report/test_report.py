@@ -140,7 +140,7 @@ def test_rows_without_an_answer_are_shown_with_their_reason(explainer, heart):
 
 def test_other_models_are_set_beside(explainer, answers, heart):
     other = ONBMACF().fit(heart, lambda rows: (rows["ldl"] > 5).astype(int)).explain(heart.head(80))
-    report = audit_report(explainer, answers, others={"a rule of ldl": other})
+    report = audit_report(explainer, answers, others={"a rule of ldl": other}, n_cases=1)
     assert "a rule of ldl" in report.html()
     assert report.content["sections"][-1]["id"] == "beside"
 
@@ -189,22 +189,22 @@ def test_a_model_made_unfair_on_purpose_is_found_and_a_fair_one_is_not_accused()
 
 
 def test_without_a_column_or_a_target_the_first_page_says_so(explainer, answers):
-    content = audit_report(explainer, answers).content
+    content = audit_report(explainer, answers, n_cases=1).content
     assert content["verdicts"][0]["kind"] == "not compared"
     assert any("--target" in step for step in content["next"])
-    one = audit_report(explainer, answers, target="fine", by={"site": ["a"] * len(answers)}).content
+    one = audit_report(explainer, answers, target="fine", by={"site": ["a"] * len(answers)}, n_cases=1).content
     assert one["verdicts"][0]["kind"] == "one group"
 
 
 def test_details_are_folded_unless_full(report, explainer, answers):
     assert "<details>" in report.html()
     assert "<details open>" not in report.html()
-    assert "<details>" not in audit_report(explainer, answers, full=True).html()
+    assert "<details>" not in audit_report(explainer, answers, full=True, n_cases=1).html()
 
 
 def test_true_labels_that_are_missing_for_some_are_counted(explainer, answers, heart):
     truth = ["fine", "risk", None] * 154
-    content = audit_report(explainer, answers, target="fine", by=["famhist"], truth=truth).content
+    content = audit_report(explainer, answers, target="fine", by=["famhist"], truth=truth, n_cases=1).content
     (section,) = [part for part in content["sections"] if part["id"] == "burden-0"]
     (rates,) = [part for part in section["tables"] if part["caption"].startswith("How often decisions are right")]
     assert sum(int(row[2]) for row in rates["rows"]) == 154
@@ -212,7 +212,8 @@ def test_true_labels_that_are_missing_for_some_are_counted(explainer, answers, h
         "Of 462 rows of the table, 154 have no true label: how often decisions are right is counted among the others."
     )
     assert said in content["findings"]
-    whole = audit_report(explainer, answers, target="fine", by=["famhist"], truth=["fine", "risk"] * 231).content
+    truth = ["fine", "risk"] * 231
+    whole = audit_report(explainer, answers, target="fine", by=["famhist"], truth=truth, n_cases=1).content
     assert not any("no true label" in sentence for sentence in whole["findings"])
 
 

@@ -74,8 +74,15 @@ def chromium():
 
 
 @pytest.mark.xdist_group("chromium")
-@pytest.mark.parametrize("name", ["report", "notice"])
-@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 390)])
+@pytest.mark.parametrize(
+    ("scheme", "width", "name"),
+    [
+        ("light", 1280, "notice"),
+        ("dark", 390, "report"),
+        pytest.param("light", 1280, "report", marks=pytest.mark.long),
+        pytest.param("dark", 390, "notice", marks=pytest.mark.long),
+    ],
+)
 def test_what_is_written_has_no_barrier_and_is_light_on_paper(chromium, written, name, scheme, width):
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="needs axe-playwright-python")
     page = chromium.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)

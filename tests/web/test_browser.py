@@ -45,7 +45,12 @@ class Visit:
             assert self.said == []
 
     def go(self, path):
-        self.page.goto(f"{self.base}{path}")
+        return self.page.goto(f"{self.base}{path}")
+
+    def go_and_wait(self, path):
+        """Open a page and wait for what it asks for by itself: how far the values of plans may move."""
+        if "data-load=" in self.go(path).text():
+            self.page.wait_for_url("**?ranges=1")
 
     def changed(self):
         """The features that the first plan changes."""
@@ -86,6 +91,7 @@ def walk(visit, press):
     assert kept.value.suggested_filename == "saved.json"
 
 
+@pytest.mark.long  # the next goes the same way, and that without script presses with the mouse
 def test_the_whole_way(chromium, running):
     with Visit(chromium, running, viewport={"width": 1280, "height": 900}) as visit:
         walk(visit, lambda place: place.click())
@@ -219,9 +225,8 @@ def test_no_page_has_a_barrier(chromium, running, audited, scheme, size):
         "/service",
     ]
     with Visit(chromium, running, viewport={"width": width, "height": height}, color_scheme=scheme) as visit:
-        for path in [*pages, "/service", "/case/r1", *WRONG]:
-            visit.go(path)
-            visit.page.wait_for_load_state("networkidle")
+        for path in [*pages, "/case/r1", *WRONG]:
+            visit.go_and_wait(path)
             if path == "/case/r0":
                 visit.page.locator("#save-0").click()
                 visit.page.locator("#wishes summary").click()
@@ -278,7 +283,7 @@ def with_wrong_json(visit):
 def assert_no_barrier(page, width, name):
     from axe_playwright_python.sync_playwright import Axe
 
-    found = Axe().run(page, options={"runOnly": TAGS}).response["violations"]
+    found = Axe().run(page, options={"runOnly": TAGS, "resultTypes": ["violations"]}).response["violations"]
     assert [(one["id"], [node["html"][:150] for node in one["nodes"]]) for one in found] == [], name
     assert page.evaluate("document.documentElement.scrollWidth") <= width, name
 
@@ -289,8 +294,7 @@ TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 def test_targets_are_large_enough(chromium, running):
     """WCAG 2.5.8: 24 pixels, but for links within a sentence."""
     with Visit(chromium, running, viewport={"width": 390, "height": 844}) as visit:
-        visit.go("/case/r0")
-        visit.page.wait_for_load_state("networkidle")
+        visit.go_and_wait("/case/r0")
         visit.page.locator("#wishes summary").click()
         small = visit.page.evaluate(
             """() => [...document.querySelectorAll('button, input:not([type=hidden]), select, summary, nav a, a.row')]
@@ -322,8 +326,7 @@ def test_long_names_and_values_are_read_on_a_telephone(chromium):
         audit = client.post("/v1/audit", json={"most": 4, "by": []}).json()["id"]
         wait_for(lambda: client.get(f"/v1/audit/{audit}").json()["status"] == "done")
         for path in ("/", "/type", f"/case/r{refused}/print", f"/audit/{audit}", f"/case/r{refused}"):
-            visit.go(path)
-            visit.page.wait_for_load_state("networkidle")
+            visit.go_and_wait(path)
             assert visit.page.evaluate("document.documentElement.scrollWidth") <= 390, path
         feature = visit.page.locator("#plan-0 .feature")
         assert feature.inner_text() == "employment"
@@ -353,7 +356,6 @@ def test_payloads_run_nothing(chromium):
         Visit(chromium, running) as visit,
     ):
         for path in ("/", "/type", "/case/r0", "/case/r0/print", "/audit", "/service", "/?q=" + PAYLOADS[0]):
-            visit.go(path)
-            visit.page.wait_for_load_state("networkidle")
+            visit.go_and_wait(path)
             assert "PWNED" not in re.sub("<.*?>", "", visit.page.title())[:5]
             assert visit.page.evaluate("document.querySelectorAll('main script, main iframe, main style').length") == 0

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from cli.conftest import run  # noqa: F401 - fixture
 from commands import PATIENCE, command, wait_for
 from onbmacf import ONBMACF
 from serving import serving
@@ -108,6 +109,7 @@ def test_sigterm_loses_no_request_that_was_accepted(folder):
         process.kill()
 
 
+@pytest.mark.long
 def test_ctrl_c_ends_it_cleanly(folder):
     process, client = started(folder)
     try:
@@ -147,10 +149,10 @@ def finished(client, name):
     assert client.get(f"/v1/audit/{name}").json()["status"] == "done"
 
 
-def test_other_machines_are_refused_on_the_command_line_before_any_work(folder):
-    process = command("serve", "--host", "0.0.0.0", "--port", "0", "--no-open", cwd=folder)
-    out, err = process.communicate(timeout=PATIENCE)
-    assert (process.returncode, out) == (2, "")
+def test_other_machines_are_refused_on_the_command_line_before_any_work(run, folder, monkeypatch):  # noqa: F811
+    monkeypatch.chdir(folder)
+    code, out, err = run("serve", "--host", "0.0.0.0", "--port", "0", "--no-open")
+    assert (code, out) == (2, "")
     assert "give a token of your own" in err.splitlines()[-1]
 
 
