@@ -264,7 +264,7 @@ def test_the_machine_is_described_without_names_or_paths():
         assert len(private) < 2 or private not in said
 
 
-@pytest.mark.parametrize("kind", ["network", "forest"])
+@pytest.mark.parametrize("kind", [pytest.param("network", marks=pytest.mark.long), "forest"])
 def test_a_model_of_numbers_says_what_the_trained_one_says(kind, tmp_path):
     pytest.importorskip("torch" if kind == "network" else "onnxruntime")
     from sklearn.ensemble import RandomForestClassifier

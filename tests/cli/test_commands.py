@@ -170,7 +170,8 @@ def test_explain_keeps_to_the_limits_of_what_one_row_may_cost(run, people, limit
 
 
 def test_audit_writes_a_report_and_says_its_findings(run, people):
-    code, out, err = run("audit", people, "--target-column", "income", "--target", "high", "--by", "sex,age")
+    words = ("--target-column", "income", "--target", "high", "--by", "sex,age", "--most", "50")
+    code, out, err = run("audit", people, *words)
     assert code == 0, err
     page = Path("report.html").read_text(encoding="utf-8")
     assert "Burden by sex" in page

@@ -195,6 +195,7 @@ def test_an_audit_compares_the_groups_that_the_command_calls_immutable_and_shows
     words = ("people.csv", "--target-column", "income", "--model", "linear_of_people:linear")
     run("map", "build", *words, "--out", "people.onb")
     more = ("--map", "people.onb", "--immutable", "sex", "--target", "high", "--prove", "--ranges", "--actions", "0")
+    more += ("--most", "20")
     code, _, err = run("audit", *words, *more, "--out", "report.md")
     assert code == 0, err
     with open("report.md", encoding="utf-8") as file:
