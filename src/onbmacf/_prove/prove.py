@@ -31,7 +31,7 @@ TOGETHER = 512  # rows that are asked about at once
 SAME = 1e-9  # what is nearer by less than this share is not nearer
 TIME_RAN_OUT = "time ran out"
 MOST_SURE = 1.0 - 1e-6  # beyond, the last bits of a probability decide, which a copy does not have
-MOST_SINGLES, BEST_SINGLES, N_RANDOM, MANY = 24, 10, 48, 2.5  # points that are looked at for doubts; changes of each
+MOST_SINGLES, BEST_SINGLES, N_RANDOM, MANY = 16, 8, 32, 2.5  # points that are looked at for doubts; changes of each
 MOST_TRIALS = 512  # points on which structure and model are compared once per call
 N_DOUBTS = 24  # points that the model is asked about before a proof is believed
 
