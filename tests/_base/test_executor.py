@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from cli.conftest import people, run  # noqa: F401 - fixtures
-from commands import PATIENCE, one_line
+from commands import PATIENCE, one_line, wait_for
 from onbmacf import ONBMACF
 from onbmacf._base.executor import Watch
 from onbmacf.errors import ModelError
@@ -47,6 +47,33 @@ def test_the_worker_that_died_is_told_from_those_that_the_pool_ended(came_to_see
         watch._seen = {ended.pid: ended, died.pid: died}
     watch._dead = [ended] if came_to_see else []
     assert watch.first() == f"worker {died.name} (process {died.pid}, exit code 7)"
+
+
+class Idle:
+    """A worker of an earlier pool, which ends by itself; that it ended is heard before its exit code is known."""
+
+    name, pid = "idle", 1
+
+    def __init__(self):
+        self.sentinel, other = os.pipe()
+        os.close(other)
+        self.codes = [0, None]
+
+    @property
+    def exitcode(self):
+        return self.codes.pop() if len(self.codes) > 1 else self.codes[0]
+
+    def join(self, timeout):
+        pass
+
+
+def test_a_worker_that_ended_by_itself_is_not_named(monkeypatch):
+    idle = Idle()
+    monkeypatch.setattr(multiprocessing, "active_children", lambda: [idle])
+    with Watch() as watch:
+        wait_for(lambda: len(idle.codes) == 1)
+    assert watch.first() == "a worker process"
+    os.close(idle.sentinel)
 
 
 class OnlyHere:

@@ -105,7 +105,8 @@ class Watch:
             children: dict[Any, BaseProcess] = {child.sentinel: child for child in multiprocessing.active_children()}
             self._seen |= {child.pid: child for child in children.values()}
             ended = wait(list(children), timeout=EVERY) if children else self._over.wait(EVERY) and []
-            self._dead = [children[one] for one in ended or [] if one in children and children[one].exitcode != 0]
+            # Without an exit code yet it may be a worker that ended by itself; one that did not is found in `first`.
+            self._dead = [children[one] for one in ended or [] if one in children and children[one].exitcode]
 
 
 # --- processes and clusters -------------------------------------------------------------------------------------------
