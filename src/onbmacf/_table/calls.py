@@ -67,9 +67,13 @@ def _kept(call: Call, N: Matrix, lines: Rows, left: list[int], is_strict: bool) 
     """Yield the lines of a call; where it raises, those of its halves while retries are left."""
     try:
         answer: Any = call(N[lines])
+    except BadAnswerError as error:
+        if is_strict:
+            raise ModelError(str(error)) from error.__cause__
+        answer = error
+    except ModelError:
+        raise
     except Exception as error:
-        if isinstance(error, ModelError) and (is_strict or not isinstance(error, BadAnswerError)):
-            raise
         answer = error
     if not isinstance(answer, Exception) or len(lines) == 1 or left[0] < 2:
         yield lines, answer
