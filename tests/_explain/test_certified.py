@@ -72,28 +72,33 @@ CASES = {
 }
 
 
-def nearest(model, row, wanted, probability=0.0):
-    """Return the distance of the nearest row of all that the model gives a wanted label with enough probability."""
-    labels = np.asarray(model(GRID) if callable(model) else model.predict(GRID)).ravel()
-    good = wanted(labels)
-    if probability:
-        sure = np.round(model.predict_proba(GRID), 12)
-        good &= sure[np.arange(len(GRID)), np.searchsorted(model.classes_, labels)] >= probability
-    return (np.abs(GRID[good].to_numpy() - row.to_numpy()).sum(axis=1) / (N_VALUES - 1)).min(initial=np.inf)
+class Known:
+    """What a model says of every row of the grid, asked once."""
+
+    def __init__(self, model, probability=0.0):
+        self.labels = np.asarray(model(GRID) if callable(model) else model.predict(GRID)).ravel()
+        self.good = np.ones(len(GRID), dtype=bool)
+        if probability:
+            sure = np.round(model.predict_proba(GRID), 12)
+            self.good = sure[np.arange(len(GRID)), np.searchsorted(model.classes_, self.labels)] >= probability
+
+    def nearest(self, row, is_wanted):
+        """Return the distance of the nearest row with a wanted label and enough probability."""
+        good = GRID[self.good & is_wanted(self.labels)]
+        return (np.abs(good.to_numpy() - row.to_numpy()).sum(axis=1) / (N_VALUES - 1)).min(initial=np.inf)
 
 
-def check(table, model, prove=True, probability=0.0, wanted=None):
+def check(table, model, prove=True, probability=0.0):
     """Explain some rows, each alone; what is told must hold for every row of the grid. Return the certificates."""
-    explainer = ONBMACF(plausibility=0).fit(table, model)
+    explainer, known = ONBMACF(plausibility=0).fit(table, model), Known(model, probability)
     rows = table.iloc[2:14]
     how = {"min_probability": probability} if probability else {}
     answers = [explainer.explain(rows.iloc[[at]], prove=prove, **how)[0] for at in range(len(rows))]
-    labels = np.asarray(model(rows) if callable(model) else model.predict(rows)).ravel()
-    for (_, row), label, answer in zip(rows.iterrows(), labels, answers, strict=True):
+    for (_, row), answer in zip(rows.iterrows(), answers, strict=True):
         one = answer.certificate
-        others = wanted or (lambda found, label=label: found != label)
-        assert one.bound <= nearest(model, row, others, probability) * (1 + 1e-9), one.sentence()
-        assert one.kind != "none_exists" or nearest(model, row, others, probability) == np.inf
+        true = known.nearest(row, lambda labels, own=answer.label: labels != own)
+        assert one.bound <= true * (1 + 1e-9), one.sentence()
+        assert one.kind != "none_exists" or true == np.inf
     return [answer.certificate for answer in answers]
 
 
@@ -131,10 +136,10 @@ def test_labels_that_no_fitted_row_has_are_named_where_any_other_label_was_asked
     seen = table[(table["c"] + table["d"] + table["e"] < 15)]
     assert set(model.predict(seen)) == {"high", "low"}
     assert "odd" in model.predict(GRID)
-    found = ONBMACF(plausibility=0).fit(seen, model).explain(seen.iloc[2:14], prove=True)
+    found, every = ONBMACF(plausibility=0).fit(seen, model).explain(seen.iloc[2:14], prove=True), Known(model)
     for (_, row), answer in zip(seen.iloc[2:14].iterrows(), found, strict=True):
         assert "among the labels of the fitted rows" in answer.certificate.sentence()
-        known = nearest(model, row, lambda labels, own=answer.label: (labels != own) & (labels != "odd"))
+        known = every.nearest(row, lambda labels, own=answer.label: (labels != own) & (labels != "odd"))
         assert answer.certificate.bound <= known * (1 + 1e-9)
 
 
@@ -210,8 +215,8 @@ def test_a_single_tree_is_always_proven(table, score):
     """However little time there is: its leaves are a list."""
     model = DecisionTreeClassifier(random_state=0).fit(table, three(score))
     explainer = ONBMACF(plausibility=0).fit(table, model)
-    answers = explainer.explain(table.iloc[2:14], prove=True, prove_seconds=0)
+    answers, known = explainer.explain(table.iloc[2:14], prove=True, prove_seconds=0), Known(model)
     for (_, row), answer in zip(table.iloc[2:14].iterrows(), answers, strict=True):
         assert answer.certificate.kind == "nearest"
-        true = nearest(model, row, lambda labels, own=answer.label: labels != own)
+        true = known.nearest(row, lambda labels, own=answer.label: labels != own)
         assert answer.certificate.bound == pytest.approx(true)
