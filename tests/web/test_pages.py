@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from commands import wait_for
-from onbmacf import ONBMACF, Rule, Rules
+from onbmacf import ONBMACF, Rule, Rules, Schema
 from onbmacf._text.wording import shown
 from serving import serving
 
@@ -342,3 +342,17 @@ def test_of_hundreds_of_levels_the_form_names_a_few_so_that_the_rest_of_it_is_in
     form = html.unescape(page[page.index('<table class="wishes">') : page.index('id="dial"')])
     assert "person 104 and 192 others</td>" in form
     assert "person 99" not in form
+
+
+def test_a_table_of_seventy_columns_of_which_one_may_change_has_its_pages():
+    values = np.random.default_rng(0).integers(0, 7, (40, 70))
+    table = pd.DataFrame(values, columns=[f"c{at}" for at in range(70)])
+    schema = Schema.infer(table, immutable=[f"c{at}" for at in range(1, 70)])
+    explainer = ONBMACF().fit(table, lambda rows: rows["c0"] > 3, schema=schema)
+    row = int(np.flatnonzero(table["c0"] <= 3)[0])
+    with serving(explainer, table) as running, running.browser() as browser:
+        page = browser.get(f"/case/r{row}")
+        plans = browser.get(f"/case/r{row}/plans.json").json()["answers"][0]
+    assert page.status_code == 200
+    assert plans["status"] == "found"
+    assert plans["counterfactuals"]
