@@ -5,12 +5,14 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.neural_network import MLPClassifier
 
 from onbmacf.errors import OnbmacfError, OnbmacfWarning, TableError
 from onbmacf.io import train_network
 
 
-def test_the_network_is_trained_on_three_quarters_and_is_the_same_each_time():
+def test_the_network_is_trained_on_three_quarters_and_is_the_same_each_time(trained_once, monkeypatch):
+    monkeypatch.setattr(MLPClassifier, "fit", trained_once)  # each time anew
     random = np.random.default_rng(0)
     table = pd.DataFrame({"x": random.normal(size=200), "town": random.choice(["A", "B"], 200)})
     y = pd.Series(np.where((table["x"] > 0) ^ (table["town"] == "B"), "yes", "no"), name="answer")
