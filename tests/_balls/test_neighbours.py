@@ -108,3 +108,11 @@ def test_products_in_blocks_are_the_product():
     rng = np.random.default_rng(0)
     points, Z = rng.random((70, 87)), np.asfortranarray(rng.random((1000, 87)))
     np.testing.assert_allclose(products(points, Z), points @ Z.T, rtol=1e-13)
+
+
+@pytest.mark.filterwarnings("ignore:overflow")
+def test_of_rows_at_no_distance_that_can_be_told_the_lowest_are_nearest():
+    rng = np.random.default_rng(0)
+    Z = rng.random((18, 3))
+    far = np.array([[1e200, 1e200, 1e200], [1e200, 0.1, 0.2], [np.nan, 0.1, 0.2], [0.5, 0.5, 0.5]])
+    assert NearestRows(Z).rows(far, 5).tolist() == nearest_rows(Z, far, 5).tolist()

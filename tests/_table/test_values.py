@@ -11,7 +11,7 @@ from sklearn.tree import DecisionTreeClassifier
 from amounts import IS_ALL
 from onbmacf import ONBMACF, Rule, Rules, Schema
 from onbmacf._balls.metrics import METRICS
-from onbmacf._table.values import ends_of, values_of
+from onbmacf._table.values import Values, ends_of, values_of
 
 
 def contradictions(explainer, rows, target):
@@ -126,3 +126,13 @@ def test_all_values_are_readable_and_the_ends_round_outwards():
     beyond = values_of(space, Rules(), 0, (low, high), (-1.0, 0.5), 1 << 20)
     assert beyond.min() == -1.0
     assert set(values) <= set(beyond)
+
+
+def test_what_is_no_number_is_placed_at_the_factual():
+    """A place between the fitted rows and one that is millions of ranges away may be none."""
+    table = pd.DataFrame({"tiny": np.linspace(-1e-9, 1e-9, 20), "x": np.arange(20) % 5})
+    fitted = ONBMACF().fit(table, lambda rows: rows["x"] > 2).fitted_
+    values, factual = Values(fitted.space, fitted.constraints), np.array([[0.052, 1.0], [0.052, np.nan]])
+    placed = values.placed(np.array([[np.nan, 3.0], [1e-9, np.nan]]), factual)
+    assert placed[0].tolist() == [0.052, 3.0]
+    assert np.isnan(placed[1, 1])

@@ -125,14 +125,17 @@ class Values:
         return Values(self.space, Constraints(self.space, Rules()))
 
     def placed(self, N: Matrix, factual: Matrix) -> Matrix:
-        """Move numbers to the nearest values that may be returned; what is within rounding of the factual's is that."""
+        """Move numbers to the nearest values that may be returned; what is within rounding of the factual's is that.
+
+        And so is what is no number: a factual millions of spans away makes such of a place between.
+        """
         up, down = self._powers
         rounded = N * up
         rounded /= down
         np.rint(rounded, out=rounded)
         rounded /= up
         rounded *= down
-        apart, is_same = np.subtract(rounded, factual), factual == N
+        apart, is_same = np.subtract(rounded, factual), (factual == N) | np.isnan(N)
         np.copyto(rounded, factual, where=is_same | (np.abs(apart, out=apart) <= self._nothing))
         placed = as_given(self.space.form, rounded)
         if self.constraints:
