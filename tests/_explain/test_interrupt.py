@@ -12,6 +12,7 @@ import pytest
 
 from commands import PATIENCE, hears_ctrl_c, kill_group, members, wait_for
 from onbmacf import ONBMACF, audit
+from one_call import InOneCall
 
 # The work does not end by itself: a model that hangs from some question on, or a cover of many rows. "ready" is said
 # from within it, "went on" after it. Each is a process of its own, so that `make test` runs some: the model's part in
@@ -141,18 +142,8 @@ def test_ctrl_c_ends_it_and_leaves_no_process(work, tmp_path):
         kill_group(running.pid)
 
 
-class Interrupted:
-    """A model during one of whose questions Ctrl-C is pressed, counted from when it is told."""
-
-    def __init__(self):
-        self.calls_left = None
-
-    def predict(self, rows):
-        if self.calls_left is not None:
-            self.calls_left -= 1
-            if self.calls_left == 0:
-                raise KeyboardInterrupt
-        return (rows["a"] + rows["b"] > 1).astype(int)
+def pressed():
+    raise KeyboardInterrupt
 
 
 QUESTIONS = {
@@ -165,7 +156,10 @@ QUESTIONS = {
 
 @pytest.fixture(scope="module")
 def asked():
-    table, model = pd.DataFrame(np.random.default_rng(0).random((40, 2)), columns=list("ab")), Interrupted()
+    table, model = (
+        pd.DataFrame(np.random.default_rng(0).random((40, 2)), columns=list("ab")),
+        InOneCall(lambda rows: rows["a"] + rows["b"] > 1, pressed),
+    )
     explainer = ONBMACF(predict_chunk=8).fit(table, model)
     return explainer, explainer.explain(table, target=1), model
 

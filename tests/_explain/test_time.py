@@ -10,28 +10,20 @@ from onbmacf import ONBMACF, Rule, Rules, Schema
 from onbmacf._explain.searches import MOST_TOGETHER
 from onbmacf._search import joint, oracle, refined, rounds
 from onbmacf.errors import ParameterError
+from one_call import InOneCall
 
 TABLE = pd.DataFrame(np.random.default_rng(0).random((60, 3)).round(2) * 5, columns=["x", "r", "s"])
 LIMIT = 0.2  # seconds; a model that is slow sleeps longer in one call, however fast the machine is
 
 
-class Slow:
-    """Sleeps in one of its calls, counted from when it is told."""
-
-    def __init__(self):
-        self.calls_left = None
-
-    def predict(self, rows):
-        if self.calls_left is not None:
-            self.calls_left -= 1
-            if self.calls_left == 0:
-                sleep(1.5 * LIMIT)
-        return (rows["x"] * rows["r"] > 6).astype(int)
+def slow():
+    """Return a model that sleeps in one of its calls."""
+    return InOneCall(lambda rows: rows["x"] * rows["r"] > 6, lambda: sleep(1.5 * LIMIT))
 
 
 @pytest.fixture
 def model():
-    return Slow()
+    return slow()
 
 
 IN_PROCESSES = pytest.param({"n_jobs": 2}, marks=pytest.mark.xdist_group("processes"))
@@ -54,7 +46,7 @@ def test_what_is_returned_when_the_time_is_up_holds(model, strategy, n_calls):
     model.calls_left = n_calls
     answers = explainer.explain(TABLE[:8], max_seconds=LIMIT)
     found = answers.to_frame()
-    assert (Slow().predict(found) == found["to"].astype(int)).all()
+    assert (slow().predict(found) == found["to"].astype(int)).all()
     assert set(answers.statuses) <= {"found", "none_found"}
     assert all("max_seconds" in reason for reason in answers.reasons)
     kept = pd.concat([TABLE.iloc[[0]].iloc[:0], *(TABLE.loc[[at]] for at in found.index)])
@@ -83,7 +75,7 @@ def test_what_comes_after_the_search_ends_in_time_too(model, asked):
     model.calls_left = 40
     answers = explainer.explain(TABLE[:4], max_seconds=LIMIT, **asked)
     found = answers.to_frame()
-    assert (Slow().predict(found) == found["to"].astype(int)).all()
+    assert (slow().predict(found) == found["to"].astype(int)).all()
 
 
 @pytest.mark.parametrize("value", [0, -1, "soon", float("nan"), float("inf"), True])
