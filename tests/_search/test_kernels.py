@@ -136,6 +136,24 @@ def test_the_compiled_kernel_measures_as_its_source_does_and_as_a_plain_loop(see
 
 
 @pytest.mark.parametrize("seed", SEEDS)
+def test_refused_is_where_the_same_changes_were_refused_that_cost_as_much(seed):
+    found = []
+    for case, module in both(seed):
+        points, owner, _ = case.asked(module).points(60)
+        with mock.patch.object(record, "rounds", module):
+            found.append([case.record.refused(points, owner)])
+        for point, r, is_refused in zip(points, owner, found[-1][0], strict=True):
+            whole, changed = cost(case, r, point)
+            others = [
+                s
+                for s in range(1, case.record.size[r])
+                if case.record.margin[r, s] <= 0 and cost(case, r, case.record.points[r, s])[1] == changed
+            ]
+            assert is_refused == any(case.record.base[r, s] >= whole for s in others)
+    assert_same(*found)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
 def test_the_compiled_kernel_proposes_the_singles_of_its_source(seed):
     found = []
     for case, module in both(seed):
@@ -242,10 +260,12 @@ def test_the_compiled_kernel_weighs_as_its_source_does(seed):
         price, total = case.rng.choice([0.0, 0.5, 2.0], len(case.factuals)), np.empty(shape)
         row, slot = np.full((2, 5 * len(case.factuals)), -1, dtype=np.intp)
         needless = np.zeros(shape, dtype=np.int8)
-        module.find_needless(case.trace, case.features, needless)
-        n = module.weigh(case.trace, price, needless, total, case.record.lowest, 5, row, slot)
+        looked, is_open = np.zeros(shape[0], dtype=np.intp), case.rng.integers(0, 2, shape[0]).astype(np.int8)
+        module.find_needless(case.trace, case.features, needless, looked)
+        total[:] = -1.0
+        n = module.weigh(case.trace, price, needless, is_open, total, case.record.lowest, 5, row, slot)
         known = np.arange(shape[1]) < case.record.size[:, np.newaxis]
-        found.append([total[known], row[:n], slot[:n], needless[known], case.record.lowest])
+        found.append([total[known], row[:n], slot[:n], needless[known], case.record.lowest, looked, is_open])
     assert_same(*found)
 
 
@@ -398,7 +418,9 @@ def test_a_score_is_distance_changes_and_missing_neighbours_and_what_is_open_are
     share = case.record.share
     price, total = rng.choice([0.0, 0.5, 2.0], len(case.factuals)), np.empty(shape)
     row, slot = np.empty((2, 3 * len(case.factuals)), dtype=np.intp)
-    n = rounds.weigh(case.trace, price, np.zeros(shape, dtype=np.int8), total, case.record.lowest, 3, row, slot)
+    needless, is_open = np.zeros(shape, dtype=np.int8), np.ones(shape[0], dtype=np.int8)
+    n = rounds.weigh(case.trace, price, needless, is_open, total, case.record.lowest, 3, row, slot)
+    assert (is_open == np.isin(np.arange(shape[0]), row[:n])).all()
     accepted, base = case.record.accepted(), case.record.base
     for r in range(len(case.factuals)):
         missing = np.where(price[r] == 0, 0.0, 1 - share[r])
@@ -424,7 +446,7 @@ def test_the_best_point_is_the_one_that_counting_all_neighbours_says(seed, n):
     case.record.share[:] = np.nan
     price = case.rng.choice([0.1, 0.5, 2.0], len(case.factuals))
     needless = np.zeros(case.record.margin.shape, dtype=np.int8)
-    rounds.find_needless(case.trace, case.features, needless)
+    rounds.find_needless(case.trace, case.features, needless, np.zeros(len(price), dtype=np.intp))
     accepted = case.record.accepted() & (needless == 0)
     every = np.where(accepted, 1 - shares_of(case.record.points), np.nan)
     every = np.where(accepted, case.record.base + price[:, np.newaxis] * every**choose.POWER, np.inf)
@@ -456,8 +478,11 @@ def test_neighbours_of_points_that_cannot_win_are_not_counted(monkeypatch):
 @pytest.mark.parametrize("seed", SEEDS)
 def test_needless_is_what_was_also_accepted_with_one_change_undone(seed):
     case = Case(seed).asked()
-    needless = np.zeros(case.record.margin.shape, dtype=np.int8)
-    rounds.find_needless(case.trace, case.features, needless)
+    needless, looked = np.zeros(case.record.margin.shape, dtype=np.int8), np.zeros(len(case.factuals), dtype=np.intp)
+    sizes = case.record.size.copy()
+    for share in (0.4, 0.7, 1.0):  # points come in rounds, and those of earlier ones are not compared again
+        case.record.size[:] = np.ceil(share * sizes)
+        rounds.find_needless(case.trace, case.features, needless, looked)
     accepted = case.record.accepted()
     for r, own in enumerate(case.factuals):
         size = case.record.size[r]

@@ -14,6 +14,7 @@ from onbmacf._prove.kernels.evaluate import add_products, add_trees
 from onbmacf._prove.readers import ACTIVATIONS, Network, Structure, Tree, Trees
 from onbmacf._prove.recipes import Recipe, Stage
 
+TOGETHER = 64  # points that go down a tree together
 LARGEST = np.finfo(np.float64).max  # not below any number; below what stands for a missing value that goes right
 
 
@@ -33,7 +34,7 @@ class TreeSums(NamedTuple):
         """Return the sums of what the trees add."""
         sums = np.empty((len(columns), len(self.offset)))
         sums[:] = self.offset
-        at = np.empty(len(columns), dtype=np.intp)
+        at = np.empty(TOGETHER, dtype=np.intp)
         add_trees(columns, self.threshold, self.link, self.shift, self.roots, self.place, self.values, at, sums)
         return sums / self.n_averaged if self.n_averaged > 1 else sums
 

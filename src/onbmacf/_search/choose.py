@@ -47,13 +47,13 @@ def worth(record: Record, price: Matrix, n: int, share: Share) -> Matrix:
     """Return the score of each accepted point; infinite for the others, and where a better one is known to win."""
     total, needless = np.full(record.margin.shape, np.inf), record.needless
     if price.max(initial=0.0) < ANYTHING:  # a change that can be undone is none, unless neighbours are all that counts
-        rounds.find_needless(record.trace, record.features, needless)
+        record.find_needless()
     else:
         needless = np.zeros_like(needless)
-    row, slot = np.empty((2, len(price) * TOGETHER), dtype=np.intp)
+    is_open, (row, slot) = np.ones(len(price), dtype=np.int8), np.empty((2, len(price) * TOGETHER), dtype=np.intp)
     if n > 1 and price.any():
         _count(record, *_of_each_set(record, needless), share)
-    while n_open := rounds.weigh(record.trace, price, needless, total, record.lowest, TOGETHER, row, slot):
+    while n_open := rounds.weigh(record.trace, price, needless, is_open, total, record.lowest, TOGETHER, row, slot):
         _count(record, row[:n_open], slot[:n_open], share)
     return total
 
@@ -61,9 +61,9 @@ def worth(record: Record, price: Matrix, n: int, share: Share) -> Matrix:
 def nearness(record: Record, is_proven: Mask) -> Matrix:
     """Return the score of each accepted point where only distance counts: at plausibility=0."""
     total, nothing = np.full(record.margin.shape, np.inf), np.zeros(len(record.factuals))
-    rounds.find_needless(record.trace, record.features, record.needless)
-    row, slot = np.empty((2, 0), dtype=np.intp)
-    rounds.weigh(record.trace, nothing, record.needless, total, np.empty((2, len(nothing))), 0, row, slot)
+    record.find_needless()
+    every, (row, slot) = np.ones(len(nothing), dtype=np.int8), np.empty((2, 0), dtype=np.intp)
+    rounds.weigh(record.trace, nothing, record.needless, every, total, np.empty((2, len(nothing))), 0, row, slot)
     each = np.where(is_proven, TIE_BREAK, OF_THE_NEAREST)[:, np.newaxis]
     return total - (SPARSITY - each) * record.n_changed
 

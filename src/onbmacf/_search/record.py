@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onbmacf._base.arrays import Mask, Matrix, Rows
-from onbmacf._base.missing import differs
 from onbmacf._search.kernels import rounds
 
 
@@ -30,6 +29,7 @@ class Record:
     size: Rows  # points per factual
     probability: Matrix  # of the label; NaN where it is not known
     needless: NDArray[np.int8]  # points that are known to change more than they must
+    looked: Rows  # points per factual that were compared for it
     lowest: Matrix  # per factual: the lowest score, and the least cost of an accepted point
     trace: rounds.Trace
     features: rounds.Features
@@ -49,9 +49,9 @@ class Record:
         )
         known = factuals, flags, points, margin, base, share, code, hashes, key, n_changed, only, size, places
         needless, raw = np.zeros(shape, dtype=np.int8), np.empty((len(factuals) * proposals, factuals.shape[1]))
-        lowest = np.full((2, len(factuals)), np.inf)
-        parts = factuals, points, margin, base, share, code, key, n_changed, size, probability, needless, lowest
-        return cls(*parts, rounds.Trace(*known), features, raw)
+        looked, lowest = np.zeros(len(factuals), dtype=np.intp), np.full((2, len(factuals)), np.inf)
+        parts = factuals, points, margin, base, share, code, key, n_changed, size, probability, needless, looked
+        return cls(*parts, lowest, rounds.Trace(*known), features, raw)
 
     def add(
         self,
@@ -82,14 +82,14 @@ class Record:
 
     def refused(self, points: Matrix, owner: Rows) -> Mask:
         """Say of which points one that changes the same features, and costs as much, was refused."""
-        apart, n_changed = self.measured(points, owner)
-        changed = differs(points, self.factuals[owner])
-        found = np.zeros(len(points), dtype=bool)
-        for line, r in enumerate(owner.tolist()):
-            known = np.flatnonzero((self.margin[r] <= 0) & (self.n_changed[r] == n_changed[line]))
-            known = known[self.base[r, known] >= apart[line]]
-            found[line] = bool((differs(self.points[r, known], self.factuals[r]) == changed[line]).all(axis=1).any())
-        return found
+        found = np.zeros(len(points), dtype=np.int8)
+        given = np.ascontiguousarray(points), np.ascontiguousarray(owner)
+        rounds.find_refused(self.trace, self.features, *given, found)
+        return found.astype(bool)
+
+    def find_needless(self) -> None:
+        """Mark the accepted points one of whose changes can be undone."""
+        rounds.find_needless(self.trace, self.features, self.needless, self.looked)
 
     def accepted(self) -> Mask:
         """Say which points are answers."""

@@ -113,32 +113,37 @@ def add_trees(
     """Add to each point's scores, from `place[tree]` on, the values of the leaf that it reaches in each tree.
 
     A link holds the node on the left, behind which the one on the right lies, and in its lowest bits the column. A leaf
-    leads to itself. `at` has room for one node per point.
+    leads to itself. `at` has room for the nodes of as many points as go down together.
     """
     tree: cython.Py_ssize_t
     i: cython.Py_ssize_t
     own: cython.Py_ssize_t
     node: cython.Py_ssize_t
     below: cython.Py_ssize_t
+    first: cython.Py_ssize_t
+    last: cython.Py_ssize_t
     is_moving: cython.bint
     there: cython.longlong
     mask: cython.longlong = (1 << shift) - 1
-    for tree in range(roots.shape[0]):
-        for i in range(columns.shape[0]):
-            at[i] = roots[tree]
-        # All points go down one level at a time: while one waits for its node, those of others are on their way.
-        is_moving = True
-        while is_moving:
-            is_moving = False
-            for i in range(columns.shape[0]):
-                node = at[i]
-                there = link[node]
-                below = (there >> shift) + (columns[i, there & mask] > threshold[node])
-                is_moving |= below != node
-                at[i] = below
-        for i in range(columns.shape[0]):
-            for own in range(values.shape[1]):
-                scores[i, place[tree] + own] += values[at[i], own]
+    n: cython.Py_ssize_t = columns.shape[0]
+    for first in range(0, n, at.shape[0]):  # so few at a time that their columns stay at hand for all trees
+        last = first + at.shape[0] if first + at.shape[0] < n else n
+        for tree in range(roots.shape[0]):
+            for i in range(first, last):
+                at[i - first] = roots[tree]
+            # All points go down one level at a time: while one waits for its node, those of others are on their way.
+            is_moving = True
+            while is_moving:
+                is_moving = False
+                for i in range(first, last):
+                    node = at[i - first]
+                    there = link[node]
+                    below = (there >> shift) + (columns[i, there & mask] > threshold[node])
+                    is_moving |= below != node
+                    at[i - first] = below
+            for i in range(first, last):
+                for own in range(values.shape[1]):
+                    scores[i, place[tree] + own] += values[at[i - first], own]
 
 
 def add_products(

@@ -50,10 +50,13 @@ cdef bint same(double a, double b) noexcept nogil
 cdef double cost_of(Features features, Py_ssize_t f, double a, double b) noexcept nogil
 cdef double added(Features features, double total, double cost) noexcept nogil
 cdef double finished(Features features, double total) noexcept nogil
+cdef unsigned long long folded(unsigned long long x) noexcept nogil
 @cython.locals(salt=cython.ulonglong)
 cdef unsigned long long mix(Features features, Py_ssize_t f, unsigned long long bits) noexcept nogil
 @cython.locals(i=Py_ssize_t, f=Py_ssize_t, n=Py_ssize_t, total=double)
 cpdef object measure(Trace trace, Features features, const double[:, ::1] points, const Py_ssize_t[::1] owner, double[::1] apart, Py_ssize_t[::1] n_changed)
+@cython.locals(i=Py_ssize_t, f=Py_ssize_t, r=Py_ssize_t, s=Py_ssize_t, total=double, key=cython.ulonglong)
+cpdef object find_refused(Trace trace, Features features, const double[:, ::1] points, const Py_ssize_t[::1] owner, char[::1] refused)
 @cython.locals(n=Py_ssize_t, i=Py_ssize_t, f=Py_ssize_t, r=Py_ssize_t, s=Py_ssize_t, at=Py_ssize_t, phase=Py_ssize_t, n_changed=Py_ssize_t, only=Py_ssize_t, total=double, key=cython.ulonglong, code=cython.ulonglong, is_new=bint, width=Py_ssize_t)
 cpdef Py_ssize_t append(Trace trace, Features features, const double[:, ::1] points, const unsigned long long[:, ::1] bits, const Py_ssize_t[::1] owner, const char[::1] part, char[::1] allowed, Py_ssize_t[::1] first, Py_ssize_t[::1] room, Py_ssize_t[::1] row, Py_ssize_t[::1] slot, Py_ssize_t[::1] line)
 @cython.locals(i=Py_ssize_t, k=Py_ssize_t, best=double, other=double, is_known=bint)
@@ -94,7 +97,7 @@ cdef Py_ssize_t chain(Trace trace, Features features, Py_ssize_t r, Py_ssize_t s
 cdef Py_ssize_t combine(Trace trace, Features features, Py_ssize_t r, Py_ssize_t n_use, const double[::1] beliefs, const Py_ssize_t[::1] sizes, double[:, ::1] out, Py_ssize_t[::1] owner, Py_ssize_t n) noexcept nogil
 @cython.locals(g=Py_ssize_t)
 cdef bint differs_only_in(Trace trace, Py_ssize_t r, Py_ssize_t s, Py_ssize_t t, Py_ssize_t f) noexcept nogil
-@cython.locals(start=double, here=double, low=double, margin=double, value=double, at=double, step=double, t=Py_ssize_t, g=Py_ssize_t, k=Py_ssize_t, n_steps=double)
+@cython.locals(key=cython.ulonglong, without=cython.ulonglong, start=double, here=double, low=double, margin=double, value=double, at=double, step=double, t=Py_ssize_t, g=Py_ssize_t, k=Py_ssize_t, n_steps=double)
 cdef Py_ssize_t shrink(Trace trace, Features features, Py_ssize_t r, Py_ssize_t s, Py_ssize_t f, Py_ssize_t parts, double[:, ::1] out, Py_ssize_t[::1] owner, Py_ssize_t n) noexcept nogil
 @cython.locals(f=Py_ssize_t, k=Py_ssize_t, share=double)
 cdef Py_ssize_t whole_way(Trace trace, Features features, Py_ssize_t r, Py_ssize_t s, double[:, ::1] out, Py_ssize_t[::1] owner, Py_ssize_t n) noexcept nogil
@@ -114,7 +117,7 @@ cpdef Py_ssize_t propose(Trace trace, Features features, const double[:, ::1] sc
 cdef double between(Trace trace, Features features, Py_ssize_t r, Py_ssize_t f, double start, double goal, double share) noexcept nogil
 @cython.locals(n=Py_ssize_t, r=Py_ssize_t, s=Py_ssize_t, f=Py_ssize_t, k=Py_ssize_t, near=Py_ssize_t, best=Py_ssize_t, one=Py_ssize_t, other=Py_ssize_t, goal=Py_ssize_t, start=double, share=double)
 cpdef Py_ssize_t pull(Trace trace, Features features, const double[:, ::1] score, const char[::1] active, double[:, ::1] out, Py_ssize_t[::1] owner, Py_ssize_t[::1] label)
-@cython.locals(r=Py_ssize_t, s=Py_ssize_t, t=Py_ssize_t, f=Py_ssize_t, at=Py_ssize_t, code=cython.ulonglong)
-cpdef object find_needless(Trace trace, Features features, char[:, ::1] needless)
+@cython.locals(r=Py_ssize_t, s=Py_ssize_t, t=Py_ssize_t, f=Py_ssize_t, at=Py_ssize_t, code=cython.ulonglong, sets=cython.ulonglong, old=cython.ulonglong, new=cython.ulonglong, bit=cython.ulonglong)
+cpdef object find_needless(Trace trace, Features features, char[:, ::1] needless, Py_ssize_t[::1] looked)
 @cython.locals(n=Py_ssize_t, r=Py_ssize_t, s=Py_ssize_t, k=Py_ssize_t, first=Py_ssize_t, count=Py_ssize_t, best=double, missing=double)
-cpdef Py_ssize_t weigh(Trace trace, const double[::1] price, const char[:, ::1] needless, double[:, ::1] total, double[:, ::1] lowest, Py_ssize_t most, Py_ssize_t[::1] row, Py_ssize_t[::1] slot)
+cpdef Py_ssize_t weigh(Trace trace, const double[::1] price, const char[:, ::1] needless, char[::1] is_open, double[:, ::1] total, double[:, ::1] lowest, Py_ssize_t most, Py_ssize_t[::1] row, Py_ssize_t[::1] slot)

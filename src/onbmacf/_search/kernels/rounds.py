@@ -88,10 +88,16 @@ def finished(features, total):
     return sqrt(total) if features.power == 2 else total
 
 
+def folded(x):
+    """Return x modulo PRIME, without a division: 2 ** 61 is 1."""
+    x = (x & PRIME) + (x >> 61)
+    return x - PRIME if x >= PRIME else x
+
+
 def mix(features, f, bits):
     """Return a number that stands for a feature at a value."""
     salt = features.salt[f]
-    return ((bits & LOW) * (salt >> 32) + (bits >> 32) * ((salt & LOW) >> 3) + salt) % PRIME
+    return folded((bits & LOW) * (salt >> 32) + (bits >> 32) * ((salt & LOW) >> 3) + salt)
 
 
 def measure(trace, features, points, owner, apart, n_changed):
@@ -105,6 +111,23 @@ def measure(trace, features, points, owner, apart, n_changed):
                     total = added(features, total, cost_of(features, f, trace.factuals[owner[i], f], points[i, f]))
             apart[i] = finished(features, total)
             n_changed[i] = n
+
+
+def find_refused(trace, features, points, owner, refused):
+    """Mark points of which one that changes the same features, and costs as much, was refused."""
+    with cython.nogil:
+        for i in range(points.shape[0]):
+            r = owner[i]
+            total, key = 0.0, 0
+            for f in range(points.shape[1]):
+                if not same(points[i, f], trace.factuals[r, f]):
+                    key = folded(key + features.salt[f])
+                    total = added(features, total, cost_of(features, f, trace.factuals[r, f], points[i, f]))
+            total = finished(features, total)
+            for s in range(1, trace.size[r]):
+                if trace.key[r, s] == key and trace.margin[r, s] <= 0.0 and trace.base[r, s] >= total:
+                    refused[i] = 1
+                    break
 
 
 def append(trace, features, points, bits, owner, part, allowed, first, room, row, slot, line):
@@ -131,8 +154,8 @@ def append(trace, features, points, bits, owner, part, allowed, first, room, row
                     if not same(points[i, f], trace.factuals[r, f]):
                         n_changed += 1
                         only = f
-                        key = (key + features.salt[f]) % PRIME
-                        code = (code + mix(features, f, bits[i, f])) % PRIME
+                        key = folded(key + features.salt[f])
+                        code = folded(code + mix(features, f, bits[i, f]))
                         total = added(features, total, cost_of(features, f, trace.factuals[r, f], points[i, f]))
                 if n_changed > features.most_changes or (n_changed == 0 and trace.size[r] > 0):
                     continue
@@ -626,15 +649,13 @@ def shrink(trace, features, r, s, f, parts, out, owner, n):
     low = start
     margin = trace.margin[r, 0] if trace.n_changed[r, s] == 1 else NAN
     step = features.step[f]
+    key = trace.key[r, s]
+    without = folded(key + PRIME - features.salt[f])
     for t in range(1, trace.size[r]):
-        if trace.n_changed[r, t] > trace.n_changed[r, s] or trace.n_changed[r, t] + 1 < trace.n_changed[r, s]:
+        if (trace.key[r, t] != key and trace.key[r, t] != without) or not trace.margin[r, t] <= 0.0:
             continue
         value = trace.points[r, t, f]
-        if (
-            trace.margin[r, t] <= 0.0
-            and (start - value) * (value - here) >= 0.0
-            and abs(value - start) >= abs(low - start)
-        ):
+        if (start - value) * (value - here) >= 0.0 and abs(value - start) >= abs(low - start):
             if value != here and differs_only_in(trace, r, s, t, f):
                 low, margin = value, trace.margin[r, t]
     n_steps = abs(here - low) / step
@@ -956,17 +977,32 @@ def pull(trace, features, score, active, out, owner, label):
 # --- weighing -----------------------------------------------------------------------------------------------------
 
 
-def find_needless(trace, features, needless):
-    """Mark the accepted points one of whose changes can be undone: the point without it was accepted, too."""
+def find_needless(trace, features, needless, looked):
+    """Mark the accepted points one of whose changes can be undone: the point without it was accepted, too.
+
+    `looked` holds how many points each factual had the last time: two of these are not compared again.
+    """
     with cython.nogil:
         for r in range(trace.factuals.shape[0]):
+            if looked[r] == trace.size[r]:
+                continue
+            old, new = 0, 0  # a bit for each 64th set of changes: what was not accepted is seldom looked for
+            for s in range(1, trace.size[r]):
+                if trace.margin[r, s] > 0.0:
+                    bit = cython.cast(cython.ulonglong, 1) << (trace.key[r, s] & 63)
+                    old |= bit
+                    new |= bit if s >= looked[r] else 0
             for s in range(1, trace.size[r]):
                 if needless[r, s] or not trace.margin[r, s] > 0.0 or trace.n_changed[r, s] < 2:
                     continue
+                sets = old if s >= looked[r] else new
                 for f in range(trace.factuals.shape[1]):
                     if needless[r, s] or same(trace.points[r, s, f], trace.factuals[r, f]):
                         continue
-                    code = (trace.hash[r, s] + PRIME - mix(features, f, trace.bits[r, s, f])) % PRIME
+                    code = folded(trace.key[r, s] + PRIME - features.salt[f])
+                    if not (sets >> (code & 63)) & 1:
+                        continue
+                    code = folded(trace.hash[r, s] + PRIME - mix(features, f, trace.bits[r, s, f]))
                     at = code % trace.places.shape[1]
                     while trace.places[r, at] > 0:
                         t = trace.places[r, at] - 1
@@ -975,17 +1011,22 @@ def find_needless(trace, features, needless):
                                 needless[r, s] = 1
                                 break
                         at = at + 1 if at + 1 < trace.places.shape[1] else 0
+            looked[r] = trace.size[r]
 
 
-def weigh(trace, price, needless, total, lowest, most, row, slot):
+def weigh(trace, price, needless, is_open, total, lowest, most, row, slot):
     """Write the score of each accepted point whose neighbours are known, infinity for all others; and the lowest.
 
     Return how many points must have their neighbours counted next, at most so many per factual, and where they are:
-    the cheapest of those that could still be better than the best known.
+    the cheapest of those that could still be better than the best known. Factuals that have such stay open, and only
+    open ones are weighed.
     """
     n = 0
     with cython.nogil:
         for r in range(trace.factuals.shape[0]):
+            if not is_open[r]:
+                continue
+            is_open[r] = 0
             best = INF
             lowest[1, r] = INF
             for s in range(trace.size[r]):
@@ -1021,5 +1062,6 @@ def weigh(trace, price, needless, total, lowest, most, row, slot):
                 count = count + 1 if count < most else most
             for k in range(first, first + count):
                 row[k] = r
+                is_open[r] = 1
             n = first + count
     return n
