@@ -2,7 +2,10 @@
 
 import json
 import pickle
+import socket
 import threading
+import time
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import numpy as np
@@ -122,6 +125,61 @@ def test_a_slow_server_is_left_in_time(served, monkeypatch):
     with pytest.raises(ModelError, match="timed out"):
         RemoteModel(server.url, retries=0, timeout=0.2).predict(GOOD.head(1))
     wait.set()
+
+
+class Raw:
+    """Sends bytes to whoever asks, one piece at a time, until it is closed or the other side is gone."""
+
+    def __init__(self, pieces):
+        self.bound = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self.bound.getsockname()[1]}/predict"
+        threading.Thread(target=self._serve, args=(pieces,), daemon=True).start()
+
+    def _serve(self, pieces):
+        with suppress(OSError):
+            while True:
+                line, _ = self.bound.accept()
+                with line, suppress(OSError):
+                    line.recv(1 << 16)
+                    for piece in pieces():
+                        line.sendall(piece)
+
+
+def dripping(before):
+    """Return a server's answer that begins with some bytes and never ends, one byte after the other."""
+
+    def pieces():
+        yield before
+        for _ in range(400):  # at least 20 s in all
+            time.sleep(0.05)
+            yield b" "
+
+    return pieces
+
+
+@pytest.mark.parametrize(
+    "before", [b"HTTP/1.1 200 OK\r\nX-Slow:", b"HTTP/1.1 200 OK\r\nContent-Length: 9999\r\n\r\n["], ids=["head", "body"]
+)
+def test_a_server_that_sends_a_byte_at_a_time_is_left_in_time(before):
+    server = Raw(dripping(before))
+    with server.bound, pytest.raises(ModelError, match="timed out"):
+        RemoteModel(server.url, retries=0, timeout=0.4).predict(GOOD.head(1))
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_a_redirect_is_not_followed(served, status):
+    other = served(lambda body: (200, {"predictions": ["yes"] * len(body["instances"])}))
+    server = Raw(lambda: [f"HTTP/1.1 {status} Moved\r\nLocation: {other.url}\r\nContent-Length: 0\r\n\r\n".encode()])
+    with server.bound, pytest.raises(ModelError, match=r"redirects to 'http://127.*', which is not followed"):
+        RemoteModel(server.url, headers={"Authorization": "Bearer secret"}).predict(GOOD.head(3))
+    assert not other.headers
+
+
+def test_an_answer_without_end_is_not_read_to_it(monkeypatch):
+    monkeypatch.setattr(remote, "LARGEST_ANSWER", 1 << 20)
+    server = Raw(lambda: [b"HTTP/1.1 200 OK\r\n\r\n", *[b"[" * (1 << 16)] * 400])
+    with server.bound, pytest.raises(ModelError, match="answered with more than 1 MiB"):
+        RemoteModel(server.url, retries=0).predict(GOOD.head(1))
 
 
 def test_the_row_that_a_server_refuses_is_named(served):

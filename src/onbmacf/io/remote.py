@@ -4,19 +4,30 @@
 
 A server that cannot be reached, stays busy or answers nonsense ends the work (`ModelError`). One that refuses a batch
 raises `RemoteRowsError` for it, one that answers to fewer or more rows `BadAnswerError`: the caller then asks about
-smaller parts, until the row concerned stands alone.
+smaller parts, until the row concerned stands alone. Rows and headers go to the address given and to no other, so a
+redirect is not followed; time and size of a whole answer are limited, however it comes.
 """
 
 import json
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from http.client import HTTPException
+from functools import partial
+from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
+from io import BufferedReader, RawIOBase
 from math import inf
 from typing import Any
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
-from urllib.request import OpenerDirector, ProxyHandler, Request, build_opener
+from urllib.request import (
+    HTTPHandler,
+    HTTPRedirectHandler,
+    HTTPSHandler,
+    OpenerDirector,
+    ProxyHandler,
+    Request,
+    build_opener,
+)
 
 import numpy as np
 import pandas as pd
@@ -29,6 +40,7 @@ from onbmacf.errors import ModelError, OnbmacfError, ParameterError
 BUSY = (408, 425, 429, 502, 503, 504)  # the same request may be answered later
 FIRST_PAUSE, LONGEST_PAUSE = 0.25, 10.0  # seconds before another attempt; twice as long each time
 SHOWN = 300  # characters of a server's words that an error repeats
+LARGEST_ANSWER = 64 << 20  # bytes
 
 
 class RemoteRowsError(OnbmacfError, ValueError):
@@ -59,7 +71,7 @@ class RemoteModel:
     batch : int, default 512
         The most rows in one request.
     timeout : float, default 30
-        Seconds to wait for each answer.
+        Seconds to wait for each answer, to its last byte.
     retries : int, default 3
         How often a request is sent again to a server that cannot be reached, is too slow, or says that it is busy
         (408, 425, 429, 502, 503, 504), after 0.25, 0.5, 1, ... seconds.
@@ -116,6 +128,11 @@ class RemoteModel:
             except HTTPError as error:
                 with error:  # which holds the connection
                     said = error.read(SHOWN * 4).decode("utf-8", "replace").strip()[:SHOWN]
+                if 300 <= error.code < 400:
+                    goal = shortened(error.headers.get("Location", ""))
+                    raise ModelError(
+                        f"{self.url} redirects to {goal}, which is not followed. Give that address."
+                    ) from error
                 if error.code not in BUSY:
                     raise RemoteRowsError(f"{self.url} answered {error.code} for {where} of a call: {said}") from error
                 fault = f"answered {error.code} {said}".strip()
@@ -129,14 +146,68 @@ class RemoteModel:
         headers = {"Content-Type": "application/json", "Accept": "application/json", **self.headers}
         request = Request(self.url, data=body, headers=headers, method="POST")
         with _opener(urlsplit(self.url).hostname or "").open(request, timeout=self.timeout) as answer:
-            content: bytes = answer.read()
-            return content
+            content: bytes = answer.read(LARGEST_ANSWER + 1)
+        if len(content) > LARGEST_ANSWER:
+            raise ModelError(f"{self.url} answered with more than {LARGEST_ANSWER >> 20} MiB.")
+        return content
+
+
+# --- connections ------------------------------------------------------------------------------------------------------
 
 
 def _opener(host: str) -> OpenerDirector:
     """Return what opens an address: through the proxies that are set, but for this machine's own."""
     is_own = host in ("localhost", "::1") or host.startswith("127.")
-    return build_opener(ProxyHandler({})) if is_own else build_opener()
+    handlers = [_Plain(), _Encrypted(), _NoRedirect()]
+    return build_opener(*handlers, ProxyHandler({})) if is_own else build_opener(*handlers)
+
+
+class _NoRedirect(HTTPRedirectHandler):
+    def redirect_request(self, *_: Any) -> None:
+        """Follow nothing: the answer that redirects is the error."""
+
+
+class _Timed(RawIOBase):
+    """What a server sends, until a deadline: a socket's own timeout begins anew with every byte."""
+
+    def __init__(self, raw: RawIOBase, sock: Any, deadline: float) -> None:
+        self._raw, self._sock, self._deadline = raw, sock, deadline
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int | None:
+        left = self._deadline - time.monotonic()
+        if left <= 0:
+            raise TimeoutError("timed out")
+        self._sock.settimeout(left)
+        return self._raw.readinto(buffer)
+
+    def close(self) -> None:
+        self._raw.close()
+        super().close()
+
+
+def _response(deadline: float, sock: Any, *args: Any, **how: Any) -> HTTPResponse:
+    answer = HTTPResponse(sock, *args, **how)
+    answer.fp = BufferedReader(_Timed(answer.fp.detach(), sock, deadline))
+    return answer
+
+
+class _Plain(HTTPHandler):
+    def http_open(self, request: Request) -> HTTPResponse:
+        return self.do_open(partial(_connection, HTTPConnection), request)
+
+
+class _Encrypted(HTTPSHandler):
+    def https_open(self, request: Request) -> HTTPResponse:
+        return self.do_open(partial(_connection, HTTPSConnection), request)
+
+
+def _connection(kind: type[HTTPConnection], host: str, *, timeout: float, **how: Any) -> HTTPConnection:
+    connection = kind(host, timeout=timeout, **how)
+    connection.response_class = partial(_response, time.monotonic() + timeout)  # type: ignore[assignment]
+    return connection
 
 
 def _predictions(content: bytes, n_rows: int, url: str) -> list[Any]:
