@@ -156,6 +156,24 @@ def test_groups_have_k_rows_and_hold_every_row_once():
     assert {7 <= len(group) < 14 for group in groups} == {True}
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_a_moved_row_is_like_no_row_or_like_k(seed):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(60, 260))
+    table = pd.DataFrame({"a": rng.integers(0, 6, n), "b": rng.integers(0, 5, n), "c": rng.choice(["x", "y", "z"], n)})
+    table["d"] = np.where(rng.random(n) < 0.1, np.nan, rng.integers(0, 3, n) / 2)
+    explainer = ONBMACF(private=K).fit(table, lambda rows: np.where(rows["a"] + rows["b"] > 5, "yes", "no"))
+    moved = explainer.fitted_.space.decode(explainer.Z_)
+    assert moved.value_counts(dropna=False).min() >= K
+    likes = moved.drop_duplicates().merge(table.value_counts(dropna=False).rename("n").reset_index(), how="left")["n"]
+    assert not ((likes > 0) & (likes < K)).any()
+
+
+def test_a_table_in_which_every_middle_is_a_row_cannot_be_private():
+    with pytest.raises(TableError, match=r"the middle of every group of rows is a row .* fewer than 5 rows are like"):
+        ONBMACF(private=K).fit(pd.DataFrame({"a": range(101)}), lambda rows: rows["a"].to_numpy() > 40)
+
+
 def lacking(n=240):
     """Clients of whom many have no known pay, and a few no known town or age."""
     table, rng = clients(n), np.random.default_rng(8)

@@ -3,11 +3,13 @@
     N (rows as numbers), points (the same, scaled)  ->  groups_of_k  ->  moved  ->  the rows that are fitted instead
 
 Of every column, a group has at least k values or none: those of its rows that lack one get the group's, or all lack it.
-A map of moved rows holds no row, and whatever is computed from it and the model is computed from groups. Nothing else
-is kept of the rows: an answer withheld because of them would tell their values (docs/decisions/0061-private.md).
+A group whose middle happens to be the values of fewer than k rows is merged with the nearest other. So a map of moved
+rows holds no row, and whatever is computed from it and the model is computed from groups. Nothing else is kept of the
+rows: an answer withheld because of them would tell their values (docs/decisions/0061-private.md).
 """
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -69,16 +71,60 @@ def moved(form: TableForm, N: Matrix, points: Matrix, k: int) -> Matrix:
     common = [
         _common(N[:, at], k) if feature.kind in UNORDERED else None for at, feature in enumerate(form.schema.features)
     ]
+    groups = groups_of_k(points, k, np.isnan(N))
+    means = np.stack([_middle(N[rows], common) for rows in groups])
+    decimals = [
+        _decimals(form, N, means, at, k) if feature.kind == "continuous" else 0
+        for at, feature in enumerate(form.schema.features)
+    ]
+
+    def middle(rows: Rows) -> Matrix:
+        values = zip(_middle(N[rows], common).tolist(), decimals, strict=True)
+        return np.array([np.round(value, places) for value, places in values])
+
     result = np.empty_like(N)
-    for rows in groups_of_k(points, k, np.isnan(N)):
-        for at, levels in enumerate(common):
-            values = present(N[rows, at])
-            middle = np.nan if not len(values) else values.mean() if levels is None else _commonest(values, levels)
-            result[rows, at] = middle
-    for at, feature in enumerate(form.schema.features):
-        is_continuous = feature.kind == "continuous"
-        result[:, at] = np.round(result[:, at], _decimals(form, N, result, at, k) if is_continuous else 0)
+    for rows in _unlike_rows(groups, N, points, middle, k):
+        result[rows] = middle(rows)
     return result
+
+
+def _middle(values: Matrix, common: list[Matrix | None]) -> Matrix:
+    """Return the values of a group: means, or of these levels the commonest; NaN where all rows lack one."""
+    known = [present(column) for column in values.T]
+    means = [
+        np.nan if not len(column) else column.mean() if levels is None else _commonest(column, levels)
+        for column, levels in zip(known, common, strict=True)
+    ]
+    return np.array(means, dtype=np.float64)
+
+
+def _unlike_rows(groups: list[Rows], N: Matrix, points: Matrix, middle: Callable[[Rows], Matrix], k: int) -> list[Rows]:
+    """Merge every group whose middle is the values of 1 to k - 1 rows with the nearest other, until there is none."""
+    counts = Counter(_key(row) for row in N)
+    groups = list(groups)
+    centers = np.stack([points[rows].mean(axis=0) for rows in groups])
+    open_groups = [at for at, rows in enumerate(groups) if 0 < counts[_key(middle(rows))] < k]
+    while open_groups:
+        at = open_groups.pop()
+        apart = np.square(centers - centers[at]).sum(axis=1)
+        apart[at] = np.inf
+        nearest = int(apart.argmin())
+        if not np.isfinite(apart[nearest]):
+            raise TableError(
+                f"private={k}: the middle of every group of rows is a row of the table that fewer than {k} rows are "
+                "like. Round its numbers, or merge levels, until more rows are alike."
+            )
+        groups[nearest] = np.sort(np.concatenate([groups[nearest], groups[at]]))
+        centers[nearest], centers[at], groups[at] = points[groups[nearest]].mean(axis=0), np.inf, groups[at][:0]
+        open_groups = [other for other in open_groups if other != nearest]
+        if 0 < counts[_key(middle(groups[nearest]))] < k:
+            open_groups.append(nearest)
+    return [rows for rows in groups if len(rows)]
+
+
+def _key(row: Matrix) -> bytes:
+    """Return what tells rows apart: a missing value is like another, and 0 like -0."""
+    return np.where(np.isnan(row), np.nan, row + 0.0).tobytes()
 
 
 def _decimals(form: TableForm, N: Matrix, means: Matrix, at: int, k: int) -> int:
