@@ -45,8 +45,14 @@ def test_a_loaded_map_gives_the_same_answers_and_writes_the_same_bytes(explainer
     assert again.read_bytes() == saved.read_bytes()
 
 
-def test_the_rows_are_memory_mapped(saved):
-    assert isinstance(ONBMACF.load(saved, dose_model).Z_, np.memmap)
+def test_what_becomes_of_the_file_changes_no_answer_of_a_loaded_map(explainer, saved, mixed):
+    loaded, raw = ONBMACF.load(saved, dose_model), saved.read_bytes()
+    assert not loaded.Z_.flags.writeable
+    with saved.open("rb+") as file:  # in place: another file under the same name would be another inode
+        file.write(raw[: len(raw) // 2] + bytes(len(raw) - len(raw) // 2))
+    pd.testing.assert_frame_equal(loaded.explain(mixed).to_frame(), explainer.explain(mixed).to_frame())
+    saved.write_bytes(b"")  # mapped memory beyond a file's end is a bus error
+    pd.testing.assert_frame_equal(loaded.explain(mixed).to_frame(), explainer.explain(mixed).to_frame())
 
 
 def test_a_map_of_an_array_and_of_odd_floats(tmp_path):

@@ -91,7 +91,7 @@ def save_map(path: Any, fitted: Fitted, options: Options) -> None:
 
 
 def read_map(path: Any) -> SavedMap:
-    """Read a map, and check that `fit` could have made it; the rows stay on disk until they are needed."""
+    """Read a map, and check that `fit` could have made it."""
     arrays, manifest = read(path)
     try:
         return _checked_map(path, arrays, manifest)

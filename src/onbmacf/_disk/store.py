@@ -1,9 +1,10 @@
 """Arrays and a manifest in one file: safetensors, no pickle, a SHA-256 per block, written atomically.
 
-    arrays, manifest  ->  write  ->  file  ->  read  ->  the same arrays (memory-mapped), the same manifest
+    arrays, manifest  ->  write  ->  file  ->  read  ->  the same arrays, the same manifest
 
 The layout is that of safetensors (8 bytes of header length, a JSON header, raw blocks), so other tools can read
-it too; the manifest is in its metadata. Reading checks the digests first.
+it too; the manifest is in its metadata. What is read is checked by its digests and held in memory: what becomes of the
+file afterwards changes no answer.
 """
 
 import json
@@ -67,7 +68,7 @@ def write(path: Any, arrays: Mapping[str, NDArray[Any]], manifest: Mapping[str, 
 
 
 def read(path: Any) -> tuple[Arrays, dict[str, Any]]:
-    """Return the arrays, memory-mapped and checked, and the manifest of a file."""
+    """Return the arrays, checked, and the manifest of a file."""
     path = Path(path)
     header, start = _header(path)
     try:
@@ -84,7 +85,7 @@ def read(path: Any) -> tuple[Arrays, dict[str, Any]]:
         raise CorruptFileError(f"{path}: the manifest does not match its digest.")
     if path.stat().st_size < end:
         raise TruncatedFileError(f"{path} is truncated: it has {path.stat().st_size} of {end} bytes.")
-    arrays = {name: _mapped(path, entry, start) for name, entry in header.items()}
+    arrays = {name: _block(path, entry, start) for name, entry in header.items()}
     return arrays, _manifest(path, text, arrays)
 
 
@@ -129,7 +130,7 @@ def _header(path: Path) -> tuple[dict[str, Any], int]:
         raise CorruptFileError(f"{path}: the header cannot be read ({error}).") from error
 
 
-def _mapped(path: Path, entry: dict[str, Any], start: int) -> NDArray[Any]:
+def _block(path: Path, entry: dict[str, Any], start: int) -> NDArray[Any]:
     """Return a block of the file as an array; its size is what the file itself says, and no more."""
     try:
         dtype, shape = np.dtype(DTYPES[entry["dtype"]]), tuple(count()("shape", size) for size in entry["shape"])
@@ -138,8 +139,10 @@ def _mapped(path: Path, entry: dict[str, Any], start: int) -> NDArray[Any]:
             raise CorruptFileError(f"{path}: a block of shape {shape} has {last - first} bytes.")
         if 0 in shape:
             return np.empty(shape, dtype=dtype)
-        return np.memmap(path, dtype=dtype, mode="r", offset=start + first, shape=shape)
-    except UNREADABLE as error:
+        block = np.fromfile(path, dtype, prod(shape), offset=start + first).reshape(shape)
+        block.flags.writeable = False
+        return block
+    except (OSError, *UNREADABLE) as error:
         raise CorruptFileError(f"{path}: a block cannot be read ({error}).") from error
 
 
