@@ -143,7 +143,9 @@ def test_a_worker_killed_in_the_middle_changes_nothing(client, table, tmp_path):
     assert victim not in client.run(os.getpid).values()
 
 
-@pytest.mark.parametrize("given", [True, False], ids=["client given", "client found"])
+@pytest.mark.parametrize(
+    "given", [pytest.param(True, marks=pytest.mark.long), False], ids=["client given", "client found"]
+)
 def test_a_dask_frame_in_gives_a_dask_frame_out(client, explainer, table, given):
     rows = table.head(50).sort_index()
     answers = explainer.explain(dd.from_pandas(rows, npartitions=3), "low", client=client if given else None)

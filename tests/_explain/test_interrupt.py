@@ -190,7 +190,7 @@ def many_columns():
 
 # Ctrl-C waits for the step that is at work, and a step is as long as the arrays that it goes through are large. Their
 # size can be measured on a busy machine too; three times the rows took 3 and 1.4 times the memory without limits.
-@pytest.mark.parametrize("case, few", [(many_levels, 130), (many_columns, 11)])
+@pytest.mark.parametrize("case, few", [pytest.param(many_levels, 130, marks=pytest.mark.long), (many_columns, 11)])
 def test_no_step_grows_with_the_number_of_rows(case, few):
     table, model = case()
     explainer = ONBMACF().fit(table, model)

@@ -18,6 +18,7 @@ def call(*words):
     return typer_testing.CliRunner().invoke(app, ["bench", *words])
 
 
+@pytest.mark.long  # `test_run.py` has a run, and `test_report.py` a report
 def test_run_and_report(tmp_path):
     folder, out = str(tmp_path / "run"), str(tmp_path / "out")
     ran = call(

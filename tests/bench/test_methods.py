@@ -110,6 +110,7 @@ def forest(small_task):
     return EstimatorModel(RandomForestClassifier(20, random_state=0).fit(small_task.Z, small_task.y))
 
 
+@pytest.mark.long
 @of_each(REGISTRY)
 def test_a_forest_is_explained_or_refused_in_words(name, forest, small_task):
     method = create(name)
@@ -128,6 +129,7 @@ def test_immutables_stay(name, answers, small_task, small_network):
         assert answer is None or np.array_equal(answer[fixed], z[fixed])
 
 
+@pytest.mark.long
 @of_each(["DICE", "ONB-MACF"])
 def test_several_counterfactuals_on_request(name, fitted, small_task, small_network):
     several = fitted(name).explain(factuals(small_task, small_network), 3)

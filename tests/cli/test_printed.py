@@ -51,6 +51,7 @@ def test_help_imports_nothing_heavy():
         assert not HEAVY & loaded, command
 
 
+@pytest.mark.long  # those of the README are run by every `make test`
 def test_the_commands_of_the_help_run_as_printed(run, people, capsys):
     """Every line of --help that starts with `onbmacf` is run, on a table with the names that it uses."""
     pytest.importorskip("skops")

@@ -106,6 +106,7 @@ def test_it_stands_alone(report):
     assert all(attributes.get("scope") == "col" for tag, attributes in outline.tags if tag == "th")
 
 
+@pytest.mark.long
 def test_the_same_report_comes_out_again(report, explainer, answers):
     about = About("Heart", "heart.csv", "a rule", {"heart.csv": "abc"}, "onbmacf audit heart.csv", ("A remark.",))
     again = audit_report(explainer, answers, target="fine", by=["famhist", "age"], seed=3, about=about)
