@@ -263,7 +263,7 @@ def test_no_band_is_empty(values):
         (lambda a: audit.burden(a, "city", cost={"dos": 1}), "cost names 'dos'.*'dose'"),
         (lambda a: audit.burden(a, "city", confidence=1), r"confidence must be in \(0, 1\), got 1"),
         (lambda a: audit.burden(a, "city", n_resamples=0), "n_resamples must be"),
-        (lambda a: audit.bands([1, 1, 1]), "two different values"),
+        (lambda a: audit.bands([1, 1, 1]), "two different numbers"),
         (lambda a: audit.compare({}), "nothing to compare"),
         (lambda a: audit.released(a, Schema.infer(a.rows[["age", "dose"]])), "does not describe"),
     ],

@@ -24,10 +24,49 @@ near = lambda value: pytest.approx(value, abs=1e-12, nan_ok=True)  # noqa: E731
 
 
 def test_selection_rates_and_impact_ratios_have_the_unknown_counted_apart():
-    frame = audit.selection_rates(SELECTED, GROUPS).set_index("group")
+    frame = audit.selection_rates(SELECTED, GROUPS, least=5).set_index("group")
     assert frame.loc["a"].tolist() == near([6, 3, 1 / 2, 1.0])
     assert frame.loc["b"].tolist() == near([5, 1, 1 / 5, (1 / 5) / (1 / 2)])
     assert frame.loc["(missing)"].tolist() == near([1, 1, 1.0, np.nan])  # its rate of 1 is not the highest: left out
+
+
+def test_no_ratio_is_against_a_group_that_is_too_small():
+    groups = ["few"] * 3 + ["many"] * 20 + ["more"] * 40
+    frame = audit.selection_rates([1] * 3 + [1] * 10 + [0] * 10 + [1] * 10 + [0] * 30, groups).set_index("group")
+    assert frame["impact_ratio"].tolist() == near([1 / 0.5, 1.0, 0.5])
+    assert audit.selection_rates([1, 0], ["a", "b"])["impact_ratio"].isna().all()
+
+
+def test_dates_are_banded_by_years_or_by_days():
+    born = pd.Series(pd.date_range("1950-03-01", "2001-09-30", periods=400))
+    assert audit.as_groups(born).cat.categories.tolist() == [
+        "before 1963",
+        "1963 to before 1976",
+        "1976 to before 1988",
+        "1988 and later",
+    ]
+    days = pd.Series(pd.date_range("2024-03-01", periods=40, tz="Europe/Madrid"))
+    assert audit.as_groups(days).cat.categories[0] == "before 2024-03-11"
+    assert audit.as_groups(days[:4]).tolist()[0] == "2024-03-01"
+    told = audit.bands(born.where(born.index > 0), ["1990-01-01", "1970-01-01"])
+    assert told.cat.categories.tolist() == ["before 1970", "1970 to before 1990", "1990 and later"]
+    assert told.isna().sum() == 1
+    assert (told[1:] == "before 1970").equals(born[1:] < "1970")
+    with pytest.raises(ParameterError, match="edges of a column of dates must be dates such as 1980-01-01"):
+        audit.bands(born, ["soon"])
+
+
+def test_stated_bands_are_those_of_the_table_and_of_the_rows(heart):
+    explainer = ONBMACF(effort="quarter").fit(heart, lambda rows: (rows["ldl"] > 4).astype(int))
+    answers, decisions = explainer.explain(heart.head(30), target=0), audit.Decisions.of(explainer, 0)
+    (group,) = audit.grouped(answers, ["age"], decisions, {"age": [30, 60]})
+    assert (
+        list(group.table.cat.categories)
+        == list(group.rows.cat.categories)
+        == ["below 30", "30 to below 60", "60 and above"]
+    )
+    with pytest.raises(ParameterError, match=r"bands names 'agee', by which nothing is grouped. Did you mean 'age'"):
+        audit.grouped(answers, ["age"], decisions, {"agee": [30]})
 
 
 def test_true_and_false_positive_rates():

@@ -244,13 +244,35 @@ def test_a_thousand_groups_one_group_and_missing_true_labels_are_a_sentence_each
     assert code == 0, err
     assert "By village: no two groups have at least 20 rows" in out or "By village: no difference" in out
     assert "By world: all rows are in one group, so there is nothing to compare." in out
-    assert f"Of {len(table):,} rows of the table, {table['income'].isna().sum():,} have no true label" in out
+    known = f"{table['income'].notna().sum():,} of {len(table):,} rows"
+    assert f"How often decisions are right is counted on {known}" in out
     page = Path("r.html").read_text(encoding="utf-8")
     assert "village has 1,000 groups: the 7 largest are kept apart, the others are one group, (other)." in page
     assert len(page) < 400_000
     code, out, err = run("audit", "many.csv", *words, "--most", "5", "--out", "r.md")
     assert code == 0, err
     assert "No column was named to compare groups by" in Path("r.md").read_text(encoding="utf-8")
+
+
+def test_a_model_trained_here_is_compared_with_true_labels_it_has_not_seen(run, people):
+    table = pd.read_csv(people)
+    code, out, err = run(
+        *("audit", str(people), "--target-column", "income", "--target", "high", "--by", "age", "--bands", "age=30,50"),
+        *("--most", "20", "--actions", "0", "--cases", "1", "--out", "r.md"),
+    )
+    assert code == 0, err
+    n_seen = int(0.75 * len(table))
+    said = f"How often decisions are right is counted on {len(table) - n_seen:,} of {len(table):,} rows"
+    assert said in out
+    text = Path("r.md").read_text(encoding="utf-8")
+    rates = text.partition("How often decisions are right, by age")[2].partition("###")[0]
+    lines = [[cell.strip() for cell in line.strip("| ").split("|")] for line in rates.split("\n|")[3:6]]
+    assert [line[0] for line in lines] == ["below 30", "30 to below 50", "50 and above"]
+    assert [sum(int(line[at]) for line in lines) for at in (1, 2)] == [len(table) - n_seen, n_seen]
+    for words, fault in (("age", "takes column=edge"), ("pay=3", "--bands names 'pay', by which nothing is grouped")):
+        code, _, err = run("audit", str(people), "--target-column", "income", "--by", "age", "--bands", words)
+        assert code != 0
+        assert fault in " ".join(err.split())
 
 
 def test_heart_is_the_default_of_audit(run, people):

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from onbmacf._base.checks import did_you_mean, listed
 from onbmacf._explain.request import target_labels
 from onbmacf.audit.arguments import check_per_row, numbers, per_row, typed
-from onbmacf.audit.groups import MISSING, OTHER, as_groups, checked_column, crossed, mean_of, members_of
-from onbmacf.audit.pairwise import GAPS, LEAST, LEVEL, gaps_of, gaps_of_columns, n_shuffles
+from onbmacf.audit.groups import MISSING, OTHER, checked_column, crossed, grouped_like, mean_of, members_of
+from onbmacf.audit.pairwise import GAPS, LEAST, gaps_of, gaps_of_columns
 from onbmacf.audit.recourse import burden_measures
 from onbmacf.errors import ParameterError
 from onbmacf.explainer import ONBMACF
@@ -96,8 +96,8 @@ class Decisions:
 
 
 @typed
-def selection_rates(selected: Any, groups: Any) -> pd.DataFrame:
-    """Return how often each group is selected, and that rate over the highest one.
+def selection_rates(selected: Any, groups: Any, *, least: int = LEAST) -> pd.DataFrame:
+    """Return how often each group is selected, and that rate over the highest one of a group that is large enough.
 
     The form is that of New York City's rules for Local Law 144 (6 RCNY 5-301): the selection rate is the number
     selected over the number in the category, the impact ratio the rate over that of the most selected category; rows of
@@ -110,16 +110,19 @@ def selection_rates(selected: Any, groups: Any) -> pd.DataFrame:
         Per row: whether it gets the favourable decision.
     groups : array-like
         One group per row; missing where it is unknown.
+    least : int, default 20
+        A group with fewer rows is none that others are compared with.
 
     Returns
     -------
     DataFrame
-        One line per ``group``: ``n_rows``, ``n_selected``, ``selection_rate`` and ``impact_ratio``; the last line, if
-        there are any, is of the rows whose group is missing, without a ratio.
+        One line per ``group``: ``n_rows``, ``n_selected``, ``selection_rate`` and ``impact_ratio``, which is missing
+        where no group is large enough; the last line, if there are any, is of the rows whose group is missing, without
+        a ratio.
 
     Examples
     --------
-    >>> audit.selection_rates([1, 1, 0, 1, 0, 0, 1], ["a", "a", "b", "b", "b", "b", None])
+    >>> audit.selection_rates([1, 1, 0, 1, 0, 0, 1], ["a", "a", "b", "b", "b", "b", None], least=2)
            group  n_rows  n_selected  selection_rate  impact_ratio
     0          a       2           2            1.00          1.00
     1          b       4           1            0.25          0.25
@@ -132,8 +135,8 @@ def selection_rates(selected: Any, groups: Any) -> pd.DataFrame:
         lines.append((group, len(rows), int(chosen[rows].sum()), float(chosen[rows].mean()), np.nan))
     frame = pd.DataFrame(lines, columns=["group", "n_rows", "n_selected", "selection_rate", "impact_ratio"])
     known = frame["group"] != MISSING
-    highest = frame.loc[known, "selection_rate"].max()
-    if known.any() and highest > 0:
+    highest = frame.loc[known & (frame["n_rows"] >= least), "selection_rate"].max()
+    if highest > 0:
         frame.loc[known, "impact_ratio"] = frame.loc[known, "selection_rate"] / highest
     return frame
 
@@ -250,7 +253,10 @@ class GroupedBy(NamedTuple):
 
 @typed
 def grouped(
-    answers: Explanations, by: Iterable[Hashable] | Mapping[str, Any] = (), decisions: Decisions | None = None
+    answers: Explanations,
+    by: Iterable[Hashable] | Mapping[str, Any] = (),
+    decisions: Decisions | None = None,
+    bands: Mapping[Hashable, Any] | None = None,
 ) -> list[GroupedBy]:
     """Return the groups of each column, and the intersections of two.
 
@@ -262,11 +268,14 @@ def grouped(
         Columns of the explained rows; or, by name, one value per explained row, which need not be known to the model.
     decisions : Decisions, optional
         The decisions about the table, whose rows are grouped the same way.
+    bands : mapping of hashable to sequence, optional
+        By column: where its bands begin, in its own unit, such as ``{"age": [30, 50]}``. By default a column with many
+        numbers or dates has four bands of about as many rows of the table.
 
     Returns
     -------
     list of GroupedBy
-        One per column; numbers with many values are in bands, rare levels together. Then one per pair of columns, for
+        One per column; many numbers or dates are in bands, rare levels together. Then one per pair of columns, for
         the first 3 pairs.
 
     Examples
@@ -275,8 +284,12 @@ def grouped(
     ['famhist', 'age', 'famhist and age']
 
     """
-    given = by if isinstance(by, Mapping) else dict.fromkeys(by)
-    single = [_of_column(answers, name, values, decisions) for name, values in given.items()]
+    given, edges = by if isinstance(by, Mapping) else dict.fromkeys(by), bands or {}
+    for name in edges:
+        if name not in given:
+            hint = did_you_mean(name, given)
+            raise ParameterError(f"bands names {name!r}, by which nothing is grouped.{hint} Columns: {listed(given)}.")
+    single = [_of_column(answers, name, values, decisions, edges.get(name)) for name, values in given.items()]
     pairs = list(combinations([group for group in single if len(members_of(group.rows)) > 1], 2))[:MOST_CROSSED]
     intersections = []
     for one, other in pairs:
@@ -293,10 +306,10 @@ def group_gaps(
     decisions: Decisions | None = None,
     *,
     cost: Mapping[Hashable, float] | None = None,
-    n_resamples: int | None = None,
+    n_resamples: int = 2000,
     seed: int = 0,
 ) -> dict[str, pd.DataFrame]:
-    """Return every comparison of an audit, with intervals that hold all at once.
+    """Return every comparison of an audit: of decisions, of errors and of burden, each by itself.
 
     Parameters
     ----------
@@ -308,16 +321,17 @@ def group_gaps(
         The decisions about the table: compared as well, where the groups of its rows are known.
     cost : mapping of hashable to float, optional
         As for `burden`.
-    n_resamples : int, optional
-        How often the values are shuffled; by default as often as so many comparisons need, at least 2000.
+    n_resamples : int, default 2000
+        How often the values are shuffled.
     seed : int, default 0
         Of the shuffles.
 
     Returns
     -------
     dict of DataFrame
-        By the name of what grouped the rows: the gaps of all measures. Each interval is as wide as it takes that all of
-        them hold together in 95 of 100 audits; one that excludes 0 is a clear difference.
+        By the name of what grouped the rows: the gaps of all measures. The intervals of who gets the decision, of how
+        often it is right, and of burden are each as wide as it takes that those of one column hold together in 95 of
+        100 audits, whatever else is compared; one that excludes 0 is a clear difference.
 
     Examples
     --------
@@ -327,7 +341,6 @@ def group_gaps(
 
     """
     of_rows, of_table = burden_measures(answers, cost), {} if decisions is None else decisions.measures()
-    n_families = sum(len(of_rows) + (len(of_table) if group.table is not None else 0) for group in groups)
     columns = [
         [
             (measures, column)
@@ -336,14 +349,8 @@ def group_gaps(
         ]
         for group in groups
     ]
-    frames = iter(
-        gaps_of_columns(
-            [column for several in columns for column in several],
-            confidence=1 - LEVEL / max(n_families, 1),
-            n_resamples=n_resamples or n_shuffles(n_families),
-            seed=seed,
-        )
-    )
+    every = [column for several in columns for column in several]
+    frames = iter(gaps_of_columns(every, n_resamples=n_resamples, seed=seed))
     gaps = {}
     for group, several in zip(groups, columns, strict=True):
         some = [frame for _ in several if len(frame := next(frames))]
@@ -351,7 +358,9 @@ def group_gaps(
     return gaps
 
 
-def _of_column(answers: Explanations, name: Hashable, values: Any, decisions: Decisions | None) -> GroupedBy:
+def _of_column(
+    answers: Explanations, name: Hashable, values: Any, decisions: Decisions | None, edges: Any
+) -> GroupedBy:
     rows = checked_column(answers, name if values is None else pd.Series(values).reset_index(drop=True))
     rows = rows.reset_index(drop=True)
     table = None
@@ -360,26 +369,21 @@ def _of_column(answers: Explanations, name: Hashable, values: Any, decisions: De
             known = listed(decisions.rows.columns)
             raise ParameterError(f"by names {name!r}.{did_you_mean(name, decisions.rows.columns)} Columns: {known}.")
         table = decisions.rows[name].reset_index(drop=True)
-    both = rows if table is None else pd.concat([rows, table], ignore_index=True)
-    as_one = as_groups(both)
-    of_rows, of_table = as_one.iloc[: len(rows)], as_one.iloc[len(rows) :].reset_index(drop=True)
-    grouped_by = GroupedBy(str(name), of_rows, None if table is None else of_table)
-    return grouped_by._replace(note=f"{_note(name, both, as_one, len(rows))} {_small(grouped_by)}".strip())
+    known = rows if table is None else table  # where the table is known, the explained rows change no group
+    of_known, of_rows = grouped_like(known, known, edges=edges), grouped_like(known, rows, edges=edges)
+    grouped_by = GroupedBy(str(name), of_rows, None if table is None else of_known)
+    note = _note(name, known, of_known, "explained" if table is None else "of the table")
+    return grouped_by._replace(note=f"{note} {_small(grouped_by)}".strip())
 
 
-def _note(name: Hashable, before: "pd.Series[Any]", after: "pd.Series[Any]", n_explained: int) -> str:
-    """Return what a reader should know of the groups: many that were put together, or rows without one.
-
-    The explained rows come first in both columns, then those of the table, where they are known.
-    """
+def _note(name: Hashable, before: "pd.Series[Any]", after: "pd.Series[Any]", where: str) -> str:
+    """Return what a reader should know of the groups: many that were put together, or rows without one."""
     parts = []
     if OTHER in set(after.astype(object)):
         kept = f"the {after.nunique() - 1} largest are kept apart, the others are one group, {OTHER}."
         parts.append(f"{name} has {before.nunique():,} groups: {kept}")
-    is_known = len(before) > n_explained
-    n_missing = int((before.iloc[n_explained:] if is_known else before).isna().sum())
+    n_missing = int(before.isna().sum())
     if n_missing:
-        where = "of the table" if is_known else "explained"
         some = f"1 row {where} has" if n_missing == 1 else f"{n_missing:,} rows {where} have"
         parts.append(f"{some} no value of {name}: a group of its own, (missing).")
     return " ".join(parts)

@@ -22,18 +22,19 @@ from onbmacf.explanations import Explanations
 Values = NDArray[np.float64]
 MISSING = "(missing)"
 OTHER = "(other)"
+N_BANDS = 4
 MOST_COMPARED = 100  # groups whose pairs are compared
 
 
 @typed
-def bands(column: Any, edges: Any = None, n_bands: int = 4) -> "pd.Series[Any]":
-    """Return numbers as bands in words, to group rows by.
+def bands(column: Any, edges: Any = None, n_bands: int = N_BANDS) -> "pd.Series[Any]":
+    """Return numbers or dates as bands in words, to group rows by.
 
     Parameters
     ----------
-    column : array-like of numbers
+    column : array-like of numbers or dates
         One value per row.
-    edges : sequence of float, optional
+    edges : sequence of float, or of dates, optional
         Where one band ends and the next begins, in the column's own unit.
     n_bands : int, default 4
         Without edges: into how many bands of about equally many rows.
@@ -41,7 +42,7 @@ def bands(column: Any, edges: Any = None, n_bands: int = 4) -> "pd.Series[Any]":
     Returns
     -------
     Series
-        An ordered category per row, missing where the number is.
+        An ordered category per row, missing where the value is.
 
     Examples
     --------
@@ -50,19 +51,25 @@ def bands(column: Any, edges: Any = None, n_bands: int = 4) -> "pd.Series[Any]":
 
     """
     column = per_row("column", column)
-    values = pd.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64)
-    cuts = sorted(_quantile_edges(values, n_bands) if edges is None else numbers("edges", edges).tolist())
+    if is_date(column):
+        values, cuts = _days(column), _date_edges(column, n_bands) if edges is None else _dates("edges", edges)
+        words, below, above = _date_words(cuts), "before", "later"
+        cuts = _days(pd.Series(cuts)).tolist()
+    else:
+        values = pd.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64)
+        cuts = sorted(_quantile_edges(values, n_bands) if edges is None else numbers("edges", edges).tolist())
+        words, below, above = [f"{cut:g}" for cut in cuts], "below", "above"
     if not cuts:
-        raise ParameterError("bands needs numbers with at least two different values, or edges.")
-    between = [f"{low:g} to below {high:g}" for low, high in pairwise(cuts)]
-    names = [f"below {cuts[0]:g}", *between, f"{cuts[-1]:g} and above"]
+        raise ParameterError("bands needs at least two different numbers or dates, or edges.")
+    between = [f"{low} to {below} {high}" for low, high in pairwise(words)]
+    names = [f"{below} {words[0]}", *between, f"{words[-1]} and {above}"]
     codes = np.where(np.isnan(values), -1, np.searchsorted(cuts, values, side="right"))
     return pd.Series(pd.Categorical.from_codes(codes, names, ordered=True), index=column.index, name=column.name)
 
 
 @typed
 def as_groups(column: Any, most: int = 8) -> "pd.Series[Any]":
-    """Return a column fit to group by: numbers with many values as bands, the rarer of many levels as one group.
+    """Return a column fit to group by: many numbers or dates as bands, the rarer of many levels as one group.
 
     Parameters
     ----------
@@ -83,11 +90,22 @@ def as_groups(column: Any, most: int = 8) -> "pd.Series[Any]":
 
     """
     column = per_row("column", column)
-    if column.nunique() <= most:
-        return column
-    if is_number(column):
-        return bands(column)
-    kept = column.astype(object).value_counts(sort=True).index[: most - 1]
+    return grouped_like(column, column, most)
+
+
+def grouped_like(
+    table: "pd.Series[Any]", column: "pd.Series[Any]", most: int = 8, edges: Any = None
+) -> "pd.Series[Any]":
+    """Return a column in the groups of another: its bands, between edges where they are given, its frequent levels."""
+    if edges is not None:
+        return bands(column, edges)
+    if table.nunique() <= most:
+        return column.dt.strftime("%Y-%m-%d") if is_date(column) else column
+    if is_date(table):
+        return bands(column, _date_edges(table, N_BANDS))
+    if is_number(table):
+        return bands(column, _quantile_edges(pd.to_numeric(table).to_numpy(dtype=np.float64), N_BANDS))
+    kept = table.astype(object).value_counts(sort=True).index[: most - 1]
     return column.astype(object).where(column.isin(kept) | column.isna(), OTHER)
 
 
@@ -169,6 +187,40 @@ def _quantile_edges(numbers: Values, n_bands: int) -> list[float]:
         return []
     edges = np.unique(np.quantile(numbers[~np.isnan(numbers)], shares, method="higher"))
     return [float(edge) for edge in edges if edge > values[0]] or [float(values[1])]
+
+
+def _days(column: "pd.Series[Any]") -> Values:
+    """Return dates as days since 1970, by their own clock; NaN where one is missing."""
+    plain = column.dt.tz_localize(None) if getattr(column.dtype, "tz", None) is not None else column
+    return ((plain - pd.Timestamp(0)) / pd.Timedelta(days=1)).to_numpy(dtype=np.float64)
+
+
+def _date_edges(column: "pd.Series[Any]", n_bands: int) -> list[pd.Timestamp]:
+    """Return where dates are cut into bands of about equal size: at the beginnings of years where these tell apart."""
+    edges = [pd.Timestamp(0) + pd.Timedelta(days=int(day)) for day in _quantile_edges(_days(column), n_bands)]
+    years = sorted({edge.year for edge in edges})
+    first = np.nanmin(_days(column))
+    at_years = [pd.Timestamp(year=year, month=1, day=1) for year in years]
+    is_enough = len(years) == len(edges) and all((year - pd.Timestamp(0)).days > first for year in at_years)
+    return at_years if is_enough else edges
+
+
+def _dates(name: str, edges: Any) -> list[pd.Timestamp]:
+    try:
+        return sorted(pd.Timestamp(edge) for edge in edges)
+    except (TypeError, ValueError) as error:
+        raise ParameterError(f"{name} of a column of dates must be dates such as 1980-01-01: {error}.") from error
+
+
+def _date_words(cuts: list[pd.Timestamp]) -> list[str]:
+    """Return dates in words: as years where all are beginnings of one."""
+    are_years = all(cut == pd.Timestamp(year=cut.year, month=1, day=1) for cut in cuts)
+    return [str(cut.year) if are_years else cut.date().isoformat() for cut in cuts]
+
+
+def is_date(column: "pd.Series[Any]") -> bool:
+    """Say whether a column holds dates or times."""
+    return pd.api.types.is_datetime64_any_dtype(column.dtype)
 
 
 def is_number(column: "pd.Series[Any]") -> bool:

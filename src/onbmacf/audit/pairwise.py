@@ -1,17 +1,18 @@
-"""Differences between groups that hold: one permutation test per family, corrected for the number of families.
+"""Differences between groups that hold: a permutation test per column and question, by itself.
 
     values, groups  ->  pairwise_gaps  ->  one line per pair of groups        {column: gaps}  ->  corrected  ->  claims
 
-A family is one measure by one column. Within it, each pair of groups has a statistic: the difference of the means over
-its standard error. The values are shuffled over the rows of the family; the p of a pair is the share of shuffles in
-which the largest statistic of any pair is as large as the pair's own (the max-T method of Westfall and Young). So one
-shuffle answers for all pairs at once, and
-the interval of a pair, its gap give or take a quantile of those largest statistics, holds for all pairs together.
-Families with equally many values are shuffled in the same orders, so that these are drawn once for all of them.
-Between families, p is multiplied by their number (Bonferroni). Decision 0069.
+A family is one question about one column: who gets the decision, how often it is right, what another one would take.
+What is stated of it does not depend on any other question, column or intersection. Of each measure of a family, a pair
+of groups has a statistic: the difference of the means over its standard error. The values are shuffled over the rows;
+the p of a pair is the share of shuffles in which the largest statistic of any pair is as large as the pair's own (the
+max-T method of Westfall and Young), times the number of measures of the family. The interval of a pair is its gap give
+or take the quantile of those largest statistics that p is compared with: it holds 0 where the difference is not clear,
+and only there. Measures with equally many values are shuffled in the same orders, drawn once. Decision 0069.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -28,8 +29,9 @@ LEAST = 20  # rows of a group that is compared
 CELLS = 1 << 18  # values shuffled at a time
 PAIRWISE = ["group", "other", "n_rows", "n_other", "mean", "mean_other", "gap", "low", "high", "p", "excludes_zero"]
 GAPS = ["measure", *PAIRWISE, "superiority"]
-CLAIMS = ["by", "measure", *PAIRWISE[:-1], "p_adjusted", "ratio", "superiority", "size", "clear"]
+CLAIMS = ["by", "measure", *PAIRWISE[:-1], "ratio", "superiority", "size", "clear"]
 LEVEL = 0.05
+FAMILIES = {"selected": "decisions", "true_positive": "errors", "false_positive": "errors"}  # other measures: burden
 
 
 class Sums(NamedTuple):
@@ -88,60 +90,69 @@ def pairwise_gaps(
 
 
 def gaps_of(measures: Mapping[str, Values], column: Any, **options: Any) -> pd.DataFrame:
-    """Return the gaps of several measures by one column, one under the other; `options` are of `pairwise_gaps`."""
+    """Return the gaps of several measures by one column, one under the other; `options` are of `pairwise_gaps`.
+
+    The measures of one family hold together: each has its share of the level.
+    """
     return gaps_of_columns([(measures, column)], **options)[0]
 
 
 def gaps_of_columns(columns: Sequence[tuple[Mapping[str, Values], Any]], **options: Any) -> list[pd.DataFrame]:
     """Return `gaps_of` several columns, each with its measures: the same figures, shuffled together."""
     families = [(values, column) for measures, column in columns for values in measures.values()]
-    frames = iter(gaps_of_families(families, **options))
+    names = [(at, FAMILIES.get(name, "burden")) for at, (measures, _) in enumerate(columns) for name in measures]
+    frames = iter(gaps_of_families(families, names, **options))
     parts = [[next(frames).assign(measure=name) for name in measures] for measures, _ in columns]
-    return [pd.concat(part, ignore_index=True)[GAPS] for part in parts]
+    # A measure that nobody has is a frame without lines, whose columns have no dtype.
+    return [pd.concat([frame for frame in part if len(frame)] or part, ignore_index=True)[GAPS] for part in parts]
 
 
 def gaps_of_families(
-    families: Sequence[tuple[Any, Any]],
+    measures: Sequence[tuple[Any, Any]],
+    families: Sequence[Hashable] | None = None,
     *,
     least: int = LEAST,
     confidence: float = 1 - LEVEL,
     n_resamples: int = 2000,
     seed: int = 0,
 ) -> list[pd.DataFrame]:
-    """Return `pairwise_gaps` of several families, each one's values and groups: the same figures, shuffled together."""
+    """Return `pairwise_gaps` of several measures, each one's values and groups: the same figures, shuffled together.
+
+    Measures that name the same family hold together, as far as they can be tested; by default each is its own.
+    """
     check_count("n_resamples", n_resamples), check_count("seed", seed, 0)
     level = 1 - check_between("confidence", confidence, 0, 1)
-    samples = [_samples(values, groups) for values, groups in families]
+    samples = [_samples(values, groups) for values, groups in measures]
     tested = [{group: own for group, own in of_groups.items() if len(own) >= max(least, 2)} for of_groups in samples]
     largest = largest_of([list(of_groups.values()) for of_groups in tested], n_resamples, seed)
-    return [_gaps(*family, level) for family in zip(samples, tested, largest, strict=True)]
+    families = range(len(measures)) if families is None else families
+    n_tested = Counter(family for family, groups in zip(families, tested, strict=True) if len(groups) > 1)
+    together = [max(1, n_tested[family]) for family in families]
+    return [_gaps(*measure, level) for measure in zip(samples, tested, largest, together, strict=True)]
 
 
 @typed
-def corrected(gaps: Mapping[str, pd.DataFrame], level: float = LEVEL) -> pd.DataFrame:
-    """Return the gaps of all columns and measures as claims, corrected for their number.
+def corrected(gaps: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Return the gaps of all columns and measures as claims, the clearest and largest first.
 
     Parameters
     ----------
     gaps : mapping of str to DataFrame
-        What `burden_gaps` or `decision_gaps` returned, by the name of what grouped the rows.
-    level : float, default 0.05
-        How often an audit without any difference may state one.
+        What `group_gaps`, `burden_gaps` or `decision_gaps` returned, by the name of what grouped the rows.
 
     Returns
     -------
     DataFrame
-        One line per pair that was tested, the clearest and largest first: ``by``, ``measure``, the columns of
-        `pairwise_gaps`, ``p_adjusted`` (p times the number of families, at most 1), ``ratio`` of the means, ``size``
-        in words (small, medium, large) and ``clear``, whether ``p_adjusted`` is at most the level.
+        One line per pair that was tested: ``by``, ``measure``, the columns of `pairwise_gaps`, ``ratio`` of the means,
+        ``size`` in words (small, medium, large) and ``clear``, whether the interval excludes 0.
 
     Examples
     --------
     >>> claims = audit.corrected({"famhist": audit.burden_gaps(answers, "famhist", least=5)})
-    >>> claims[["by", "measure", "p_adjusted", "clear"]].round(2).head(2)
-            by    measure  p_adjusted  clear
-    0  famhist  n_changes        0.41  False
-    1  famhist   distance        1.00  False
+    >>> claims[["by", "measure", "p", "clear"]].round(2).head(2)
+            by    measure     p  clear
+    0  famhist  n_changes  0.41  False
+    1  famhist   distance  1.00  False
 
     """
     for name, frame in gaps.items():
@@ -151,20 +162,13 @@ def corrected(gaps: Mapping[str, pd.DataFrame], level: float = LEVEL) -> pd.Data
         return pd.DataFrame(columns=CLAIMS).astype({"clear": bool})
     every = pd.concat(frames, ignore_index=True)
     every = every[every["p"].notna()].reset_index(drop=True)
-    n_families = len(every[["by", "measure"]].drop_duplicates())
-    every["p_adjusted"] = np.minimum(every["p"] * n_families, 1.0)
-    every["clear"] = (every["p_adjusted"] <= level).astype(bool)
+    every["clear"] = every["excludes_zero"].astype(bool)
     means, others = every["mean"].to_numpy(dtype=float), every["mean_other"].to_numpy(dtype=float)
     every["ratio"] = np.divide(means, others, out=np.full(len(means), np.nan), where=others != 0)
     sizes = [_strength(line.superiority, line.ratio) for line in every.itertuples()]
     every["size"] = [["small", "medium", "large"][min(int(size), 2)] for size in sizes]
     order = np.lexsort([-every["gap"].abs(), -np.array(sizes), ~every["clear"]])  # of equal sizes, the wider gap
     return every.iloc[order][CLAIMS].reset_index(drop=True)
-
-
-def n_shuffles(n_families: int, level: float = LEVEL) -> int:
-    """Return how many shuffles it takes that the correction for so many families can leave a claim."""
-    return max(2000, int(np.ceil(2 * n_families / level)))
 
 
 def _samples(values: Any, groups: Any) -> dict[Any, Values]:
@@ -176,10 +180,13 @@ def _samples(values: Any, groups: Any) -> dict[Any, Values]:
     return samples
 
 
-def _gaps(samples: dict[Any, Values], tested: dict[Any, Values], largest: Values, level: float) -> pd.DataFrame:
+def _gaps(
+    samples: dict[Any, Values], tested: dict[Any, Values], largest: Values, n_measures: int, level: float
+) -> pd.DataFrame:
     """Return one line per pair of groups; intervals of shares end at -1 and 1."""
     errors = dict(zip(tested, _squared_errors(list(tested.values())), strict=True))
-    lines = [_line(samples, errors, one, other, largest, level) for one, other in combinations(samples, 2)]
+    test = np.sort(largest), n_measures, level
+    lines = [_line(samples, errors, one, other, *test) for one, other in combinations(samples, 2)]
     frame = pd.DataFrame(lines, columns=[*PAIRWISE, "superiority"])
     if all(np.isin(sample, (0, 1)).all() for sample in samples.values()):
         frame[["low", "high"]] = frame[["low", "high"]].clip(-1, 1)
@@ -187,7 +194,13 @@ def _gaps(samples: dict[Any, Values], tested: dict[Any, Values], largest: Values
 
 
 def _line(
-    samples: dict[Any, Values], errors: dict[Any, float], one: Any, other: Any, largest: Values, level: float
+    samples: dict[Any, Values],
+    errors: dict[Any, float],
+    one: Any,
+    other: Any,
+    largest: Values,
+    n_measures: int,
+    level: float,
 ) -> tuple[Any, ...]:
     first, second = samples[one], samples[other]
     means = float(first.mean()), float(second.mean())
@@ -197,10 +210,14 @@ def _line(
         return (one, other, *sizes, *means, gap, np.nan, np.nan, np.nan, False, above)
     error = float(np.sqrt(errors[one] + errors[other]))
     statistic = abs(gap) / error if error > 0 else 0.0  # without any spread there is no gap
-    p = float((1 + (largest >= statistic - 1e-12).sum()) / (len(largest) + 1))
-    allowed = int(np.floor(level * (len(largest) + 1) + 1e-9))  # shuffles that may be as large, the data included
-    half = (float(np.sort(largest)[-allowed]) if allowed >= 1 else np.inf) * error
-    return (one, other, *sizes, *means, gap, gap - half, gap + half, p, p <= level, above)
+    n_as_large = 1 + int((largest >= statistic - 1e-12).sum())  # shuffles, and the data
+    allowed = int(np.floor(level / n_measures * (len(largest) + 1) + 1e-9))
+    half = (float(largest[-allowed]) if allowed >= 1 else np.inf) * error
+    low, high, is_clear = gap - half, gap + half, n_as_large <= allowed
+    if not is_clear:  # the same test, but for the last bits
+        low, high = min(low, 0.0), max(high, 0.0)
+    p = min(1.0, n_measures * n_as_large / (len(largest) + 1))
+    return (one, other, *sizes, *means, gap, low, high, p, is_clear, above)
 
 
 def _squared_errors(samples: list[Values]) -> Values:

@@ -1,6 +1,8 @@
 """The findings: sentences made from the numbers in the audit's frames, and a verdict per column by its tested gaps."""
 
 from collections.abc import Mapping
+from math import sqrt
+from statistics import NormalDist
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -39,6 +41,8 @@ AMONG = {  # of which rows it is a share, where not of all
     "true_positive": "among rows whose true label is favourable, ",
     "false_positive": "among rows whose true label is not favourable, ",
 }
+DECISION = "selected"  # the measure that a verdict is about
+POWER = 0.8  # a difference that is found less often may be missed
 FEW = 20  # with fewer counterfactuals, shares are not reported as findings
 
 
@@ -53,7 +57,7 @@ class Verdict(NamedTuple):
     by : str
         The column.
     kind : {"clear difference", "no clear difference", "too few rows", "one group"}
-        The verdict.
+        The verdict: on who gets the decision, where that is known, else on burden.
     sentence : str
         The verdict with the figures that carry it.
     claims : DataFrame
@@ -68,15 +72,17 @@ class Verdict(NamedTuple):
 
 
 @typed
-def verdicts(gaps: Mapping[str, pd.DataFrame], level: float = LEVEL) -> list[Verdict]:
+def verdicts(gaps: Mapping[str, pd.DataFrame]) -> list[Verdict]:
     """Return a verdict for each column by which rows were grouped.
+
+    Where the decisions about a whole table are known, it is on these, and neither the rows that were explained nor the
+    other columns have a part in it: of a column that makes no difference, a clear one is stated in at most 5 of 100
+    audits.
 
     Parameters
     ----------
     gaps : mapping of str to DataFrame
-        What `burden_gaps` or `decision_gaps` returned, by the name of the column.
-    level : float, default 0.05
-        How often an audit without any difference may state one.
+        What `group_gaps`, `burden_gaps` or `decision_gaps` returned, by the name of the column.
 
     Returns
     -------
@@ -89,15 +95,15 @@ def verdicts(gaps: Mapping[str, pd.DataFrame], level: float = LEVEL) -> list[Ver
     'too few rows'
 
     """
-    claims = corrected(gaps, level)
+    claims = corrected(gaps)
     return [_verdict(name, frame, claims[claims["by"] == name]) for name, frame in gaps.items()]
 
 
-def claim_sentences(gaps: Mapping[str, pd.DataFrame], level: float = LEVEL) -> list[str]:
+def claim_sentences(gaps: Mapping[str, pd.DataFrame]) -> list[str]:
     """Return a sentence per column and measure with a clear difference, the largest first, then the other verdicts."""
-    claims = corrected(gaps, level)
+    claims = corrected(gaps)
     clear = claims[claims["clear"]].drop_duplicates(["by", "measure"])
-    others = [verdict.sentence for verdict in verdicts(gaps, level) if verdict.kind != CLEAR]
+    others = [verdict.sentence for verdict in verdicts(gaps) if verdict.kind != CLEAR]
     return [*(claim_sentence(line) for line in clear.itertuples()), *others]
 
 
@@ -137,19 +143,39 @@ def _verdict(name: str, frame: pd.DataFrame, claims: pd.DataFrame) -> Verdict:
     if not len(frame):
         text = f"By {name}: all rows are in one group, so there is nothing to compare."
         return Verdict(name, ONE_GROUP, text, claims)
-    if not len(claims):
+    is_decided = bool((frame["measure"] == DECISION).any())
+    tested = claims[claims["measure"] == DECISION] if is_decided else claims
+    if not len(tested):
         text = f"By {name}: no two groups have at least {LEAST} rows, so no difference between groups is tested."
         return Verdict(name, TOO_FEW, text, claims)
-    clear = claims[claims["clear"]]
+    clear = tested[tested["clear"]]
     if len(clear):
-        # Told first is who gets the decision, if that differs more than a little; else the largest difference.
-        decided = clear[(clear["measure"] == "selected") & (clear["size"] != "small")]
-        return Verdict(name, CLEAR, claim_sentence(next((decided if len(decided) else clear).itertuples())), claims)
-    text = (
-        f"By {name}: no difference between groups of at least {LEAST} rows is clear once all comparisons are taken "
-        "together."
+        return Verdict(name, CLEAR, claim_sentence(next(clear.itertuples())), claims)
+    where = f" in {MEASURE_NAMES[DECISION]}" if is_decided else ""
+    text = f"By {name}: no difference{where} between groups of at least {LEAST} rows is clear."
+    return Verdict(name, NOT_CLEAR, text + (could_miss(claims) if is_decided else _unnoticed(claims)), claims)
+
+
+def could_miss(claims: pd.DataFrame) -> str:
+    """Return how large a difference in decisions may be missed with so many rows, known before any test; or nothing.
+
+    It is the least difference of the two smallest groups that a test of all pairs finds in four audits of five.
+    """
+    pairs_tested = claims[claims["measure"] == DECISION]
+    sizes, rates = (
+        dict(zip([*pairs_tested["group"], *pairs_tested["other"]], [*first, *other], strict=True))
+        for first, other in (
+            (pairs_tested["n_rows"], pairs_tested["n_other"]),
+            (pairs_tested["mean"], pairs_tested["mean_other"]),
+        )
     )
-    return Verdict(name, NOT_CLEAR, text + _unnoticed(claims), claims)
+    rate = sum(size * rates[group] for group, size in sizes.items()) / max(1, sum(sizes.values()))
+    if not 0 < rate < 1:
+        return ""
+    least, next_least = sorted(sizes.values())[:2]
+    deviations = NormalDist().inv_cdf(1 - LEVEL / 2 / len(pairs_tested)) + NormalDist().inv_cdf(POWER)
+    missed = min(1.0, deviations * sqrt(rate * (1 - rate) * (1 / least + 1 / next_least)))
+    return f" With {least:,} rows in the smallest group, a difference of up to {100 * missed:.0f} points may be missed."
 
 
 def _unnoticed(claims: pd.DataFrame) -> str:
@@ -170,7 +196,7 @@ def _unnoticed(claims: pd.DataFrame) -> str:
 def findings(
     answers: Explanations, schema: Schema, gaps: Mapping[str, pd.DataFrame] | None = None, target: Any = None
 ) -> list[str]:
-    """Return what was found, the most serious first: releases, burden, features, pairs, semifactuals, retraining.
+    """Return what was found, the most serious first: releases, groups, features, pairs, semifactuals, retraining.
 
     Parameters
     ----------
@@ -179,8 +205,8 @@ def findings(
     schema : Schema
         The table's features; `explainer.schema_`.
     gaps : mapping of str to DataFrame, optional
-        What `burden_gaps` or `decision_gaps` returned, by the name of what grouped the rows. A gap is a finding where
-        it is clear once all comparisons of all columns are taken together.
+        What `group_gaps`, `burden_gaps` or `decision_gaps` returned, by the name of what grouped the rows. A gap is a
+        finding where its interval excludes 0.
     target : label or list of labels, optional
         What was asked of `explain`, for the wording.
 

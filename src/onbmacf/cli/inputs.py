@@ -13,6 +13,7 @@ from numbers import Real
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from onbmacf._base.checks import listed
@@ -112,18 +113,19 @@ def _number(level: Any) -> float | None:
 
 
 class ChosenModel(NamedTuple):
-    """A model, what to call it, and what the reader should know of it."""
+    """A model, what to call it, what the reader should know of it, and where it can be compared with true labels."""
 
     model: Any
     name: str
     notes: tuple[str, ...] = ()
+    truth: "pd.Series[Any] | None" = None  # missing where the model was trained on it
 
 
 def chosen_model(features: pd.DataFrame, y: "pd.Series[Any] | None", arguments: Arguments) -> ChosenModel:
     """Return the model that a request names; without one, a model that takes the table, trained on its labels."""
     if arguments.model:
         name = arguments.model if "://" in arguments.model else Path(arguments.model).name
-        return ChosenModel(named_model(features, arguments), name)
+        return ChosenModel(named_model(features, arguments), name, truth=y)
     assert y is not None  # prepare has made sure of it
     return _trained_model(features, y)
 
@@ -149,4 +151,6 @@ def _trained_model(features: pd.DataFrame, y: "pd.Series[Any]") -> ChosenModel:
     )
     say(note)
     name = f"{'boosted trees' if lacking else 'a 32-16 network'} trained here"
-    return ChosenModel(trained.model, name, (note, f"Warning: {trained.warning}") if trained.warning else (note,))
+    unseen = np.isin(np.arange(len(y)), np.flatnonzero(known)[trained.tested])
+    notes = (note, f"Warning: {trained.warning}") if trained.warning else (note,)
+    return ChosenModel(trained.model, name, notes, y.where(unseen))

@@ -38,7 +38,7 @@ class Setup:
     model_name: str
     files: dict[str, str]  # SHA-256 by name
     notes: tuple[str, ...] = ()
-    truth: "pd.Series[Any] | None" = None  # the target column, if there is one
+    truth: "pd.Series[Any] | None" = None  # the target column, if there is one, without labels trained on
     numbers: "pd.Index[Any] | None" = None  # the rows' numbers in the file, where some were left out
     arguments: dict[str, Any] = field(default_factory=dict)  # of explain, beside rows and target
 
@@ -67,7 +67,7 @@ def prepare(arguments: Arguments) -> Setup:
         chosen.name,
         _digests(arguments),
         chosen.notes,
-        y,
+        chosen.truth,
         numbers,
         arguments.explain_arguments(),
     )
@@ -91,7 +91,7 @@ def _with_heart(arguments: Arguments) -> Setup:
         "the embedded heart data",
         name,
         _digests(arguments),
-        truth=labels,
+        truth=labels if arguments.model else None,  # the network was trained on all of them
         arguments=arguments.explain_arguments(),
     )
 

@@ -1,6 +1,7 @@
 """The commands that write a document: `onbmacf audit`, a report on a model; `onbmacf notice`, a page for one person."""
 
 import os
+from collections.abc import Hashable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
 ReportOption = Annotated[Path, typer.Option(help="Report to write: .html or .md.")]
 ByOption = Annotated[
     tuple[str, ...], typer.Option(help="Columns whose groups are compared; by default the immutable ones.")
+]
+BandsOption = Annotated[
+    tuple[str, ...],
+    typer.Option(help="Where bands of a column of --by begin: age=30,50 or born=1980-01-01; may be given again."),
 ]
 MostOption = Annotated[int, typer.Option(min=1, help="Largest number of rows to explain, drawn at random.")]
 SeedOption = Annotated[int, typer.Option(min=0, help="Seed of the random draw and of the intervals.")]
@@ -47,6 +52,7 @@ class ReportOptions(NamedTuple):
     """What the report should be like: the options of `audit` that no other command has."""
 
     by: tuple[str, ...]
+    bands: tuple[str, ...]
     most: int
     seed: int
     cases: int
@@ -62,6 +68,7 @@ class ReportOptions(NamedTuple):
     *SOURCE,
     "out",
     "by",
+    "bands",
     "target",
     "min_probability",
     "immutable",
@@ -80,6 +87,7 @@ def audit(
     arguments: Arguments,
     out: ReportOption = Path("report.html"),
     by: ByOption = (),
+    bands: BandsOption = (),
     most: MostOption = 1000,
     seed: SeedOption = 0,
     cases: CasesOption = 6,
@@ -105,7 +113,7 @@ def audit(
     _check_suffix(out)
     check_installed("a report", ["jinja2", "matplotlib"], "report")
     with output_file(out, arguments):
-        options = ReportOptions(by, most, seed, cases, actions, against, full, title, author, purpose)
+        options = ReportOptions(by, bands, most, seed, cases, actions, against, full, title, author, purpose)
         _audit(arguments, out, options)
 
 
@@ -125,9 +133,11 @@ def _audit(arguments: Arguments, out: Path, options: ReportOptions) -> None:
     from onbmacf.cli.outputs import check_room, kept_parts, summary
     from onbmacf.cli.parts import StoppedError, explain_in_parts, parts_beside
     from onbmacf.cli.preparation import chosen_rows, prepare
+    from onbmacf.cli.words import bands_of
 
     setup = prepare(arguments)
     groups = _group_columns(setup, arguments, options.by)
+    bands = bands_of(options.bands, groups)
     rows = chosen_rows(setup, arguments, options.most, options.seed)
     parts = parts_beside(out, setup.explainer, setup.target, setup.arguments)
     check_room(out, rows.shape, arguments.n)
@@ -137,7 +147,7 @@ def _audit(arguments: Arguments, out: Path, options: ReportOptions) -> None:
         say(f"{str(stopped).capitalize()}. To go on: {command_line()}")
         raise typer.Exit(stopped.code) from None
     with kept_parts(parts.folder):
-        report = _report(setup, arguments, answers, groups, options)
+        report = _report(setup, arguments, answers, groups, bands, options)
         report.save(out)
     parts.clear(rows)
     for sentence in report.content["findings"]:
@@ -163,7 +173,12 @@ def _group_columns(setup: "Setup", arguments: Arguments, by: tuple[str, ...]) ->
 
 
 def _report(
-    setup: "Setup", arguments: Arguments, answers: "Explanations", groups: list[Any], options: ReportOptions
+    setup: "Setup",
+    arguments: Arguments,
+    answers: "Explanations",
+    groups: list[Any],
+    bands: dict[Hashable, list[Any]],
+    options: ReportOptions,
 ) -> Any:
     from onbmacf.cli.preparation import fitted_again
     from onbmacf.report import About, audit_report
@@ -191,6 +206,7 @@ def _report(
         answers,
         target=setup.target,
         by=groups,
+        bands=bands,
         truth=truth,
         against=against,
         n_cases=options.cases,

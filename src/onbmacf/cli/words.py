@@ -1,6 +1,6 @@
 """Words of the command line to the columns, labels and row positions that they name."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
 from onbmacf._base.checks import did_you_mean, listed
@@ -41,6 +41,29 @@ def kinds_of(words: Iterable[str], columns: Sequence[Any]) -> tuple[dict[Any, An
         else:
             kinds[name] = kind.strip()
     return kinds, ordinal
+
+
+def bands_of(words: Iterable[str], columns: Sequence[Any]) -> dict[Hashable, list[Any]]:
+    """Return where the bands of columns begin, from words such as age=30,50 or born=1980-01-01.
+
+    >>> bands_of(["age=30,50", "born=1980-01-01"], ["age", "born"])
+    {'age': [30.0, 50.0], 'born': ['1980-01-01']}
+    """
+    bands: dict[Hashable, list[Any]] = {}
+    for word in words:
+        name, equals, edges = word.rpartition("=")
+        if not equals or not split(edges):
+            raise ParameterError(f"--bands takes column=edge,edge such as age=30,50, got {word!r}.")
+        if name not in columns:
+            hint = did_you_mean(name, columns)
+            raise ParameterError(
+                f"--bands names {name!r}, by which nothing is grouped.{hint} Columns: {listed(columns)}."
+            )
+        try:
+            bands[name] = [float(edge) for edge in split(edges)]
+        except ValueError:
+            bands[name] = list(split(edges))
+    return bands
 
 
 def ends_of(word: str) -> dict[str, float]:

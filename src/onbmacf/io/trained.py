@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from onbmacf._columns.converters import converter_of, measured
 from onbmacf._text.wording import quoted
@@ -31,8 +32,8 @@ class TrainedModel(NamedTuple):
         The trained classifier; ``predict`` and ``predict_proba`` take rows with the columns of the table.
     n_trained : int
         Number of rows it was trained on.
-    n_tested : int
-        Number of rows it was tested on.
+    tested : array of int
+        The positions of the rows it was tested on.
     accuracy : float
         Share of the tested rows, from 0 to 1, to which it gives the right label.
     most_frequent : object
@@ -45,10 +46,15 @@ class TrainedModel(NamedTuple):
     kind: str
     model: Any
     n_trained: int
-    n_tested: int
+    tested: NDArray[np.intp]
     accuracy: float
     most_frequent: Any
     baseline: float
+
+    @property
+    def n_tested(self) -> int:
+        """Number of rows it was tested on."""
+        return len(self.tested)
 
     @property
     def comparison(self) -> str:
@@ -188,7 +194,7 @@ def _trained(kind: str, model: Any, table: pd.DataFrame, y: "pd.Series[Any]") ->
     most_frequent = y.iloc[rows].mode().iloc[0]
     right = float((model.predict(table.iloc[others]) == y.iloc[others]).mean())
     baseline = float((most_frequent == y.iloc[others]).mean())
-    trained = TrainedModel(kind, model, len(rows), len(others), right, most_frequent, baseline)
+    trained = TrainedModel(kind, model, len(rows), np.sort(others), right, most_frequent, baseline)
     if trained.warning:
         warnings.warn(trained.warning, OnbmacfWarning, stacklevel=3)
     return trained

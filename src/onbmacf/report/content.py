@@ -91,6 +91,7 @@ def audit_report(
     *,
     target: Any = None,
     by: Iterable[Hashable] | Mapping[str, Any] = (),
+    bands: Mapping[Hashable, Any] | None = None,
     cost: Mapping[Hashable, float] | None = None,
     others: Mapping[str, Explanations] | None = None,
     truth: Any = None,
@@ -112,8 +113,10 @@ def audit_report(
     target : label or list of labels, optional
         What was asked of `explain`.
     by : sequence of hashable, or mapping of str to array-like, optional
-        Columns by whose groups decisions and burden are compared, also two at a time; numbers with many values become
+        Columns by whose groups decisions and burden are compared, also two at a time; many numbers or dates become
         bands. Or, by name, one value per explained row, which need not be known to the model.
+    bands : mapping of hashable to sequence, optional
+        By column: where its bands begin, such as ``{"age": [30, 50]}``; by default four of about as many rows each.
     cost : mapping of hashable to float, optional
         What changing a feature costs, by name, in a unit of your own; by default the weights of the schema's rules.
     others : mapping of str to Explanations, optional
@@ -151,7 +154,7 @@ def audit_report(
     n_cases = n_cases if explainer.private is None else 0  # single rows are what must not be shown
     cost = _weights(explainer) if cost is None else cost
     decisions = None if target is None else audit.Decisions.of(explainer, target, truth)
-    subject = Subject(explainer, answers, Comparison.of(answers, by, decisions, cost, seed), target, n_actions)
+    subject = Subject(explainer, answers, Comparison.of(answers, by, decisions, cost, seed, bands), target, n_actions)
     content = {
         **_head(explainer, answers, about),
         **_body(subject, others, against, truth),
@@ -172,15 +175,14 @@ def audit_report(
 
 
 def _findings(subject: Subject) -> list[str]:
-    """Return what the audit states, and how many rows have no true label."""
+    """Return what the audit states, and on how many rows decisions are compared with true labels."""
     stated = audit.findings(subject.answers, subject.schema, subject.comparison.gaps, subject.target)
     decisions = subject.comparison.decisions
     if decisions is None or not decisions.n_unknown:
         return stated
-    n_rows, n_unknown = len(decisions.rows), decisions.n_unknown
-    have = "has" if n_unknown == 1 else "have"
-    counted = "how often decisions are right is counted among the others."
-    return [*stated, f"Of {n_rows:,} rows of the table, {n_unknown:,} {have} no true label: {counted}"]
+    n_rows, n_known = len(decisions.rows), len(decisions.rows) - decisions.n_unknown
+    others = "the true labels of the others are not known, or the model was trained on them."
+    return [*stated, f"How often decisions are right is counted on {n_known:,} of {n_rows:,} rows: {others}"]
 
 
 def _body(

@@ -11,7 +11,7 @@ import numpy as np
 from onbmacf import audit, plots
 from onbmacf._columns.converters import converter_of, days_in, size_unit
 from onbmacf._text.wording import rounded, sentence, shown, visible
-from onbmacf.audit.sentences import CLEAR, NOT_CLEAR
+from onbmacf.audit.sentences import CLEAR, NOT_CLEAR, claim_sentence
 from onbmacf.explanation import Counterfactual
 from onbmacf.report.sections import Comparison, Subject
 from onbmacf.report.tables import bars, new_figure, picture, representatives
@@ -23,9 +23,10 @@ NO_COLUMN = (
 )
 MOST_UNITS = 3  # features in whose units a distance is told
 CLEAR_WORDS = (
-    "A difference that would arise by chance in fewer than 5 of 100 audits like this, all comparisons taken together. "
-    "Small, medium and large say how big it is, not how sure. Figures are rounded each by itself, so that a difference "
-    "may be 0.1 away from that of the rounded ones."
+    "A difference that would arise by chance in fewer than 5 of 100 audits, all groups of the column compared with "
+    "each other. Who gets the decision, how often it is right, and what another one would take are three questions, "
+    "each tested by itself; so is every column. Small, medium and large say how big it is, not how sure. Figures are "
+    "rounded each by itself, so that a difference may be 0.1 away from that of the rounded ones."
 )
 
 
@@ -46,10 +47,19 @@ def _verdicts(comparison: Comparison) -> list[dict[str, str]]:
         if verdict.kind == CLEAR or verdict.by in comparison.single:
             text = verdict.sentence.removeprefix(f"By {verdict.by}: ")
             note = comparison.notes.get(verdict.by, "")
-            text = f"{text[:1].upper()}{text[1:]}" + (f" {note}" if note else "")
+            text = " ".join(filter(None, (f"{text[:1].upper()}{text[1:]}", _also(verdict), note)))
             mark = MARKS.get(verdict.kind, "few")
             cards.append({"by": verdict.by, "kind": verdict.kind, "mark": mark, "text": text})
     return cards or [{"by": "Groups", "kind": "not compared", "mark": "few", "text": NO_COLUMN}]
+
+
+def _also(verdict: audit.Verdict) -> str:
+    """Return the largest clear difference in what the verdict is not about; often nothing."""
+    clear = verdict.claims[verdict.claims["clear"]]
+    others = clear if verdict.kind != CLEAR else clear[clear["measure"] != clear["measure"].iloc[0]]
+    if not len(others):
+        return ""
+    return f"Also: {claim_sentence(next(others.itertuples())).removeprefix(f'By {verdict.by}: ')}"
 
 
 def _figures(subject: Subject, places: Iterator[int]) -> list[Any]:

@@ -14,7 +14,7 @@ import pandas as pd
 
 from onbmacf import audit, plots
 from onbmacf.audit.figures import wilson_interval
-from onbmacf.audit.sentences import CLEAR, MEASURE_NAMES
+from onbmacf.audit.sentences import CLEAR, MEASURE_NAMES, could_miss
 from onbmacf.explainer import ONBMACF
 from onbmacf.explanations import Explanations
 from onbmacf.report.tables import bars, new_figure, picture, table
@@ -58,9 +58,10 @@ class Comparison:
         decisions: audit.Decisions | None,
         cost: Mapping[Hashable, float] | None,
         seed: int,
+        bands: Mapping[Hashable, Any] | None = None,
     ) -> "Comparison":
         """Group the rows by each column and each pair of columns, and compare."""
-        groups = audit.grouped(answers, by, decisions)
+        groups = audit.grouped(answers, by, decisions, bands)
         gaps = audit.group_gaps(answers, groups, decisions, cost=cost, seed=seed)
         columns = tuple(
             ColumnComparison(
@@ -164,16 +165,16 @@ def _groups(column: ColumnComparison, comparison: Comparison, at: int, places: I
     drawn = [bars(burden, str(measure), name, next(places)) for measure in spread.index]
     verdict = next(verdict for verdict in comparison.verdicts if verdict.by == name)
     intro = (
-        f"{verdict.sentence} {column.grouped.note} Means have 95 % intervals, each for itself. A gap is the first "
-        "group's mean minus the other's; its interval holds together with all others of this report, and p is "
-        "corrected for their number."
+        f"{verdict.sentence}{could_miss(verdict.claims) if verdict.kind == CLEAR else ''} {column.grouped.note} Means "
+        "have 95 % intervals, each for itself. A gap is the first group's mean minus the other's; the intervals of who "
+        "gets the decision, of how often it is right, and of burden each hold together, and p is that of the same test."
     )
     differing = burden[burden["measure"].isin(spread.index)]
     tables = [*_rate_tables(column, comparison), table(f"Burden by {name}", _in_words(differing))]
     claims = verdict.claims.head(MOST_GAPS)
     if len(claims):
         cut = "" if len(claims) == len(verdict.claims) else f" (the first {MOST_GAPS} of {len(verdict.claims)})"
-        kept = ["measure", "group", "other", "gap", "low", "high", "p_adjusted", "size", "clear"]
+        kept = ["measure", "group", "other", "gap", "low", "high", "p", "size", "clear"]
         tables.append(table(f"Gaps between groups of {name}{cut}", _in_words(claims)[kept]))
     with_rows = [one for one in tables if one["rows"]]
     found = section(f"burden-{at}", f"Burden by {name}", intro, with_rows, drawn)
