@@ -96,7 +96,9 @@ class TableForm:
         with np.errstate(over="ignore"):  # a number that float64 cannot hold is infinite
             for position, array in enumerate(arrays_of(frame)):
                 if position in self._converter_of:
-                    N[:, position] = self._converter_of[position].numbers(pd.Series(array, copy=False))
+                    N[:, position] = self._converter_of[position].numbers(
+                        pd.Series(array, dtype=array.dtype, copy=False)  # as it is: pandas cannot infer every cell
+                    )
                 elif position in self._code_of:
                     N[:, position] = level_codes(array, self._code_of[position])
                 else:
