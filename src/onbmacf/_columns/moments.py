@@ -144,10 +144,10 @@ def value_in(text: str, by: Converter) -> Any:
         if first != last:
             raise ValueError(text)
         return first
-    found = read_time(text)
-    if found.tz is not None and zone_of(by.dtype) is None:
+    found, zone = read_time(text), zone_of(by.dtype)
+    if found.tz is not None and zone is None:
         raise ValueError(text)
-    return found
+    return found.tz_localize(zone) if found.tz is None else found
 
 
 def with_dates(table: pd.DataFrame, names: Iterable[Hashable]) -> pd.DataFrame:

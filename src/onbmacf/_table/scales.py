@@ -105,7 +105,7 @@ def scales_of(form: TableForm, N: Matrix) -> tuple[Matrix, Matrix]:
                 raise TableError(f"column {feature.name!r} spans more than float64 can hold. Rescale it.")
             if 0 < span[position] < SHORTEST:
                 raise TableError(
-                    f"column {feature.name!r} spans {span[position]:g}, less than the {SHORTEST:g} within which float64 "
+                    f"column {feature.name!r} spans {span[position]:g}, less than the {SHORTEST:g} in which float64 "
                     "has values to change to. Rescale it."
                 )
         elif feature.kind == "ordinal":
