@@ -1,6 +1,8 @@
 """The user's rules: honoured by every strategy, checked by code that shares nothing with the search."""
 
 import itertools
+from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -204,6 +206,17 @@ BAD = {
     "order of a category": (Rules(at_most=[("job", "debt")]), "'job' has levels"),
     "step": (Rules({"debt": Rule(step=0)}), "'debt': step must be above 0"),
     "weight": (Rules({"debt": Rule(weight=-1)}), "'debt': weight must be above 0"),
+    "weight of next to nothing": (Rules({"debt": Rule(weight=1e-308)}), r"'debt': weight must be .* got 1e-308"),
+    "weight of nothing": (Rules({"debt": Rule(weight=Fraction(1, 10**400))}), "'debt': weight must be .* got 0.0"),
+    "weight beyond distances": (Rules({"debt": Rule(weight=1e308)}), r"'debt': weight must be .* got 1e\+308"),
+    "weight beyond int64": (
+        Rules({"debt": Rule(weight=2**64)}),
+        r"'debt': weight must be .* got 1.8446744073709552e\+19",
+    ),
+    "step of nothing": (Rules({"debt": Rule(step=np.longdouble("1e-4000"))}), "'debt': step must be above 0, got 0.0"),
+    "step too small to count": (Rules({"debt": Rule(step=5e-324)}), "'debt': step is 4.94066e-324, too small"),
+    "steps from too far": (Rules({"debt": Rule(low=-1e308, step=1)}), r"'debt': step is 1, too small .* -1e\+308"),
+    "low too far": (Rules({"debt": Rule(low=2**63)}), r"'debt': low is 9.22337e\+18, too far"),
 }
 
 
@@ -213,6 +226,31 @@ def test_contradictory_rules_are_refused_before_any_work(people, rules, pattern)
     with pytest.raises(ParameterError, match=pattern):
         ONBMACF().fit(people, lambda rows: asked.append(1), schema=Schema.infer(people, rules=rules))
     assert not asked
+
+
+LARGE = {
+    "a whole number": 10**400,
+    "a fraction": Fraction(10**400),
+    "a decimal": Decimal("sNaN"),
+    "beyond all digits": 10**5000,
+}
+
+
+@pytest.mark.parametrize("value", LARGE.values(), ids=LARGE)
+@pytest.mark.parametrize("field", ["low", "high", "step", "weight"])
+def test_a_number_that_float64_cannot_hold_is_refused_in_a_rule(field, value):
+    with pytest.raises(ParameterError, match=f"Rule: {field} must be a number"):
+        Rule(**{field: value})
+
+
+@pytest.mark.parametrize("field, value", [("high", 2**64), ("high", Fraction(10**300)), ("low", Fraction(1, 10**400))])
+def test_a_number_in_a_rule_is_one_that_numpy_computes_with(people, field, value):
+    rules, rows = Rules({"debt": Rule(**{field: value})}), people.head(3)
+    plain = Rules({"debt": Rule(**{field: float(value)})})
+    explainer = ONBMACF().fit(people, loan)
+    pd.testing.assert_frame_equal(
+        explainer.explain(rows, rules=rules).to_frame(), explainer.explain(rows, rules=plain).to_frame()
+    )
 
 
 def test_max_changes_must_be_a_count():

@@ -12,7 +12,7 @@ import tomllib
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from graphlib import CycleError, TopologicalSorter
-from math import inf, isfinite
+from math import inf
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -35,6 +35,7 @@ from onbmacf._base.checks import (
     table,
     word,
 )
+from onbmacf._base.missing import WEIGHTS
 from onbmacf._columns.converters import Converter
 from onbmacf._columns.moments import bound, end_in, is_moment_text, step_in
 from onbmacf._text import records as short
@@ -125,8 +126,11 @@ class Rule:
         """Raise an error that names the rule if it contradicts itself."""
         for kind in self.kinds:
             kind.check(self, f"rule for {name!r}")
-        if not (isfinite(self.weight) and self.weight > 0):
-            raise ParameterError(f"rule for {name!r}: weight must be above 0, got {self.weight!r}.")
+        least, most = WEIGHTS
+        if not least <= self.weight <= most:  # beyond, distances are no numbers any more, or no different ones
+            raise ParameterError(
+                f"rule for {name!r}: weight must be above 0, from {least:g} to {most:g}, got {self.weight!r}."
+            )
 
     def only_weight(self) -> "Rule":
         """Return the cost without any prohibition."""

@@ -103,6 +103,22 @@ def test_a_cell_that_does_not_fit_costs_its_own_row_only(columns, value, pattern
     assert (alone[0].status, alone[0].reason) == ("invalid_row", answers[1].reason)
 
 
+@pytest.mark.parametrize("as_rows", [list, np.array, tuple], ids=lambda of: of.__name__)
+@pytest.mark.parametrize("columns", [REALS, LONGS, WORDS], ids=["reals", "longs", "words"])
+def test_a_number_beyond_float64_costs_its_own_row_only_in_every_container(columns, as_rows):
+    """pandas 2 raised where it infers what the cells of dicts, lists and arrays are."""
+    explainer, good = fit(**columns), columns["r"][0]
+    cells = [[0.5, good], [0.5, 10**400], [0.5, good]]
+    named = [dict(zip("xr", row, strict=True)) for row in cells]
+    given = as_rows(cells, dtype=object) if as_rows is np.array else as_rows(cells)
+    for rows in (given, named, pd.DataFrame(cells, columns=list("xr"), dtype=object)):
+        answers = explainer.explain(rows)
+        assert list(answers.statuses) == ["found", "invalid_row", "found"]
+        assert re.match("column 'r': .*401 digits", answers[1].reason)
+    for row in (named[1], cells[1], pd.Series(named[1], dtype=object)):
+        assert "401 digits" in explainer.explain(row)[0].reason
+
+
 @pytest.mark.parametrize("value", [1e308, -1e308, 1e200])
 def test_a_value_too_far_in_the_column_that_decides_ends_at_once(value):
     """Its point overflowed, and undoing changes went on for ever, with the good row beside it."""
@@ -125,9 +141,10 @@ TIMES = {
 def test_a_number_is_no_time(what, values):
     """pandas takes it for nanoseconds since 1970."""
     explainer = fit(r=values)
-    rows = pd.DataFrame({"x": 0.5, "r": pd.Series([values[1], 5, 2.5, True, "none"], dtype=object)})
+    rows = pd.DataFrame({"x": 0.5, "r": pd.Series([values[1], 5, 2.5, True, "none", "\ud800"], dtype=object)})
     answers = explainer.explain(rows)
-    assert list(answers.statuses) == ["found"] + ["invalid_row"] * 4
+    assert list(answers.statuses) == ["found"] + ["invalid_row"] * 5
+    assert str(explainer.explain({"x": 0.5, "r": "\ud800"})[0].status) == "invalid_row"
     assert answers[1].reason.startswith("column 'r': 5 is not a ")
     assert what in answers[1].reason
     assert list(explainer.explain(rows[1:3].astype({"r": float})).statuses) == ["invalid_row"] * 2

@@ -1,7 +1,10 @@
 """Columns people have: each kind is fitted, asked and answered in the caller's own dtype."""
 
 import datetime
+import re
+from datetime import date
 from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -9,7 +12,7 @@ import pytest
 
 from onbmacf import ONBMACF, Rules, Schema
 from onbmacf._columns.converters import converter_of
-from onbmacf.errors import ParameterError
+from onbmacf.errors import ParameterError, TableError
 
 N = 60
 X = np.random.default_rng(0).integers(0, 100, N)
@@ -160,3 +163,91 @@ def test_rules_may_name_immutable_features_and_be_plain_dicts(tmp_path):
     assert schema.with_immutable([]).immutable == ()
     with pytest.raises(ParameterError, match="rule for 'y': there is no such feature"):
         Schema.infer(table, rules={"immutable": ["y"]})
+
+
+SECONDS = pd.date_range("2020-01-01", periods=4, freq="s")
+BERLIN = pd.date_range("2020-01-01", periods=4, freq="h", tz="Europe/Berlin")
+QUARTERS = [Decimal("0.25") * number for number in range(4)]
+IS_LONG = np.dtype(np.longdouble).itemsize > 8
+LOST_AT_FIT = {
+    "nanoseconds": (pd.DatetimeIndex([*SECONDS[:3], "2020-01-01 00:00:09.000000001"]), "00:00:09.000000001"),
+    "a nanosecond's duration": (pd.to_timedelta([1, 2, 3, 4], unit="ns"), "Timedelta"),
+    "decimals of 18 digits": ([Decimal("0.123456789012345678") + number for number in range(4)], "0.1234567890"),
+    "a decimal of 28 digits": ([Decimal(1), Decimal(2), Decimal(3), Decimal(1) / 3], "at position 0"),
+    "long decimals": ([Decimal(10) ** 20 + number for number in range(4)], "100000000000000000001"),
+    **({"long double": (np.arange(4, dtype=np.longdouble) / 3, "longdouble.* at position 1")} if IS_LONG else {}),
+    "objects with a time zone": (pd.Series(BERLIN.to_pydatetime(), dtype=object), "datetime.datetime"),
+    "fractions": (pd.Series([Fraction(number, 3) for number in range(4)], dtype=object), "Fraction"),
+    "whole numbers": (np.array([1, 2, 3, 2**53 + 1]), "9007199254740993"),
+}
+
+
+@pytest.mark.parametrize("values, pattern", LOST_AT_FIT.values(), ids=LOST_AT_FIT)
+def test_a_column_whose_cells_do_not_come_back_as_they_are_is_refused(values, pattern):
+    table = pd.DataFrame({"x": [0.0, 1.0, 3.0, 4.0], "v": values})
+    kinds = {"v": "continuous"} if table["v"].dtype in (object, np.int64) and not isinstance(values, list) else None
+    with pytest.raises(TableError, match=rf"column 'v' holds .*{pattern}.*not kept"):
+        ONBMACF().fit(table, lambda rows: rows["x"] > 2, schema=Schema.infer(table, kinds=kinds))
+
+
+LOST_IN_A_ROW = {
+    "nanoseconds": (SECONDS, pd.Timestamp("2020-01-01 00:00:00.000000001"), "kept in seconds"),
+    "places": (QUARTERS, Decimal("0.125"), "2 places at most"),
+    "a time zone": (SECONDS, pd.Timestamp("2020-01-01 02:00", tz="UTC"), "without a time zone"),
+    "a time zone in text": (SECONDS, "2020-01-01T02:00Z", "without a time zone"),
+    "no time zone": (BERLIN, pd.Timestamp("2020-01-01 02:00"), "in Europe/Berlin"),
+    "no time zone in days": (BERLIN.floor("D") + pd.to_timedelta(range(4), unit="D"), date(2020, 1, 2), "in Europe"),
+}
+
+
+@pytest.mark.parametrize("values, cell, pattern", LOST_IN_A_ROW.values(), ids=LOST_IN_A_ROW)
+def test_a_cell_that_does_not_come_back_as_it_is_costs_its_row(values, cell, pattern):
+    """It came back as another value that was not among the changes."""
+    table = pd.DataFrame({"x": [0.0, 1.0, 3.0, 4.0], "v": values})
+    explainer = ONBMACF().fit(table, lambda rows: rows["x"] > 2)
+    good = table["v"].iloc[1]
+    answers = explainer.explain(pd.DataFrame({"x": 0.5, "v": pd.Series([good, cell, good], dtype=object)}))
+    assert list(answers.statuses) == ["found", "invalid_row", "found"]
+    assert re.search(f"column 'v': .* is not kept .*{pattern}", answers[1].reason)
+    assert explainer.explain({"x": 0.5, "v": cell})[0].reason == answers[1].reason
+    whole = pd.DataFrame({"x": [0.5], "v": [cell]})  # pandas infers a dtype of its own
+    assert explainer.explain(whole)[0].status == "invalid_row"
+
+
+@pytest.mark.parametrize("cell", [0.25, Decimal("0.250"), 0, np.float32(0.5)], ids=str)
+def test_a_number_is_a_decimal_of_the_column(cell):
+    table = pd.DataFrame({"x": [0.0, 1.0, 3.0, 4.0], "v": QUARTERS})
+    answer = ONBMACF().fit(table, lambda rows: rows["x"] > 2).explain({"x": 0.5, "v": cell})[0]
+    assert answer.counterfactuals[0].values["v"] == cell
+
+
+LEVELS = {
+    "times": SECONDS,
+    "times in a zone": BERLIN,
+    "dates": [date(2020, 1, day) for day in (1, 2, 3, 4)],
+    "durations": pd.to_timedelta([1, 2, 3, 4], unit="D"),
+    "periods": pd.period_range("2020", periods=4, freq="M"),
+    "decimals": QUARTERS,
+}
+
+
+@pytest.mark.parametrize("values", LEVELS.values(), ids=LEVELS)
+def test_what_is_measured_may_be_a_category(values):
+    """pandas 2 has no levels of times but their numbers: every fitted row was invalid."""
+    table = pd.DataFrame({"x": np.arange(80) % 8, "v": [values[at % 4] for at in range(80)]})
+    schema = Schema.infer(table, kinds={"v": "categorical"})
+    explainer = ONBMACF().fit(table, lambda rows: rows["x"] > 3, schema=schema)
+    for rows in (table, table.head(2)):
+        answers = explainer.explain(rows)
+        assert set(answers.statuses) == {"found"}
+        kept = [one for answer in answers for one in answer.counterfactuals if one.changed == ("x",)]
+        assert kept
+        assert all(one.values["v"] == one.factual["v"] for one in kept)
+
+
+@pytest.mark.skipif(not IS_LONG, reason="long double is float64 here")
+def test_a_level_that_is_not_found_again_is_refused():
+    table = pd.DataFrame({"x": np.arange(80) % 8, "v": (np.arange(80) % 4) / np.longdouble(3)})
+    schema = Schema.infer(table, kinds={"v": "categorical"})
+    with pytest.raises(TableError, match=r"column 'v' holds np.longdouble.* as a level it is not found again"):
+        ONBMACF().fit(table, lambda rows: rows["x"] > 3, schema=schema)

@@ -1,5 +1,7 @@
 """Models people have: each kind is explained as it is, and every answer holds when the model itself is asked again."""
 
+from decimal import Decimal
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -255,6 +257,11 @@ def test_a_range_has_ends():
         Between(3, 2)
     with pytest.raises(ParameterError, match="one of them finite"):
         Between()
+    for odd in (10**400, 10**5000, Decimal("sNaN"), "1"):
+        with pytest.raises(ParameterError, match="one of them finite, got "):
+            Between(odd)
+        with pytest.raises(ParameterError, match="threshold must be a number, got "):
+            ONBMACF().fit(TABLE, lambda rows: rows["pay"] / 99, threshold=odd)
     explainer = ONBMACF().fit(TABLE, lambda rows: rows["pay"] * 1.5, target=Between(60, 90))
     with pytest.raises(ParameterError, match=r"target is Between\(low=1, high=2\), fit was given Between\(low=60"):
         explainer.explain(TABLE.head(1), Between(1, 2))

@@ -44,6 +44,7 @@ BAD_TABLES = {
     "lists": (frame(t=[[1], [2], [3], [4]]), TableError, "'t' has dtype object"),
     "sparse": (sparse.eye(4, format="csr"), TableError, "sparse matrix, which is not supported"),
     "whole numbers beyond float64": (frame(y=[1, 2, 3, 2**60]), TableError, "'y' holds whole numbers beyond"),
+    "narrower than decimals": (frame(x=[0.0, 1e-301, 3e-301, 4e-301]), TableError, "'x' spans 4e-301, less than"),
     "wider than float64": (frame(x=[-1.7e308, 0.5, 3, 1.7e308]), TableError, "'x' spans more"),
 }
 

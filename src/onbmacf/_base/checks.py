@@ -13,6 +13,7 @@ from onbmacf.errors import ParameterError
 
 MOST_SHOWN = 60  # characters of a value in a message
 MOST_SAID = 500  # characters of a message
+LARGEST_INT = 2**63  # beyond this, numpy makes objects of whole numbers
 Check = Callable[[str, Any], Any]  # what a value is called, and the value -> the value, or an error
 
 
@@ -120,10 +121,11 @@ def number(low: float = -inf, high: float = inf, *, above: float = -inf, finite:
     at_most = f" up to {high:g}" if high < inf else ""
 
     def check(name: str, value: Any) -> Any:
-        is_within = is_number(value) and low <= value <= high and (value > above or above == -inf)
-        if not is_within or (finite and value in (inf, -inf)):
+        found = plain_number(value)
+        is_within = low <= found <= high and (found > above or above == -inf)
+        if not is_within or (finite and found in (inf, -inf)):
             raise ParameterError(f"{name} must be a number{at_least}{at_most}, got {shortened(value)}.")
-        return value
+        return found
 
     return check
 
@@ -187,12 +189,24 @@ def sequence(check: Check, length: int | None = None, least: int = 0) -> Check:
     return check_each
 
 
+def plain_number(value: Any) -> float:
+    """Return a number as one of Python's that numpy makes no object of; NaN for what float64 cannot hold.
+
+    >>> plain_number(65), plain_number(2**64), plain_number(10**400), plain_number("3")
+    (65, 1.8446744073709552e+19, nan, nan)
+    """
+    if not isinstance(value, Real) or isinstance(value, bool):
+        return nan
+    try:
+        number = float(value)
+    except OverflowError:
+        return nan
+    return int(value) if isinstance(value, Integral) and abs(number) < LARGEST_INT else number
+
+
 def is_number(value: Any) -> bool:
     """Say whether a value is a number that float64 can hold."""
-    try:
-        return isinstance(value, Real) and not isinstance(value, bool) and not isnan(float(value))
-    except OverflowError:
-        return False
+    return not isnan(plain_number(value))
 
 
 # --- errors in words --------------------------------------------------------------------------------------------------

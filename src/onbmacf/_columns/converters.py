@@ -55,6 +55,37 @@ class Converter:
         """Return numbers as an array in the caller's dtype."""
         return CONVERSIONS[self.kind].array(numbers, self)
 
+    def comes_back(self, column: "pd.Series[Any]", numbers: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Say which values are the same when their numbers are made values again; what has no number is."""
+        same, known = np.ones(len(numbers), dtype=bool), np.flatnonzero(np.isfinite(numbers))
+        given = column.iloc[known]
+        try:
+            made = self.array(numbers[known])
+            if given.dtype == made.dtype and given.dtype.kind in "mM":
+                same[known] = np.asarray(given.array == made, dtype=bool)
+                return same
+        except (ValueError, ArithmeticError):  # a decimal with too many digits, in one of the cells
+            made = [self._made(numbers[at : at + 1]) for at in known]
+        same[known] = [_is_same(value, own, self) for value, own in zip(given.tolist(), made, strict=True)]
+        return same
+
+    def _made(self, number: NDArray[np.float64]) -> Any:
+        try:
+            return self.array(number)[0]
+        except (ValueError, ArithmeticError):
+            return None
+
+    @property
+    def precision(self) -> str:
+        """In words: how exactly values are kept."""
+        if self.kind == "decimal":
+            return f"its decimals have {self.unit} places at most, and as many digits as float64 holds"
+        if self.kind == "period":
+            return f"its periods are {self.dtype}"
+        zone = zone_of(self.dtype)
+        clock = "" if self.kind == "duration" else f", in {zone}" if zone is not None else ", without a time zone"
+        return f"its values are kept in {UNIT_WORDS[self.unit]}{clock}"
+
     def _single(self, value: Any) -> float:
         if is_absent(value):
             return np.nan
@@ -64,6 +95,23 @@ class Converter:
             return float(CONVERSIONS[self.kind].numbers(pd.Series([value], dtype=object), self)[0])
         except (TypeError, ValueError, ArithmeticError, AttributeError):
             return np.inf
+
+
+def _is_same(value: Any, made: Any, by: Converter) -> bool:
+    """Say whether a value is the one that was made of its number, in whatever type it was given."""
+    try:
+        if by.kind == "decimal":
+            return bool(value == made if isinstance(value, Decimal) else float(value) == float(made))
+        if by.kind == "period":
+            return bool(pd.Period(value, freq=by.dtype.freq) == made)
+        if by.kind == "duration":
+            return bool(pd.Timedelta(value) == pd.Timedelta(made))
+        given, own = pd.Timestamp(value), pd.Timestamp(made)
+        if isinstance(value, str) and given.tz is None:  # text is read on the clock of the column
+            given = given.tz_localize(own.tz)
+        return bool(given == own)
+    except (TypeError, ValueError, ArithmeticError):
+        return False
 
 
 def converter_of(column: "pd.Series[Any]") -> Converter | None:

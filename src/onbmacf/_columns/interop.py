@@ -221,10 +221,10 @@ def _check_readable(table: pd.DataFrame) -> None:
 
 
 def frame_of_cells(cells: Any, columns: Any = None) -> pd.DataFrame:
-    """Return records, or columns by name, as a DataFrame; as objects where a text holds half a character."""
+    """Return records, or columns by name, as a DataFrame; as objects where pandas cannot infer what the cells are."""
     try:
         return pd.DataFrame(cells, columns=columns)
-    except UnicodeEncodeError:  # pandas' own text cannot hold it
+    except (UnicodeEncodeError, OverflowError):  # half a character; pandas 2 makes a float of 10**400
         return pd.DataFrame(cells, columns=columns, dtype=object)
 
 
@@ -309,5 +309,5 @@ def _positional(values: NDArray[Any], names: tuple[Hashable, ...]) -> pd.DataFra
     frame = pd.DataFrame(values, columns=pd.Index(names, dtype=object), dtype=values.dtype)
     try:
         return frame.infer_objects()
-    except UnicodeEncodeError:  # half a character: see frame_of_cells
+    except (UnicodeEncodeError, OverflowError):  # see frame_of_cells
         return frame

@@ -36,7 +36,7 @@ def observed_levels(column: "pd.Series[Any]") -> tuple[Any, ...]:
     """Return the levels seen in a column: categories in their order, anything else sorted; a missing value is none."""
     if isinstance(column.dtype, pd.CategoricalDtype):
         return tuple(column.cat.remove_unused_categories().cat.categories.tolist())
-    found = pd.unique(column.dropna()).tolist()
+    found = column.dropna().drop_duplicates().tolist()  # of times, those of pandas
     try:
         return tuple(sorted(found))
     except TypeError:

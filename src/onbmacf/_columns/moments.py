@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from onbmacf._base.checks import did_you_mean, is_number, listed, shortened
+from onbmacf._base.checks import did_you_mean, is_number, listed, plain_number, shortened
 from onbmacf._columns.converters import UNITS, Converter, converter_of, zone_of
 from onbmacf.errors import ParameterError, TableError
 
@@ -63,9 +63,9 @@ def bound(name: str, value: Any) -> Any:
     >>> bound("low", datetime.date(2024, 5, 31)), bound("step", pd.Timedelta(days=7)), bound("high", 65)
     ('2024-05-31', '7 days', 65)
     """
-    value = float(value) if isinstance(value, Decimal) else value
+    value = float(value) if isinstance(value, Decimal) and not value.is_snan() else value
     if not isinstance(value, np.timedelta64) and is_number(value):  # which numpy makes a number
-        return value
+        return value if isinstance(value, Amount) else plain_number(value)
     kinds = (str, datetime.date, datetime.timedelta, np.datetime64, np.timedelta64, pd.Period)
     text = written(value) if isinstance(value, kinds) else ""
     if not any(_reads(read, text) for read in (read_time, read_duration, _read_period, pd.PeriodDtype)):
@@ -144,10 +144,10 @@ def value_in(text: str, by: Converter) -> Any:
         if first != last:
             raise ValueError(text)
         return first
-    found = read_time(text)
-    if found.tz is not None and zone_of(by.dtype) is None:
+    found, zone = read_time(text), zone_of(by.dtype)
+    if found.tz is not None and zone is None:
         raise ValueError(text)
-    return found
+    return found.tz_localize(zone) if found.tz is None else found
 
 
 def with_dates(table: pd.DataFrame, names: Iterable[Hashable]) -> pd.DataFrame:

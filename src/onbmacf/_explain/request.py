@@ -248,7 +248,8 @@ class Request:
         """Check what the caller asks for, and bind it to a map: labels as codes, rules to its encoding."""
         options = checked(question.options(options))
         question, known = question.wanting(fitted.black_box.reading), fitted.black_box.classes.tolist()
-        least = PROBABILITIES.get(question.min_probability, question.min_probability)
+        least = question.min_probability
+        least = PROBABILITIES.get(least, least) if isinstance(least, str) else least
         check_within("min_probability", least, 0, 1)
         bound = fitted.under(question.schema(fitted.space.schema))
         rules = bound.constraints  # an error in them is told before one in the target

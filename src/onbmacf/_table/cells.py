@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from onbmacf._base.arrays import Matrix
+from onbmacf._base.arrays import Mask, Matrix
+from onbmacf._columns.kinds import LARGEST_EXACT
 from onbmacf._text.wording import is_absent
 
 FEW_ROWS = 64  # so many values are looked up one by one, sooner than different ones are told apart
@@ -42,6 +43,17 @@ def _number(value: Any) -> float:
         return np.inf
     except (TypeError, ValueError):  # pandas' and decimal's own words for "missing"
         return np.nan
+
+
+def comes_back(column: Any, numbers: Matrix) -> Mask:
+    """Say which cells are the same as their numbers; missing ones are."""
+    dtype, lacks = getattr(column.dtype, "numpy_dtype", column.dtype), np.isnan(numbers)
+    if isinstance(dtype, np.dtype) and dtype.kind in "iu":
+        return lacks | (np.abs(numbers) < LARGEST_EXACT)
+    if isinstance(dtype, np.dtype) and dtype.kind in "fb":
+        return lacks | (dtype.itemsize <= 8) | (np.asarray(column) == numbers)
+    both = zip(column.tolist(), numbers.tolist(), strict=True)
+    return lacks | np.array([bool(value == number) for value, number in both], dtype=bool)
 
 
 def level_codes(column: Any, code_of: dict[Any, int]) -> Matrix:

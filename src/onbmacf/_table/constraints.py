@@ -18,13 +18,14 @@ from onbmacf._base.arrays import Mask, Matrix
 from onbmacf._base.checks import listed
 from onbmacf._base.missing import differs
 from onbmacf._columns.converters import unit_words
+from onbmacf._columns.kinds import LARGEST_EXACT
 from onbmacf._columns.moments import Amount, is_date_text
 from onbmacf._table.cells import cast_within, widened
 from onbmacf._table.gate import as_given
 from onbmacf._table.scales import HEADROOM, weight_of
 from onbmacf._table.space import FeatureSpace
 from onbmacf.errors import ParameterError
-from onbmacf.rules import EPSILON, Rule, Rules
+from onbmacf.rules import EPSILON, Rule, Rules, anchor
 from onbmacf.schema import Feature
 
 MOST_STEPS = 10_000  # looked at for one that is a whole number
@@ -56,7 +57,7 @@ class Constraints:
         return rule.measured(name, self.space.form.converter(at)) if self.space.schema.features[at].is_numeric else rule
 
     def _check_range(self, name: Hashable, rule: Rule) -> None:
-        """Raise an error for a range so far from the fitted values that float64 has no decimals there."""
+        """Raise an error for a range so far from the fitted values, or steps so small, that float64 has none there."""
         at = self._position(name)
         low, high = self.space.low[at], self.space.low[at] + self.space.span[at] * weight_of(self.space.schema, name)
         most = HEADROOM * max(1.0, abs(low), abs(high))
@@ -66,6 +67,13 @@ class Constraints:
                     f"rule for {name!r}: {end} is {getattr(rule, end):g}, too far from the fitted values, which are "
                     f"from {low:g} to {high:g}."
                 )
+
+        farthest = max(abs(low), abs(high), abs(anchor(rule)))
+        if rule.step and farthest > LARGEST_EXACT * rule.step:  # the number of steps would not be exact, or infinite
+            raise ParameterError(
+                f"rule for {name!r}: step is {rule.step:g}, too small to be counted from {anchor(rule):g} to the "
+                f"fitted values, which are from {low:g} to {high:g}."
+            )
 
     def _check_pair(self, low: Hashable, high: Hashable) -> None:
         """Raise an error where two features cannot be compared: dates are not numbers, nor days seconds."""

@@ -21,7 +21,7 @@ from onbmacf._columns.converters import Converter, converter_of, holds
 from onbmacf._columns.interop import PolarsTypes, arrow_as_pandas, as_frame, is_polars, rows_frame
 from onbmacf._columns.kinds import LARGEST_EXACT, observed_levels
 from onbmacf._columns.moments import allowed_in
-from onbmacf._table.cells import exact_numbers, given_dtype, level_codes, shown
+from onbmacf._table.cells import comes_back, exact_numbers, given_dtype, level_codes, shown
 from onbmacf._text.frames import with_room
 from onbmacf._text.wording import is_absent
 from onbmacf.errors import RowsError, TableError
@@ -62,7 +62,9 @@ class TableForm:
         dtypes, given = tuple(frame[name].dtype for name in schema.names), frame if array_dtype is None else table
         form = cls(replace(schema, features=features), dtypes, array_dtype, missing_values(given, len(features)))
         form = replace(form.converting(frame), polars=types)
-        _check_finite(form, form.numbers(frame))
+        N = form.numbers(frame)
+        _check_finite(form, N)
+        _check_exact(form, frame, N)
         return form
 
     def converting(self, frame: pd.DataFrame) -> "TableForm":
@@ -96,7 +98,9 @@ class TableForm:
         with np.errstate(over="ignore"):  # a number that float64 cannot hold is infinite
             for position, array in enumerate(arrays_of(frame)):
                 if position in self._converter_of:
-                    N[:, position] = self._converter_of[position].numbers(pd.Series(array, copy=False))
+                    N[:, position] = self._converter_of[position].numbers(
+                        pd.Series(array, dtype=array.dtype, copy=False)  # as it is: pandas cannot infer every cell
+                    )
                 elif position in self._code_of:
                     N[:, position] = level_codes(array, self._code_of[position])
                 else:
@@ -359,10 +363,28 @@ def _check_finite(form: TableForm, N: Matrix) -> None:
         )
     for position, feature in enumerate(form.schema.features):
         if feature.kind == "integer" and np.nanmax(np.abs(N[:, position])) >= LARGEST_EXACT:
+            if feature.holds:
+                raise TableError(f"column {feature.name!r} is too long in microseconds to count. Round it to seconds.")
             raise TableError(
                 f"column {feature.name!r} holds whole numbers beyond 2**53, which float64 cannot tell apart. "
-                "If it is an identifier, leave it out; otherwise declare it continuous."
+                "If it is an identifier, leave it out; otherwise convert it with .astype(float)."
             )
+
+
+def _check_exact(form: TableForm, frame: pd.DataFrame, N: Matrix) -> None:
+    """Raise an error that names the first cell that does not come back from its number as it is."""
+    for position, feature in enumerate(form.schema.features):
+        column, numbers, converter = frame[feature.name], N[:, position], form.converter(position)
+        if converter is not None:
+            same, why = converter.comes_back(column, numbers), f"{converter.precision}. Round or convert it"
+        elif feature.is_numeric:
+            same, why = comes_back(column.array, numbers), "float64 cannot hold it. Convert it with .astype(float)"
+        else:
+            same, why = ~(numbers < 0), f"as a level it is not found again. Convert it from {column.dtype} to text"
+        if not same.all():
+            row = int(same.argmin())
+            value = shown(column.iloc[row])
+            raise TableError(f"column {feature.name!r} holds {value} at position {row}, which is not kept: {why}.")
 
 
 def _in_order(

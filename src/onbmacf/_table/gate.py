@@ -52,6 +52,8 @@ def admit(space: FeatureSpace, frame: pd.DataFrame) -> Admitted:
             what = f"is not a whole number of {UNIT_WORDS.get(converter.unit, 'units')}, as the fitted values are"
             number = np.where(np.isfinite(N[:, position]), N[:, position], 0.0)
             _note(faults, number % 1 != 0, feature, frame, what)
+        what = f"is not kept in this column: {converter.precision}"
+        _note(faults, ~converter.comes_back(frame[feature.name], N[:, position]), feature, frame, what)
     z = _encoded(space, N, faults)
     is_far = ~(np.abs(z[:, [block.start for block in space.blocks]]) <= FARTHEST) & ~np.isnan(N)  # levels never are
     for position in _places(is_far):

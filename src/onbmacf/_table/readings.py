@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from onbmacf._base.checks import did_you_mean, listed
+from onbmacf._base.checks import did_you_mean, listed, plain_number, real_number, shortened
 from onbmacf._columns.interop import pandas_frame
 from onbmacf._table.replies import BadAnswerError
 from onbmacf.errors import ModelError, ParameterError
@@ -159,8 +159,12 @@ class Between:
     high: float = inf
 
     def __post_init__(self) -> None:
-        if not self.low <= self.high or not (isfinite(self.low) or isfinite(self.high)):
-            raise ParameterError(f"Between needs low <= high and one of them finite, got {self.low} and {self.high}.")
+        low, high = plain_number(self.low), plain_number(self.high)
+        if not low <= high or not (isfinite(low) or isfinite(high)):
+            got = f"{shortened(self.low)} and {shortened(self.high)}"
+            raise ParameterError(f"Between needs low <= high and one of them finite, got {got}.")
+        object.__setattr__(self, "low", low)
+        object.__setattr__(self, "high", high)
 
     def labels(self, numbers: Any) -> NDArray[Any]:
         """Return "below", "inside" or "above" for each number."""
@@ -184,8 +188,8 @@ class Reading:
             raise ParameterError(f"target must be a Between(low, high) in fit, got {between!r}; labels go to explain.")
         if between is not None and (threshold is not None or classes is not None):
             raise ParameterError("target=Between(...) names its own labels: leave threshold and classes out.")
-        if threshold is not None and (isinstance(threshold, bool) or not isfinite(threshold)):
-            raise ParameterError(f"threshold must be a number, got {threshold!r}.")
+        if threshold is not None and not isfinite(real_number(threshold)):
+            raise ParameterError(f"threshold must be a number, got {shortened(threshold)}.")
         if classes is not None:
             names = () if isinstance(classes, str) else tuple(np.asarray(classes, dtype=object).tolist())
             if len(names) < 2 or len(set(names)) != len(names):

@@ -7,14 +7,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from onbmacf._base.arrays import Matrix, Rows
-from onbmacf._base.missing import WEIGHTS
 from onbmacf._table.form import TableForm
-from onbmacf.errors import ParameterError, TableError
+from onbmacf.errors import TableError
 from onbmacf.schema import Schema
 
 FEW = 2  # decimals that a table may have whatever its range
 DIGITS = 3  # the range has 10**3 to 10**4 steps
 MOST = 290  # decimals: 10**290 times a small number is still a number of float64
+SHORTEST = 1e-280  # range of a feature: within a shorter one, MOST decimals write too few values
 MOST_DECIMALS = 15  # that float64 brings back as they were written
 HEADROOM = 2.0**49  # value * 10**decimals stays below this, so that decimal rounding removes the error of scaling
 
@@ -84,14 +84,7 @@ def weight_of(schema: Schema, name: Any) -> float:
 
 def weights_of(schema: Schema) -> Matrix:
     """Return the weight of each feature."""
-    weights = [weight_of(schema, feature.name) for feature in schema.features]
-    for feature, weight in zip(schema.features, weights, strict=True):
-        if feature.missing and not WEIGHTS[0] <= weight <= WEIGHTS[1]:
-            raise ParameterError(
-                f"rule for {feature.name!r}: the weight of a feature with missing values must be from {WEIGHTS[0]:g} "
-                f"to {WEIGHTS[1]:g}, got {weight!r}."
-            )
-    return np.array(weights)
+    return np.array([weight_of(schema, feature.name) for feature in schema.features])
 
 
 def present(values: Matrix) -> Matrix:
@@ -110,6 +103,11 @@ def scales_of(form: TableForm, N: Matrix) -> tuple[Matrix, Matrix]:
                 span[position] = np.nanmax(N[:, position]) - low[position]
             if not np.isfinite(span[position]):
                 raise TableError(f"column {feature.name!r} spans more than float64 can hold. Rescale it.")
+            if 0 < span[position] < SHORTEST:
+                raise TableError(
+                    f"column {feature.name!r} spans {span[position]:g}, less than the {SHORTEST:g} in which float64 "
+                    "has values to change to. Rescale it."
+                )
         elif feature.kind == "ordinal":
             span[position] = len(feature.levels or ()) - 1
     span[span == 0] = 1.0  # a constant column is kept, and nothing is divided by zero
@@ -127,7 +125,7 @@ def exact_decimals(values: Matrix, dtype: Any) -> int | None:
 
 def most_decimals(values: Matrix, most: int) -> int:
     """Return the most decimals to which values can be rounded without a loss; rounding removes the error of scaling."""
-    largest = max(np.abs(values).max(), 1e-280)
+    largest = max(np.abs(values).max(), SHORTEST)
     return int(min(most, np.floor(np.log10(HEADROOM / largest))))
 
 

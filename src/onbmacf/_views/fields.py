@@ -13,6 +13,7 @@ import pandas as pd
 
 from onbmacf._base.checks import listed
 from onbmacf._columns.converters import Converter
+from onbmacf._columns.interop import frame_of_cells
 from onbmacf._columns.moments import allowed_in, end_in, value_in, written
 from onbmacf._text.records import few
 from onbmacf._text.wording import shown
@@ -76,7 +77,7 @@ def _field(source: Source, place: int, feature: Feature) -> Field:
 def read_row(form: Mapping[str, str], fields: list[Field], name: Any = "typed") -> pd.DataFrame:
     """Return the row that a form describes; an error that names the feature where a value is missing or foreign."""
     values = {field.name: _value(field, form.get(field.id, "")) for field in fields}
-    return pd.DataFrame([list(values.values())], columns=list(values), index=[name]).infer_objects()
+    return frame_of_cells([list(values.values())], list(values)).set_axis([name])
 
 
 def written_row(row: pd.DataFrame, fields: list[Field]) -> dict[str, str]:
