@@ -123,10 +123,9 @@ async def _first(request: Request, token: str = "") -> Response:
     return table_page.first_page(request)
 
 
-def _health(request: Request) -> Response:
-    if service_of(request).engine.is_stuck:
-        return PlainTextResponse("stuck: the model does not come back from its calls\n", 503)
-    return PlainTextResponse("ok\n")
+async def _health(request: Request) -> Response:
+    trouble = await service_of(request).engine.health()
+    return PlainTextResponse(f"{trouble}\n", 503, {"Retry-After": "1"}) if trouble else PlainTextResponse("ok\n")
 
 
 def _metrics(request: Request) -> Response:
