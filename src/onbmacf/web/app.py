@@ -53,7 +53,7 @@ def create_app(source: Source, settings: Settings) -> FastAPI:
     app.add_api_route("/static/{name}", _static, include_in_schema=False)
     for kind in (Exception, HTTPException):
         app.add_exception_handler(kind, _on_error)
-    app.add_middleware(BodyLimitMiddleware, max_body=settings.limits.max_body)
+    app.add_middleware(BodyLimitMiddleware, limits=settings.limits)
     app.add_middleware(ErrorMiddleware)
     app.add_middleware(SecurityMiddleware, keys=service.keys, settings=settings)
     app.add_middleware(MetricsMiddleware, metrics=service.metrics, is_logged=settings.log)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
+from math import ceil
 from typing import Any
 from urllib.parse import quote
 
@@ -50,7 +51,7 @@ def make_server(source: Source, settings: Settings, ready: Callable[[Settings], 
     bound = bind(settings)
     settings = replace(settings, port=bound.getsockname()[1])
     try:
-        return _server(create_app(source, settings), lambda: ready(settings)), bound
+        return _server(create_app(source, settings), settings, lambda: ready(settings)), bound
     except BaseException:
         bound.close()
         raise
@@ -80,8 +81,10 @@ def bind(settings: Settings) -> socket.socket:
     return bound
 
 
-def _server(app: Any, ready: Callable[[], None]) -> Any:
+def _server(app: Any, settings: Settings, ready: Callable[[], None]) -> Any:
     import uvicorn
+
+    from onbmacf.web.connections import BoundedProtocol
 
     class Server(uvicorn.Server):
         """Says when it is ready, and ends without passing the signal on."""
@@ -96,9 +99,12 @@ def _server(app: Any, ready: Callable[[], None]) -> Any:
             with _on_signals(self.handle_exit):
                 yield
 
+    protocol: Any = partial(BoundedProtocol, settings=settings)
     config = uvicorn.Config(
-        app, log_config=None, access_log=False, server_header=False, date_header=True, backlog=BACKLOG,
-        proxy_headers=False, timeout_keep_alive=15, ws="none",
+        app, http=protocol, log_config=None, access_log=False, server_header=False, date_header=True, backlog=BACKLOG,
+        proxy_headers=False, timeout_keep_alive=ceil(settings.limits.head_timeout), ws="none",
+        # The protocol counts connections; requests whose client has gone count here.
+        limit_concurrency=settings.limits.max_connections + settings.limits.max_waiting,
     )  # fmt: skip
     return Server(config)
 
