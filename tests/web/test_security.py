@@ -1,24 +1,29 @@
 """Secure by default: one test per promise of decision 0073. What is refused says so; the service lives."""
 
 import contextlib
+import html
 import io
 import json
 import logging
 import pickle
 import re
+import signal
 import socket
 from http.client import HTTPConnection
 from pathlib import Path
+from urllib.parse import quote, urlsplit
+from urllib.request import url2pathname
 
 import httpx
 import numpy as np
 import pytest
 
 from onbmacf import ONBMACF
+from onbmacf._views.plans import Source
 from onbmacf.errors import ParameterError
 from onbmacf.web import security
 from onbmacf.web.security import Keys
-from onbmacf.web.server import link
+from onbmacf.web.server import link, run_server
 from onbmacf.web.settings import Settings
 from serving import serving
 
@@ -384,6 +389,32 @@ def test_the_link_holds_any_token():
     address = httpx.URL(link(Settings(token=token)))
     assert address.params["token"] == token
     assert not address.fragment
+
+
+def test_the_browser_is_opened_without_the_token_in_its_command(heart_explainer, monkeypatch):
+    """Everybody on a machine can list commands; the file that leads to the link is the owner's alone, and goes."""
+    opened, links = [], []
+
+    def note(address):
+        try:
+            file = Path(url2pathname(urlsplit(address).path))
+            opened.append((address, file, file.stat().st_mode & 0o777, file.parent.stat().st_mode & 0o777))
+            links.append(html.unescape(re.search('url=(.*)"', file.read_text(encoding="utf-8"))[1]))
+        finally:
+            signal.raise_signal(signal.SIGINT)  # ends the service
+
+    token = "a token & more #1"
+    monkeypatch.setattr("webbrowser.open", note)
+    told = []
+    source = Source.of(heart_explainer)
+    run_server(source, Settings(token=token), open_browser=True, tell=told.append)
+    [(address, file, *modes)] = opened
+    assert address.startswith("file://")
+    assert quote(token, safe="") not in address
+    assert modes == [0o600, 0o700]
+    assert links == told
+    assert httpx.URL(links[0]).params["token"] == token
+    assert not file.parent.exists()
 
 
 def test_a_folder_may_be_a_text():
