@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import PlainTextResponse, Response
 
@@ -51,7 +52,7 @@ def create_app(source: Source, settings: Settings) -> FastAPI:
     app.add_api_route("/healthz", _health, summary="Whether the service lives")
     app.add_api_route("/metrics", _metrics, summary="Figures for Prometheus")
     app.add_api_route("/static/{name}", _static, include_in_schema=False)
-    for kind in (Exception, HTTPException):
+    for kind in (Exception, HTTPException, RequestValidationError):
         app.add_exception_handler(kind, _on_error)
     app.add_middleware(BodyLimitMiddleware, limits=settings.limits)
     app.add_middleware(ErrorMiddleware)
