@@ -103,6 +103,8 @@ class Rule:
     def __post_init__(self) -> None:
         for name, value in checked("Rule", {name: getattr(self, name) for name in RULE_KEYS}, RULE_KEYS).items():
             object.__setattr__(self, name, value)
+        if self.direction is not None:
+            check_choice("direction", self.direction, DIRECTIONS)
 
     def __repr__(self) -> str:
         return short.only_set(self)
@@ -119,17 +121,18 @@ class Rule:
 
     def measured(self, name: Hashable, by: Converter | None) -> "Rule":
         """Return the rule with its range and step as numbers in the unit of a column."""
-        low, high = (end_in(f"rule for {name!r}: {end}", getattr(self, end), by) for end in ("low", "high"))
-        return replace(self, low=low, high=high, step=step_in(f"rule for {name!r}: step", self.step, by))
+        low, high = (end_in(f"rule for {shortened(name)}: {end}", getattr(self, end), by) for end in ("low", "high"))
+        return replace(self, low=low, high=high, step=step_in(f"rule for {shortened(name)}: step", self.step, by))
 
     def check(self, name: Hashable) -> None:
         """Raise an error that names the rule if it contradicts itself."""
         for kind in self.kinds:
-            kind.check(self, f"rule for {name!r}")
+            kind.check(self, f"rule for {shortened(name)}")
         least, most = WEIGHTS
         if not least <= self.weight <= most:  # beyond, distances are no numbers any more, or no different ones
+            name = shortened(name)
             raise ParameterError(
-                f"rule for {name!r}: weight must be above 0, from {least:g} to {most:g}, got {self.weight!r}."
+                f"rule for {name}: weight must be above 0, from {least:g} to {most:g}, got {self.weight!r}."
             )
 
     def only_weight(self) -> "Rule":
@@ -314,7 +317,7 @@ class Rules:
             raise ParameterError(f"features must map names to rules, got {shortened(self.features)}.")
         for name, rule in self.features.items():
             if not isinstance(rule, Rule):
-                raise ParameterError(f"rule for {name!r} must be a Rule, got {shortened(rule)}.")
+                raise ParameterError(f"rule for {shortened(name)} must be a Rule, got {shortened(rule)}.")
         object.__setattr__(self, "at_most", PAIRS("at_most", self.at_most))
         if self.max_changes is not None:
             check_count("max_changes", self.max_changes)
@@ -374,7 +377,9 @@ class Rules:
         mentioned = [*self.features, *(name for pair in self.at_most for name in pair), *self.immutable]
         for name in mentioned:
             if name not in names:
-                raise ParameterError(f"rule for {name!r}: there is no such feature.{did_you_mean(name, names)}")
+                raise ParameterError(
+                    f"rule for {shortened(name)}: there is no such feature.{did_you_mean(name, names)}"
+                )
         for name, rule in self.features.items():
             rule.check(name)
         graph: dict[Hashable, set[Hashable]] = {}
@@ -390,7 +395,7 @@ class Rules:
         for name, rule in self.features.items():
             if rule.kinds:
                 rest = {**self.features, name: rule.only_weight()}
-                yield f"the rule for {name!r} ({describe(rule)})", replace(self, features=rest)
+                yield f"the rule for {shortened(name)} ({describe(rule)})", replace(self, features=rest)
         for low, high in self.at_most:
             rest_pairs = tuple(pair for pair in self.at_most if pair != (low, high))
             yield f"the rule {low!r} <= {high!r}", replace(self, at_most=rest_pairs)

@@ -13,7 +13,17 @@ from typing import Any
 
 import pandas as pd
 
-from onbmacf._base.checks import check_choice, check_count, did_you_mean, flag, level, listed, names_of, sequence
+from onbmacf._base.checks import (
+    check_choice,
+    check_count,
+    did_you_mean,
+    flag,
+    level,
+    listed,
+    names_of,
+    sequence,
+    shortened,
+)
 from onbmacf._columns.converters import converter_of, holds
 from onbmacf._columns.interop import as_frame, repeated
 from onbmacf._columns.kinds import KINDS, NUMERIC, Kind, guess, is_own_text
@@ -369,6 +379,6 @@ def _check_known(role: str, names: Iterable[Hashable], columns: Iterable[Hashabl
     for name in names:
         if name not in columns:
             raise ParameterError(
-                f"{role} names {name!r}, which is not a column.{did_you_mean(name, columns)} "
+                f"{role} names {shortened(name)}, which is not a column.{did_you_mean(name, columns)} "
                 f"Columns: {listed(columns)}."
             )

@@ -19,13 +19,14 @@ from serving import serving
 
 CLIENTS = 8
 REQUESTS = int(os.environ.get("ONBMACF_REQUESTS", "40"))  # of each client; 200 take a minute
-# A model that takes its time, and shows in a file that it was asked.
+# A model that takes its time, and shows in a file that it was asked, and where.
 SLOW = """
+import os
 import time
 from pathlib import Path
 import numpy as np
 def predict(rows):
-    Path("asked").touch()
+    Path("asked").write_text(str(os.getpid()))
     time.sleep(float(Path("wait").read_text()) if Path("wait").exists() else 0)
     return np.where(rows["a"] + rows["b"] > 1, "yes", "no")
 """
@@ -105,6 +106,29 @@ def test_sigterm_loses_no_request_that_was_accepted(folder):
         assert [answer.text for answer in answers] == [expected]
         assert process.wait(PATIENCE) == 0
         assert "The service has ended." in process.stderr.read()
+    finally:
+        process.kill()
+
+
+def test_a_request_whose_worker_is_killed_is_told_to_ask_again_and_the_next_is_answered(folder):
+    process, client = started(folder, "--workers", "2")
+    try:
+        body = {"rows": [{"a": 0.1, "b": 0.2}]}
+        expected = client.post("/v1/explain", json=body).text
+        (folder / "wait").write_text("600")
+        (folder / "asked").unlink()
+        answers = []
+        asking = threading.Thread(target=lambda: answers.append(client.post("/v1/explain", json=body)))
+        asking.start()
+        wait_for(lambda: (folder / "asked").exists() and (folder / "asked").read_text(), process)
+        (folder / "wait").unlink()
+        os.kill(int((folder / "asked").read_text()), signal.SIGKILL)
+        asking.join()
+        assert [(one.status_code, one.json()["title"], one.headers["retry-after"]) for one in answers] == [
+            (503, "Worker lost", "1")
+        ]
+        assert client.post("/v1/explain", json=body).text == expected
+        wait_for(lambda: client.get("/healthz").status_code == 200)
     finally:
         process.kill()
 

@@ -1,24 +1,30 @@
 """Secure by default: one test per promise of decision 0073. What is refused says so; the service lives."""
 
 import contextlib
+import html
 import io
 import json
 import logging
 import pickle
 import re
+import signal
 import socket
 from http.client import HTTPConnection
 from pathlib import Path
+from urllib.parse import quote, urlsplit
+from urllib.request import url2pathname
 
 import httpx
 import numpy as np
 import pytest
 
+from commands import wait_for
 from onbmacf import ONBMACF
+from onbmacf._views.plans import Source
 from onbmacf.errors import ParameterError
 from onbmacf.web import security
 from onbmacf.web.security import Keys
-from onbmacf.web.server import link
+from onbmacf.web.server import link, run_server
 from onbmacf.web.settings import Settings
 from serving import serving
 
@@ -281,6 +287,116 @@ def test_an_audit_needs_a_label_to_reach(client):
     assert said.json()["detail"] == "target must name at least one among the model's labels 'at risk', 'healthy'."
 
 
+LONG = "x" * 100_000
+LONG_BODIES = [
+    {"rows": {LONG: 1}},
+    {"rows": [LONG]},
+    {"rows": LONG},
+    {"rows": [], LONG: 1},
+    {"rows": [], "n": LONG},
+    {"rows": [], "plausibility": LONG},
+    {"rows": [], "target": LONG},
+    {"rows": [], "target": [LONG]},
+    {"rows": [], "immutable": [LONG]},
+    {"rows": [], "rules": {LONG: {}}},
+    {"rows": [], "rules": {"features": {LONG: {}}}},
+    {"rows": [], "rules": {"features": {"sbp": {LONG: 1}}}},
+    {"rows": [], "rules": {"features": {"sbp": {"direction": LONG}}}},
+    {"rows": [], "rules": {"features": {"sbp": {"low": LONG}}}},
+    {"rows": [], "rules": {"features": {"famhist": {"allowed": [LONG]}}}},
+    {"rows": [], "rules": {"at_most": [[LONG, "sbp"]]}},
+    {"rows": [], "rules": {"max_changes": LONG}},
+    {"rows": [], "min_probability": LONG},
+]
+LONG_CELLS = [{LONG: 1}, {"sbp": LONG}, {"famhist": LONG}, {"sbp": [LONG]}, {"sbp": {LONG: LONG}}]
+LONG_AUDITS = [{"by": [LONG]}, {"target": LONG}, {"target": [LONG]}, {"most": LONG}, {"seed": LONG}, {LONG: 1}]
+LONG_QUERIES = [
+    "/audit/none?page={}",
+    "/case/r0?ranges={}",
+    "/case/{}",
+    "/audit/{}",
+    "/v1/audit/{}",
+    "/static/{}",
+    "/?token={}",
+]
+LONG_FORMS = [
+    ("/type", "f0"),
+    ("/type", "f4"),
+    ("/paste", "json"),
+    ("/case/r0/ask", "dial"),
+    ("/case/r0/ask", "n"),
+    ("/case/r0/ask", "target"),
+    ("/case/r0/ask", "f0-low"),
+    ("/case/r0/lock", "feature"),
+    ("/case/r0/what-if", "f0"),
+    ("/case/r0/view", "x"),
+    ("/case/r0/save", "plan"),
+    ("/audit", "most"),
+    ("/audit", "target"),
+]
+
+
+def n_repeated(text):
+    """Return how much of the long text is in an answer."""
+    return sum(map(len, re.findall("x{50,}", text)))
+
+
+def test_no_problem_repeats_what_was_sent(client, heart):
+    row = json.loads(heart.head(1).to_json(orient="records"))[0]
+    asked = [("explain", body) for body in LONG_BODIES] + [("audit", body) for body in LONG_AUDITS]
+    asked += [(path, {"rows": row | cell}) for path in ("explain", "predict") for cell in LONG_CELLS]
+    for path, body in asked:
+        said = client.post(f"/v1/{path}", json=body)
+        text = said.text
+        if said.status_code == 200:  # a cell that does not fit costs its own row only; the answer holds that row
+            assert said.json()["answers"][0]["status"] == "invalid_row"
+            text = said.json()["answers"][0]["reason"]
+        else:
+            assert said.status_code == 422
+        assert n_repeated(text) < 200, (path, str(body)[:200])
+    keys = json.dumps({LONG: 1})[:-1] + f', "{LONG}": 2}}'
+    assert n_repeated(client.post("/v1/explain", content=keys).text) < 200
+
+
+def test_no_page_repeats_what_was_sent_beside_its_own_field(browser):
+    for address in LONG_QUERIES:
+        said = browser.get(address.format(LONG[:10_000]))  # a head may have 16 KiB
+        assert said.status_code in (401, 404, 422), address
+        assert n_repeated(said.text) < 200, address
+    token = csrf_token_of(browser)
+    for path, field in LONG_FORMS:
+        said = browser.post(path, data={"csrf_token": token, field: LONG})
+        assert said.status_code in (400, 404, 422), (path, field)
+        assert n_repeated(said.text) <= len(LONG) + 200, (path, field)
+    said = browser.post("/paste", data={"csrf_token": token}, files={"json": (f"{LONG}.json", LONG)})
+    assert said.status_code in (400, 403, 422)
+    assert n_repeated(said.text) < 200
+
+
+@pytest.mark.parametrize("body", ['{"rows": [], "rows": []}', '{"rows": [{"sbp": 1, "age": 2, "sbp": 3}]}'])
+def test_a_key_twice_is_refused_by_its_name(client, browser, body):
+    name = "rows" if "[]" in body else "sbp"
+    said = client.post("/v1/explain", content=body)
+    assert (said.status_code, said.json()["title"]) == (422, "Duplicate key")
+    assert said.json()["detail"] == f"An object of the body has the key '{name}' twice."
+    pasted = browser.post("/paste", data={"csrf_token": csrf_token_of(browser), "json": body})
+    assert pasted.status_code == 422
+    assert f"has the key &#39;{name}&#39; twice" in pasted.text
+
+
+def test_a_client_that_goes_away_is_no_error(heart_explainer, caplog):
+    caplog.set_level(logging.DEBUG)
+    logging.getLogger("onbmacf.web").propagate = True
+    with serving(heart_explainer, log=True) as running:
+        host, port = running.base.removeprefix("http://").split(":")
+        head = f"POST /v1/explain HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {running.token}\r\n"
+        with socket.create_connection((host, int(port))) as wire:
+            wire.sendall(f"{head}Content-Length: 1000\r\n\r\n".encode() + b" " * 500)
+        wait_for(lambda: "POST /v1/explain" in caplog.text)
+        assert "POST /v1/explain 499 " in caplog.text
+    assert [record.getMessage() for record in caplog.records if record.levelno > logging.INFO] == []
+
+
 class Touches:
     """A pickle that leaves a trace when it is read."""
 
@@ -384,6 +500,32 @@ def test_the_link_holds_any_token():
     address = httpx.URL(link(Settings(token=token)))
     assert address.params["token"] == token
     assert not address.fragment
+
+
+def test_the_browser_is_opened_without_the_token_in_its_command(heart_explainer, monkeypatch):
+    """Everybody on a machine can list commands; the file that leads to the link is the owner's alone, and goes."""
+    opened, links = [], []
+
+    def note(address):
+        try:
+            file = Path(url2pathname(urlsplit(address).path))
+            opened.append((address, file, file.stat().st_mode & 0o777, file.parent.stat().st_mode & 0o777))
+            links.append(html.unescape(re.search('url=(.*)"', file.read_text(encoding="utf-8"))[1]))
+        finally:
+            signal.raise_signal(signal.SIGINT)  # ends the service
+
+    token = "a token & more #1"
+    monkeypatch.setattr("webbrowser.open", note)
+    told = []
+    source = Source.of(heart_explainer)
+    run_server(source, Settings(token=token), open_browser=True, tell=told.append)
+    [(address, file, *modes)] = opened
+    assert address.startswith("file://")
+    assert quote(token, safe="") not in address
+    assert modes == [0o600, 0o700]
+    assert links == told
+    assert httpx.URL(links[0]).params["token"] == token
+    assert not file.parent.exists()
 
 
 def test_a_folder_may_be_a_text():

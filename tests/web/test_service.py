@@ -208,6 +208,51 @@ def test_processes_give_the_same_answers(heart_explainer, heart):
     assert not folder.exists()
 
 
+def killed(executor):
+    """Kill the workers of a pool, and wait until it has noticed."""
+    for worker in list(executor._processes.values()):
+        worker.kill()
+    wait_for(lambda: executor._broken)
+
+
+def test_workers_that_were_killed_are_replaced(heart_explainer, heart):
+    row = records(heart.head(1))[0]
+    expected = heart_explainer.explain(pd.DataFrame([row]), "healthy").to_json()
+    with serving(heart_explainer, heart, "healthy", workers=1) as running, running.client() as client:
+        for _ in range(2):
+            assert client.post("/v1/explain", json={"rows": row}).text == expected
+            killed(running.service().engine.executor)
+        assert client.post("/v1/explain", json={"rows": row}).text == expected
+        wait_for(lambda: client.get("/healthz").text == "ok\n")
+
+
+def test_health_is_asked_of_the_workers(heart_explainer, heart):
+    with serving(heart_explainer, heart, "healthy", workers=1) as running, running.client() as client:
+        wait_for(lambda: client.get("/healthz").text == "ok\n")
+        engine = running.service().engine
+        file = engine.folder / "explainer"
+        file.rename(file.with_name("away"))  # no new worker can start
+        killed(engine.executor)
+        wait_for(lambda: client.get("/healthz").status_code == 503)
+        assert client.get("/healthz").text.startswith("worker lost")
+        assert client.post("/v1/predict", json={"rows": records(heart.head(1))}).status_code == 503
+        file.with_name("away").rename(file)
+        wait_for(lambda: client.get("/healthz").text == "ok\n")
+        assert client.post("/v1/predict", json={"rows": records(heart.head(1))}).status_code == 200
+
+
+def test_an_audit_goes_on_where_its_worker_was_killed(heart_explainer, heart, tmp_path):
+    with (
+        serving(heart_explainer, heart, "healthy", workers=1, folder=tmp_path) as running,
+        running.client() as client,
+    ):
+        name = client.post("/v1/audit", json={"most": 60, "by": []}).json()["id"]
+        wait_for(lambda: client.get(f"/v1/audit/{name}").json()["n_done"] >= 8)
+        killed(running.service().engine.executor)
+        wait_for(lambda: client.get(f"/v1/audit/{name}").json()["status"] != "running")
+        assert client.get(f"/v1/audit/{name}").json()["status"] == "done"
+
+
 def test_a_killed_service_leaves_neither_its_file_nor_its_processes(tmp_path, monkeypatch):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     words = ("serve", "--workers", "2", "--port", "0", "--no-open")

@@ -80,17 +80,19 @@ def shortened(value: Any) -> str:
 
 
 def listed(values: Iterable[Any], most: int = 12) -> str:
-    """Return values as a readable list, cut off after `most` of them."""
-    words = [repr(value) for value in values]
-    tail = f", ... ({len(words) - most} more)" if len(words) > most else ""
-    return ", ".join(words[:most]) + tail
+    """Return values as a readable list, cut off after `most` of them, and each where it is long."""
+    values = list(values)
+    tail = f", ... ({len(values) - most} more)" if len(values) > most else ""
+    return ", ".join(shortened(value) for value in values[:most]) + tail
 
 
 def did_you_mean(word: Any, known: Iterable[Any]) -> str:
     """Return ' Did you mean ...?' for the closest spelling, or nothing."""
+    if isinstance(word, str) and len(word) > MOST_SAID:  # to compare it would take its length squared
+        return ""
     spelled = {str(value): value for value in known}
     close = get_close_matches(str(word), spelled, n=1)
-    return f" Did you mean {spelled[close[0]]!r}?" if close else ""
+    return f" Did you mean {shortened(spelled[close[0]])}?" if close else ""
 
 
 # --- values from outside ----------------------------------------------------------------------------------------------

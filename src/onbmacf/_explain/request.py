@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from onbmacf._base.arrays import Mask, Matrix, Rows
-from onbmacf._base.checks import check_within, did_you_mean, listed, names_of
+from onbmacf._base.checks import check_within, did_you_mean, listed, names_of, shortened
 from onbmacf._base.limits import NEVER, deadline_after, is_over
 from onbmacf._explain.fitted import Fitted
 from onbmacf._search.options import Options
@@ -189,7 +189,9 @@ def _check_features(names: list[Hashable], features: tuple[Hashable, ...]) -> No
     for name in names:
         if name not in features:
             meant = did_you_mean(name, features)
-            raise ParameterError(f"vary names {name!r}, which is not a column.{meant} Columns: {listed(features)}.")
+            raise ParameterError(
+                f"vary names {shortened(name)}, which is not a column.{meant} Columns: {listed(features)}."
+            )
     if not names:
         raise ParameterError("vary is empty: nothing could change. Name at least one feature.")
 

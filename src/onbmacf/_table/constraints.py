@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from onbmacf._base.arrays import Mask, Matrix
-from onbmacf._base.checks import listed
+from onbmacf._base.checks import listed, shortened
 from onbmacf._base.missing import differs
 from onbmacf._columns.converters import unit_words
 from onbmacf._columns.kinds import LARGEST_EXACT
@@ -228,7 +228,7 @@ def _check_kind(feature: Feature, rule: Rule) -> None:
     unknown = [level for level in named if level not in (feature.levels or ())]
     if unknown:
         known = listed(feature.levels or ())
-        raise ParameterError(f"rule for {feature.name!r}: unknown level {unknown[0]!r}. Known: {known}.")
+        raise ParameterError(f"rule for {feature.name!r}: unknown level {shortened(unknown[0])}. Known: {known}.")
 
 
 def _has_whole(rule: Rule) -> bool:

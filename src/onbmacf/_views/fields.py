@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from onbmacf._base.checks import listed
+from onbmacf._base.checks import listed, shortened
 from onbmacf._columns.converters import Converter
 from onbmacf._columns.interop import frame_of_cells
 from onbmacf._columns.moments import allowed_in, end_in, value_in, written
@@ -103,7 +103,7 @@ def _value(field: Field, text: str) -> Any:
         return _typed(field, text.strip())
     written = dict(zip(field.levels, field.feature.levels or (), strict=True))
     if text not in written:
-        raise RowsError(f"{field.name!r} must be one of {listed(field.levels)}, got {text!r}.")
+        raise RowsError(f"{field.name!r} must be one of {listed(field.levels)}, got {shortened(text)}.")
     return written[text]
 
 
@@ -123,7 +123,7 @@ def _moment(field: Field, text: str) -> Any:
     try:
         return value_in(text, field.converter)
     except (ValueError, TypeError, OverflowError):
-        raise RowsError(f"{field.name!r} must be {allowed_in(field.converter)}, got {text!r}.") from None
+        raise RowsError(f"{field.name!r} must be {allowed_in(field.converter)}, got {shortened(text)}.") from None
 
 
 def _number(field: Field, text: str) -> int | float:
@@ -131,7 +131,7 @@ def _number(field: Field, text: str) -> int | float:
     try:
         value = float(text)
     except ValueError:
-        raise RowsError(f"{field.name!r} must be a number, got {text!r}.") from None
+        raise RowsError(f"{field.name!r} must be a number, got {shortened(text)}.") from None
     if not np.isfinite(value) or (whole and not value.is_integer()):
-        raise RowsError(f"{field.name!r} must be a {'whole' if whole else 'finite'} number, got {text!r}.")
+        raise RowsError(f"{field.name!r} must be a {'whole' if whole else 'finite'} number, got {shortened(text)}.")
     return int(value) if whole else value

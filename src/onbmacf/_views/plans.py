@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from onbmacf._base.checks import did_you_mean, listed
+from onbmacf._base.checks import did_you_mean, listed, shortened
 from onbmacf._base.enums import Status
 from onbmacf._base.missing import known_ends
 from onbmacf._columns.interop import frame_of_cells
@@ -140,10 +140,10 @@ def frame_of(records: Sequence[Mapping[str, Any]], column_of: Mapping[str, Hasha
         unknown = [name for name in record if name not in column_of]
         if unknown:
             hint = did_you_mean(unknown[0], list(column_of))
-            raise RowsError(f"row {place} has {unknown[0]!r}, which is not a column.{hint}")
+            raise RowsError(f"row {place} has {shortened(unknown[0])}, which is not a column.{hint}")
         nested = [name for name, value in record.items() if isinstance(value, list | dict)]
         if nested:
-            raise RowsError(f"row {place}: {nested[0]!r} must be a number, a text, true, false or null.")
+            raise RowsError(f"row {place}: {shortened(nested[0])} must be a number, a text, true, false or null.")
     columns = {name: [record[text] for record in records] for text, name in column_of.items()}
     return frame_of_cells(columns, list(column_of.values()))
 
@@ -154,7 +154,7 @@ def label_of(value: Any, classes: Sequence[Any]) -> Any:
         return value
     written = {str(label): label for label in classes}
     if str(value) not in written:
-        raise ParameterError(f"target must be among the model's labels {listed(classes)}, got {value!r}.")
+        raise ParameterError(f"target must be among the model's labels {listed(classes)}, got {shortened(value)}.")
     return written[str(value)]
 
 

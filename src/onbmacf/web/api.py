@@ -4,6 +4,7 @@ bytes  ->  Explain, Predict  ->  rows, Ask  ->  the engine  ->  Explanations.to_
 """
 
 import json
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from shlex import quote
@@ -15,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.responses import Response, StreamingResponse
 
 from onbmacf import __version__
+from onbmacf._base.checks import shortened
 from onbmacf._explain.request import target_labels
 from onbmacf._text.records import FORMAT, VERSION, cell, plain
 from onbmacf._views.plans import Ask, Source, explained, label_of, predicted
@@ -22,7 +24,7 @@ from onbmacf.errors import ParameterError
 from onbmacf.explanations import Explanations
 from onbmacf.rules import Rules, describe
 from onbmacf.schema import Feature
-from onbmacf.web.responses import PROBLEM_TYPE, HTTPProblem, as_problem
+from onbmacf.web.responses import PROBLEM_TYPE, HTTPProblem, as_problem, place_of
 from onbmacf.web.service import Service, service_of, show
 from onbmacf.web.settings import Limits
 
@@ -47,8 +49,7 @@ class StrictBody(BaseModel):
             return cls.model_validate(strict_json(body))
         except ValidationError as error:
             first = error.errors(include_url=False, include_input=False)[0]
-            place = ".".join(str(part) for part in first["loc"]) or "the body"
-            raise HTTPProblem(422, "Unexpected body", f"{place}: {first['msg']}.") from None
+            raise HTTPProblem(422, "Unexpected body", f"{place_of(first['loc'])}: {first['msg']}.") from None
 
     @classmethod
     def openapi(cls) -> dict[str, Any]:
@@ -113,13 +114,20 @@ def read_target(target: Any, source: Source) -> Any:
 
 
 def strict_json(body: bytes) -> Any:
-    """Return what JSON says; a problem for what is not JSON, too deep, or a number that JSON does not have."""
+    """Return what JSON says; a problem for what is not JSON, too deep, a number that JSON lacks, or a key twice."""
 
     def refuse(constant: str) -> Any:
         raise ValueError(constant)
 
+    def once_each(pairs: list[tuple[str, Any]]) -> Record:
+        found = dict(pairs)
+        if len(found) < len(pairs):  # readers differ in which one they take
+            key = next(key for key, n in Counter(key for key, _ in pairs).items() if n > 1)
+            raise HTTPProblem(422, "Duplicate key", f"An object of the body has the key {shortened(key)} twice.")
+        return found
+
     try:
-        return json.loads(body.decode("utf-8"), parse_constant=refuse)
+        return json.loads(body.decode("utf-8"), parse_constant=refuse, object_pairs_hook=once_each)
     except RecursionError:
         raise HTTPProblem(400, "Not JSON", "The body is nested too deeply.") from None
     except (UnicodeDecodeError, ValueError) as error:

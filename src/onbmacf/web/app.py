@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import PlainTextResponse, Response
 
@@ -51,9 +52,9 @@ def create_app(source: Source, settings: Settings) -> FastAPI:
     app.add_api_route("/healthz", _health, summary="Whether the service lives")
     app.add_api_route("/metrics", _metrics, summary="Figures for Prometheus")
     app.add_api_route("/static/{name}", _static, include_in_schema=False)
-    for kind in (Exception, HTTPException):
+    for kind in (Exception, HTTPException, RequestValidationError):
         app.add_exception_handler(kind, _on_error)
-    app.add_middleware(BodyLimitMiddleware, max_body=settings.limits.max_body)
+    app.add_middleware(BodyLimitMiddleware, limits=settings.limits)
     app.add_middleware(ErrorMiddleware)
     app.add_middleware(SecurityMiddleware, keys=service.keys, settings=settings)
     app.add_middleware(MetricsMiddleware, metrics=service.metrics, is_logged=settings.log)
@@ -123,10 +124,9 @@ async def _first(request: Request, token: str = "") -> Response:
     return table_page.first_page(request)
 
 
-def _health(request: Request) -> Response:
-    if service_of(request).engine.is_stuck:
-        return PlainTextResponse("stuck: the model does not come back from its calls\n", 503)
-    return PlainTextResponse("ok\n")
+async def _health(request: Request) -> Response:
+    trouble = await service_of(request).engine.health()
+    return PlainTextResponse(f"{trouble}\n", 503, {"Retry-After": "1"}) if trouble else PlainTextResponse("ok\n")
 
 
 def _metrics(request: Request) -> Response:

@@ -10,11 +10,12 @@ from fastapi import APIRouter, Request
 from pydantic import Field
 from starlette.responses import JSONResponse, Response
 
+from onbmacf._base.checks import shortened
 from onbmacf._text.wording import arrows, shown
 from onbmacf.errors import OnbmacfError, ParameterError
 from onbmacf.web.api import StrictBody, read_target
 from onbmacf.web.jobs import DONE, AuditJob, AuditScope, draw_places
-from onbmacf.web.responses import HTTPProblem, download, not_found, picture, redirect
+from onbmacf.web.responses import HTTPProblem, as_problem, download, not_found, picture, redirect
 from onbmacf.web.service import Service, read_form, service_of, show
 
 PER_PAGE = 20
@@ -77,7 +78,7 @@ def _scope(service: Service, audit: Audit) -> AuditScope:
     by = immutable if audit.by is None else audit.by
     unknown = [name for name in by if name not in source.column_of]
     if unknown:
-        raise ParameterError(f"by names {unknown[0]!r}, which is not a column.")
+        raise ParameterError(f"by names {shortened(unknown[0])}, which is not a column.")
     return AuditScope(draw_places(source, target, audit.most, audit.seed), target, tuple(by), audit.seed)
 
 
@@ -109,12 +110,12 @@ async def start_from_page(request: Request) -> Response:
     most = form.get("most", "200")
     try:
         if not most.isdecimal() or not 1 <= int(most) <= MOST_ROWS:
-            raise ParameterError(f"there may be 1 to {MOST_ROWS:,} rows, got {most!r}.")
+            raise ParameterError(f"there may be 1 to {MOST_ROWS:,} rows, got {shortened(most)}.")
         by = [str(field.name) for field in service.fields if form.get(f"{field.id}-by")]
         audit = Audit(target=form.get("target") or None, by=by, most=int(most), seed=0)
         job = service.jobs.start(_scope(service, audit))
     except (OnbmacfError, HTTPProblem) as error:
-        return _audit_page(request, getattr(error, "detail", str(error)))
+        return _audit_page(request, as_problem(error).detail)
     return redirect(f"/audit/{job.id}")
 
 

@@ -24,7 +24,7 @@ from onbmacf.errors import OnbmacfError
 from onbmacf.explainer import ONBMACF
 from onbmacf.explanations import Explanations
 from onbmacf.web.cases import MOST_PLANS, Case, Preferences, order_by_ease
-from onbmacf.web.responses import download, not_found, picture, redirect
+from onbmacf.web.responses import as_problem, download, not_found, picture, redirect
 from onbmacf.web.service import Service, read_form, service_of, session_of, show
 
 PICTURE_SIZE = (7.2, 4.2)  # inches
@@ -145,7 +145,7 @@ async def ask(request: Request, name: str) -> Response:
     try:
         preferences = Preferences.from_form(form, service.fields, service.source)
     except OnbmacfError as error:
-        return await _page(request, case, error=str(error))
+        return await _page(request, case, error=as_problem(error).detail)
     return await _with_preferences(request, case, preferences)
 
 
@@ -166,7 +166,7 @@ async def _with_preferences(request: Request, case: Case, preferences: Preferenc
     try:
         await plans_of(service_of(request), changed)
     except OnbmacfError as error:
-        return await _page(request, case, error=str(error))
+        return await _page(request, case, error=as_problem(error).detail)
     session_of(request).keep(changed)
     return redirect(f"/case/{case.id}")
 
@@ -181,7 +181,7 @@ async def what_if(request: Request, name: str) -> Response:
             typed = read_row(form, service.fields, case.row.index[0])
             row = service.source.explainer.fitted_.space.form.arrange(typed)[0]
         except OnbmacfError as error:
-            return await _page(request, case, error=str(error))
+            return await _page(request, case, error=as_problem(error).detail)
     session_of(request).keep(replace(case, what_if=row))
     return redirect(f"/case/{name}#what-if")
 

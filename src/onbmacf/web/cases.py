@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from onbmacf._base.arrays import take
+from onbmacf._base.checks import shortened
 from onbmacf._views.fields import Field, read_end
 from onbmacf._views.plans import Ask, Source, label_of
 from onbmacf.errors import ParameterError
@@ -107,13 +108,13 @@ def _read_dial(text: str) -> float | None:
     except ValueError:
         share = -1.0
     if not 0 <= share <= 1:
-        raise HTTPProblem(422, "Parameter error", f"The dial must be from 0 to 1, got {text!r}.")
+        raise HTTPProblem(422, "Parameter error", f"The dial must be from 0 to 1, got {shortened(text)}.")
     return share
 
 
 def _read_count(text: str) -> int:
     if not text.isdecimal() or not 1 <= int(text) <= MOST_PLANS:
-        raise HTTPProblem(422, "Parameter error", f"There may be 1 to {MOST_PLANS} plans, got {text!r}.")
+        raise HTTPProblem(422, "Parameter error", f"There may be 1 to {MOST_PLANS} plans, got {shortened(text)}.")
     return int(text)
 
 

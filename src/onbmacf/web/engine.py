@@ -6,7 +6,8 @@
 
 The model of a caller need not be safe for threads, so one thread asks it. With workers, each process reads the map from
 one file, memory-mapped: its arrays are in memory once (docs/decisions/0074-one-thread-or-processes.md). The file is the
-owner's alone, and neither it nor a worker outlives this process.
+owner's alone, and neither it nor a worker outlives this process. A worker that dies takes the calls in flight with it
+(503); the next call starts new ones.
 """
 
 import asyncio
@@ -17,16 +18,19 @@ import shutil
 import tempfile
 import threading
 from collections.abc import AsyncIterator, Callable
-from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from onbmacf.errors import ParameterError
+from onbmacf.errors import ModelError, ParameterError
 from onbmacf.explainer import ONBMACF
 from onbmacf.web.responses import HTTPProblem
 from onbmacf.web.settings import Settings
 
+PROBE_SECONDS = 1.0  # that /healthz waits; a probe behind a long call goes on waiting, and the next /healthz sees it
+MOST_LOST = 3  # times that work in the background is begun again where its worker died
+MAP_FILE = "explainer"
 _WORKER: dict[str, ONBMACF] = {}  # in a worker process: the explainer that it has read
 
 
@@ -37,27 +41,40 @@ class Engine:
         self.explainer, self.limits = explainer, settings.limits
         self.n_waiting, self.n_at_once = 0, settings.workers or 1
         self.overdue: set[Future[Any]] = set()  # calls that were given up but go on: Python cannot end a thread
+        self.probe: asyncio.Task[None] | None = None
+        self.trouble = ""  # what the last probe that ended has found
         self.folder: Path | None = None
         self.plot_executor = ThreadPoolExecutor(1, "plots")  # matplotlib is not safe for threads
-        self.executor: Executor = (
-            self._processes(settings.workers) if settings.workers else ThreadPoolExecutor(1, "model")
-        )
+        if settings.workers:
+            self._write_map()
+        self.executor: Executor = self._pool() if settings.workers else ThreadPoolExecutor(1, "model")
 
-    def _processes(self, n_workers: int) -> Executor:
+    def _write_map(self) -> None:
+        """Write the file that the workers share."""
         import joblib
         from joblib.externals.loky.backend import resource_tracker  # a process that outlives this one, however it ends
 
         self.folder = Path(tempfile.mkdtemp(prefix="onbmacf-map-"))  # for the owner only
         resource_tracker.register(str(self.folder), "folder")
-        path = self.folder / "explainer"
+        path = self.folder / MAP_FILE
         path.touch(mode=0o600)
         try:
             joblib.dump(self.explainer, path)
         except (pickle.PicklingError, AttributeError, TypeError) as error:
             self._forget_folder()
             raise ParameterError(f"workers need a model that can be pickled, which this one cannot: {error}") from error
+
+    def _pool(self) -> Executor:
+        assert self.folder is not None
         context = multiprocessing.get_context("spawn")
-        return ProcessPoolExecutor(n_workers, context, initializer=_start_worker, initargs=(path,))
+        path = self.folder / MAP_FILE
+        return ProcessPoolExecutor(self.n_at_once, context, initializer=_start_worker, initargs=(path,))
+
+    def _replace(self, broken: Executor) -> None:
+        """Put a new pool in the place of one whose worker died; of several calls that saw it die, the first does."""
+        if self.executor is broken:
+            self.executor = self._pool()
+            broken.shutdown(wait=False, cancel_futures=True)
 
     @asynccontextmanager
     async def slot(self) -> AsyncIterator[None]:
@@ -78,9 +95,13 @@ class Engine:
             detail = f"The model has not come back from {calls}, so nobody can be answered."
             detail += " Start the service again if it stays so."
             raise HTTPProblem(503, "Model stuck", detail, {"Retry-After": "30"})
-        future = self._submit(function, arguments)
+        executor, future = self._submit(function, arguments)
         try:
             return await asyncio.wait_for(asyncio.wrap_future(future), self.limits.timeout)
+        except BrokenExecutor:
+            self._replace(executor)
+            detail = "A process that answers has died, and this request with it. Ask again."
+            raise HTTPProblem(503, "Worker lost", detail, {"Retry-After": "1"}) from None
         except TimeoutError:
             if future.running():
                 self.overdue.add(future)
@@ -102,17 +123,48 @@ class Engine:
         return len(self.overdue) >= self.n_at_once
 
     async def run_long(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Return what `run` does, however long it takes: for work in the background."""
-        return await asyncio.wrap_future(self._submit(function, arguments))
+        """Return what `run` does, however long it takes: for background work, begun again where a worker died."""
+        for _ in range(MOST_LOST):
+            executor, future = self._submit(function, arguments)
+            try:
+                return await asyncio.wrap_future(future)
+            except BrokenExecutor:
+                self._replace(executor)
+        raise ModelError(f"the process that asks the model has died {MOST_LOST} times at the same rows.")
+
+    async def health(self) -> str:
+        """Return what keeps the library from answering, or nothing: a call that does nothing must come back.
+
+        One probe is under way at a time, however often this is asked. A probe that waits behind a long call is no
+        trouble until it has waited as long as a request may.
+        """
+        if self.is_stuck:
+            return "stuck: the model does not come back from its calls"
+        if self.probe is None or self.probe.done():
+            self.probe = asyncio.get_running_loop().create_task(self._probe())
+        await asyncio.wait({self.probe}, timeout=PROBE_SECONDS)
+        return self.trouble
+
+    async def _probe(self) -> None:
+        try:
+            await self.run(_answer)
+            self.trouble = ""
+        except HTTPProblem as problem:
+            self.trouble = f"{problem.title.lower()}: {problem.detail}"
 
     def warm_up(self, function: Callable[..., Any], *arguments: Any) -> None:
         """Call a function and do not wait for its answer: what is made on first use is there when it is needed."""
         self._submit(function, arguments)
 
-    def _submit(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> "Future[Any]":
+    def _submit(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> "tuple[Executor, Future[Any]]":
+        """Return a call that was handed over, and to whom."""
         if isinstance(self.executor, ThreadPoolExecutor):
-            return self.executor.submit(function, self.explainer, *arguments)
-        return self.executor.submit(_run_in_worker, function, arguments)
+            return self.executor, self.executor.submit(function, self.explainer, *arguments)
+        try:
+            return self.executor, self.executor.submit(_run_in_worker, function, arguments)
+        except BrokenExecutor:  # a worker died while nobody asked
+            self._replace(self.executor)
+            return self.executor, self.executor.submit(_run_in_worker, function, arguments)
 
     async def draw(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Return function(*arguments), called in the thread that draws."""
@@ -155,6 +207,10 @@ def _end_with_the_service() -> None:
     assert service is not None
     service.join()
     os._exit(1)
+
+
+def _answer(explainer: ONBMACF) -> None:
+    """Do nothing: that it is done shows that somebody is there."""
 
 
 def _run_in_worker(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:

@@ -31,7 +31,7 @@ from onbmacf.explanations import Explanations
 from onbmacf.report.render import model_digest, table_digest
 from onbmacf.web.engine import Engine
 from onbmacf.web.metrics import log_failure
-from onbmacf.web.responses import HTTPProblem, not_found
+from onbmacf.web.responses import HTTPProblem, as_problem, not_found
 from onbmacf.web.security import new_id
 
 PER_PART = 8  # rows: a person's request waits for one part at most
@@ -182,7 +182,7 @@ class AuditJobs:
         except Exception as error:  # not CancelledError: the service ends, and what is done is on disk
             log_failure(error)
             job.status = FAILED
-            job.error = str(error) if isinstance(error, OnbmacfError) else "Something went wrong here. See the log."
+            job.error = as_problem(error).detail
             job.write()
 
     async def _answer(self, job: AuditJob) -> None:

@@ -8,13 +8,17 @@ Every value of a table is data: escaped, and with nothing hidden in it.
 
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from fastapi.exceptions import RequestValidationError
+from starlette.requests import ClientDisconnect
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
+from onbmacf._base.checks import MOST_SHOWN
 from onbmacf._text.wording import quoted, rounded, shown, visible
 from onbmacf._views.style import style
 from onbmacf._views.templating import environment
@@ -28,6 +32,7 @@ from onbmacf.errors import (
 )
 
 API = "/v1/"
+LONGEST_DETAIL = 2000  # characters
 PROBLEM_TYPE = "application/problem+json"
 STATUS_OF: dict[type[Exception], int] = {
     ParameterError: 422,
@@ -52,6 +57,9 @@ class HTTPProblem(Exception):  # noqa: N818 - the name that the standard gives i
     detail: str = ""
     headers: dict[str, str] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        self.title, self.detail = shorten(self.title), shorten(self.detail)
+
     def content(self) -> dict[str, Any]:
         """Return what the body says."""
         kind = self.title.lower().replace(" ", "-")
@@ -62,6 +70,11 @@ def as_problem(error: Exception) -> HTTPProblem:
     """Return an exception as a problem; only our own errors are quoted: any other may hold a person's values."""
     if isinstance(error, HTTPProblem):
         return error
+    if isinstance(error, ClientDisconnect):  # nobody reads it; the number is nginx's, for metrics and log
+        return HTTPProblem(499, "Client closed request")
+    if isinstance(error, RequestValidationError):
+        first = error.errors()[0]
+        return HTTPProblem(422, "Unexpected request", f"{place_of(first['loc'])}: {first['msg']}.")
     if isinstance(error, ImportError) and "extra" in str(error):
         return HTTPProblem(501, "Not installed", str(error))
     for kind, status in STATUS_OF.items():
@@ -69,6 +82,18 @@ def as_problem(error: Exception) -> HTTPProblem:
             title = re.sub("(?<=.)(?=[A-Z])", " ", type(error).__name__).capitalize()  # Parameter error
             return HTTPProblem(status, title, str(error), {"Retry-After": "10"} if status == 503 else {})
     return HTTPProblem(500, "Internal error", "Something went wrong here. It was written to the log of the service.")
+
+
+def place_of(loc: Sequence[Any]) -> str:
+    """Return where pydantic found a fault; what a request names itself is shortened."""
+    return (
+        ".".join(part if len(part) <= MOST_SHOWN else f"{part[:MOST_SHOWN]}..." for part in map(str, loc)) or "the body"
+    )
+
+
+def shorten(text: str) -> str:
+    """Return the words of an error, cut off where they are long: what they quote may be a whole request."""
+    return text if len(text) <= LONGEST_DETAIL else f"{text[:LONGEST_DETAIL]}..."
 
 
 def not_found(what: str = "page") -> HTTPProblem:

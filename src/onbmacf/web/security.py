@@ -10,6 +10,7 @@ import secrets
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from hashlib import sha256
 from typing import Any
 from urllib.parse import urlsplit
@@ -19,7 +20,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from onbmacf.web.responses import API, HTTPProblem, is_for_programs, problem_response
-from onbmacf.web.settings import Settings
+from onbmacf.web.settings import Limits, Settings
 
 HEALTH = "/healthz"
 DRAINED, DRAIN_SECONDS = 64 << 20, 10.0  # the most bytes and time for what is left of a body that is refused
@@ -160,36 +161,52 @@ def check_origin(method: str, headers: Headers) -> None:
 
 
 class BodyLimitMiddleware:
-    """Refuses a body that is too large with 413, before or while it is read; nothing of it is kept.
+    """Bounds bodies: 413 for one that is too large, 408 for one that is too slow, 503 where all together are too much.
 
     Starlette's RequestBodyLimitMiddleware answers in plain text, and only the newest releases have it.
     """
 
-    def __init__(self, app: Any, max_body: int) -> None:
-        self.app, self.max_body = app, max_body
+    def __init__(self, app: Any, limits: Limits) -> None:
+        self.app, self.limits, self.n_held = app, limits, 0
+        close = {"Connection": "close"}
+        detail = f"A request may have {limits.max_body:,} bytes. Send fewer rows."
+        self.too_large = partial(HTTPProblem, 413, "Body too large", detail, close)
+        detail = f"The body was not there within {limits.timeout:g} s. Send it faster, or fewer rows."
+        self.too_slow = partial(HTTPProblem, 408, "Body too slow", detail, close)
+        detail = "Too many large requests are being answered. Ask again shortly."
+        self.too_many = partial(HTTPProblem, 503, "Busy", detail, {"Retry-After": "1", **close})
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """Pass a request on, and count the bytes of its body that arrive."""
+        """Pass a request on, and count the bytes of its body that arrive; they are held until it is answered."""
         if scope["type"] != "http":
             return await self.app(scope, receive, send)
-        announced, n_bytes = Headers(scope=scope).get("content-length", "0"), 0
-        detail = f"A request may have {self.max_body:,} bytes. Send fewer rows."
-        too_large = HTTPProblem(413, "Body too large", detail, {"Connection": "close"})
-        if not announced.isdecimal() or int(announced) > self.max_body:
+        announced = Headers(scope=scope).get("content-length", "0")
+        if not announced.isdecimal() or int(announced) > self.limits.max_body:
             await _drain(receive)
-            return await problem_response(too_large, scope["path"])(scope, receive, send)
+            return await problem_response(self.too_large(), scope["path"])(scope, receive, send)
+        n_bytes, is_complete = 0, False
+        deadline = asyncio.get_running_loop().time() + self.limits.timeout
 
         async def receive_counted() -> Any:
-            nonlocal n_bytes
-            message = await receive()
-            n_bytes += len(message.get("body", b""))
-            if n_bytes > self.max_body:
-                if message.get("more_body"):
+            nonlocal n_bytes, is_complete
+            try:
+                async with asyncio.timeout_at(None if is_complete else deadline):
+                    message = await receive()
+            except TimeoutError:
+                raise self.too_slow() from None
+            n_new = len(message.get("body", b""))
+            n_bytes, self.n_held = n_bytes + n_new, self.n_held + n_new
+            is_complete = not message.get("more_body")
+            if n_bytes > self.limits.max_body or self.n_held > self.limits.max_bodies:
+                if not is_complete:
                     await _drain(receive)
-                raise too_large
+                raise self.too_large() if n_bytes > self.limits.max_body else self.too_many()
             return message
 
-        return await self.app(scope, receive_counted, send)
+        try:
+            return await self.app(scope, receive_counted, send)
+        finally:
+            self.n_held -= n_bytes
 
 
 async def _drain(receive: Any) -> None:

@@ -13,6 +13,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
+from html import escape
+from math import ceil
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 from urllib.parse import quote
 
@@ -21,24 +25,28 @@ from onbmacf.errors import ParameterError
 from onbmacf.web.settings import Settings
 
 BACKLOG = 128
+OPEN_SECONDS = 60.0  # for a browser to start and read the file with the link
 
 
 def run_server(
     source: Source, settings: Settings, *, open_browser: bool = False, tell: Callable[[str], None] | None = None
 ) -> None:
     """Serve until Ctrl-C or SIGTERM; the link is told when it can be opened."""
-
-    def ready(settings: Settings) -> None:
-        (tell or partial(print, flush=True))(link(settings))
-        if open_browser:
-            threading.Thread(target=_open, args=(link(settings),), daemon=True).start()
-
     _log_to_stderr(settings.log)
-    server, bound = make_server(source, settings, ready)
-    try:
-        server.run(sockets=[bound])
-    finally:
-        bound.close()
+    ended = threading.Event()
+    with TemporaryDirectory(prefix="onbmacf-open-", ignore_cleanup_errors=True) as folder:  # for the owner only
+
+        def ready(settings: Settings) -> None:
+            (tell or partial(print, flush=True))(link(settings))
+            if open_browser:
+                threading.Thread(target=_open, args=(link(settings), Path(folder), ended), daemon=True).start()
+
+        server, bound = make_server(source, settings, ready)
+        try:
+            server.run(sockets=[bound])
+        finally:
+            ended.set()
+            bound.close()
 
 
 def make_server(source: Source, settings: Settings, ready: Callable[[Settings], None]) -> tuple[Any, socket.socket]:
@@ -50,7 +58,7 @@ def make_server(source: Source, settings: Settings, ready: Callable[[Settings], 
     bound = bind(settings)
     settings = replace(settings, port=bound.getsockname()[1])
     try:
-        return _server(create_app(source, settings), lambda: ready(settings)), bound
+        return _server(create_app(source, settings), settings, lambda: ready(settings)), bound
     except BaseException:
         bound.close()
         raise
@@ -80,8 +88,10 @@ def bind(settings: Settings) -> socket.socket:
     return bound
 
 
-def _server(app: Any, ready: Callable[[], None]) -> Any:
+def _server(app: Any, settings: Settings, ready: Callable[[], None]) -> Any:
     import uvicorn
+
+    from onbmacf.web.connections import BoundedProtocol
 
     class Server(uvicorn.Server):
         """Says when it is ready, and ends without passing the signal on."""
@@ -96,9 +106,12 @@ def _server(app: Any, ready: Callable[[], None]) -> Any:
             with _on_signals(self.handle_exit):
                 yield
 
+    protocol: Any = partial(BoundedProtocol, settings=settings)
     config = uvicorn.Config(
-        app, log_config=None, access_log=False, server_header=False, date_header=True, backlog=BACKLOG,
-        proxy_headers=False, timeout_keep_alive=15, ws="none",
+        app, http=protocol, log_config=None, access_log=False, server_header=False, date_header=True, backlog=BACKLOG,
+        proxy_headers=False, timeout_keep_alive=ceil(settings.limits.head_timeout), ws="none",
+        # The protocol counts connections; requests whose client has gone count here.
+        limit_concurrency=settings.limits.max_connections + settings.limits.max_waiting,
     )  # fmt: skip
     return Server(config)
 
@@ -129,6 +142,12 @@ def _log_to_stderr(is_verbose: bool) -> None:
     logging.getLogger("uvicorn").setLevel(logging.CRITICAL)
 
 
-def _open(address: str) -> None:
+def _open(address: str, folder: Path, ended: threading.Event) -> None:
+    """Open the link in a browser, by a file that leads there: everybody on the machine can read a command's words."""
+    file = folder / "open.html"
+    file.touch(mode=0o600)
+    file.write_text(f'<!DOCTYPE html><meta http-equiv="refresh" content="0; url={escape(address)}">', encoding="utf-8")
     with suppress(webbrowser.Error):
-        webbrowser.open(address)
+        webbrowser.open(file.as_uri())
+    ended.wait(OPEN_SECONDS)
+    file.unlink(missing_ok=True)

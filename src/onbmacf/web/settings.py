@@ -25,9 +25,19 @@ class Limits:
     max_waiting : int
         Requests that may wait for an answer at a time; one more gets 503 with Retry-After.
     timeout : float
-        Seconds until a request, or one part of a stream, is given up with 503.
+        Seconds until a request, or one part of a stream, is given up with 503; a body that takes longer to arrive is
+        given up with 408.
     max_plans : int
         Counterfactuals per row.
+    max_bodies : int
+        Bytes of all bodies that are held at a time; a request beyond them gets 503 with Retry-After.
+    head_timeout : float
+        Seconds until the head of a request must be there, and for which a client may read nothing of its answer; the
+        connection is closed then.
+    max_connections : int
+        Open connections; one more takes the place of the oldest without a request, or gets 503.
+    max_per_client : int
+        The same for one client's address; does not count behind a proxy.
 
     """
 
@@ -36,12 +46,19 @@ class Limits:
     max_waiting: int = 64
     timeout: float = 60.0
     max_plans: int = 20
+    max_bodies: int = 64 << 20
+    head_timeout: float = 15.0
+    max_connections: int = 200
+    max_per_client: int = 100
 
     def __post_init__(self) -> None:
-        for name in ("max_body", "max_rows", "max_waiting", "max_plans"):
+        for name in (entry.name for entry in fields(self) if entry.type is int):
             check_count(name, getattr(self, name))
-        if not self.timeout > 0:
-            raise ParameterError(f"timeout must be above 0, got {self.timeout!r}.")
+        for name in ("timeout", "head_timeout"):
+            if not getattr(self, name) > 0:
+                raise ParameterError(f"{name} must be above 0, got {getattr(self, name)!r}.")
+        if self.max_bodies < self.max_body:
+            raise ParameterError(f"max_bodies must be at least max_body, {self.max_body}, got {self.max_bodies}.")
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from onbmacf._views.plans import frame_of
 from onbmacf.errors import OnbmacfError
 from onbmacf.web.api import strict_json
 from onbmacf.web.cases import Case
-from onbmacf.web.responses import HTTPProblem, redirect
+from onbmacf.web.responses import HTTPProblem, as_problem, redirect
 from onbmacf.web.security import new_id
 from onbmacf.web.service import Service, read_form, service_of, session_of, show
 
@@ -99,7 +99,7 @@ async def typed(request: Request) -> Response:
     try:
         row = read_row(form, service_of(request).fields, "typed")
     except OnbmacfError as error:
-        return _type_page(request, form, error=str(error))
+        return _type_page(request, form, error=as_problem(error).detail)
     return _open_case(request, row)
 
 
@@ -114,7 +114,7 @@ async def pasted(request: Request) -> Response:
             raise HTTPProblem(422, "Unexpected JSON", "Paste one row: an object with the columns' names as keys.")
         row = frame_of([record], service_of(request).source.column_of).set_axis(["pasted"])
     except (OnbmacfError, HTTPProblem) as error:
-        return _type_page(request, text=text, paste_error=getattr(error, "detail", str(error)))
+        return _type_page(request, text=text, paste_error=as_problem(error).detail)
     return _open_case(request, row)
 
 
