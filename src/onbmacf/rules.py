@@ -21,7 +21,6 @@ import numpy as np
 from onbmacf._base.arrays import Mask, Matrix
 from onbmacf._base.checks import (
     Check,
-    check_choice,
     check_count,
     checked,
     count,
@@ -50,7 +49,7 @@ Codes = Callable[[Iterable[Any]], Matrix]  # levels -> the numbers that stand fo
 # What the fields of a rule may hold, wherever it comes from; what contradicts itself is found by the kinds below.
 PAIRS = sequence(sequence(level, length=2))
 RULE_KEYS: dict[str, Check] = {
-    "direction": optional(word()),
+    "direction": optional(word(*DIRECTIONS)),
     "low": bound,
     "high": bound,
     "allowed": optional(sequence(level)),
@@ -103,8 +102,6 @@ class Rule:
     def __post_init__(self) -> None:
         for name, value in checked("Rule", {name: getattr(self, name) for name in RULE_KEYS}, RULE_KEYS).items():
             object.__setattr__(self, name, value)
-        if self.direction is not None:
-            check_choice("direction", self.direction, DIRECTIONS)
 
     def __repr__(self) -> str:
         return short.only_set(self)
@@ -178,9 +175,6 @@ class _Direction(RuleKind):
 
     def is_set(self, rule: Rule) -> bool:
         return rule.direction is not None
-
-    def check(self, rule: Rule, name: str) -> None:
-        check_choice(f"{name}: direction", rule.direction, DIRECTIONS)
 
     def keeps(self, rule: Rule, value: Matrix, before: Matrix, codes: Codes) -> Mask:
         return value >= before if rule.direction == "up" else value <= before
