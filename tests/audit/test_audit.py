@@ -289,7 +289,7 @@ def test_nothing_explained_gives_empty_frames_and_one_sentence(mixed, schema):
     assert audit.pairs(none).empty
     assert audit.single_changes(none).empty
     assert audit.burden(none, "city").empty
-    assert audit.findings(none, schema)[0].startswith("Of 0 rows, 0 were searched")
+    assert audit.findings(none, schema)[0].startswith("None of the 0 rows was searched")
 
 
 def test_the_gap_of_two_groups_is_a_finding_when_its_interval_excludes_0():

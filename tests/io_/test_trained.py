@@ -35,8 +35,8 @@ def test_the_network_is_compared_with_always_guessing_the_most_frequent_label():
     with warnings.catch_warnings(record=True):
         trained = train_network(table, y)
     assert (trained.most_frequent, trained.baseline) == ("frequent", 0.3)
-    said = "the model is right on {:.1%} of the other 10; always guessing 'frequent' is right on 30.0%"
-    assert trained.comparison == said.format(trained.accuracy)
+    said = "the model is right on {:.1f} % of the other 10; always guessing 'frequent' is right on 30.0 %"
+    assert trained.comparison == said.format(100 * trained.accuracy)
 
 
 def test_a_network_that_is_not_better_than_guessing_is_a_warning(recwarn):

@@ -136,7 +136,7 @@ def test_rows_without_an_answer_are_shown_with_their_reason(explainer, heart):
     report = audit_report(explainer, explainer.explain(rows), n_cases=5)
     assert any("column 'ldl': the value is missing" in case["sentences"][0] for case in report.content["cases"])
     nothing = audit_report(explainer, explainer.explain(heart.head(0)))
-    assert "Of 0 rows" in nothing.html()
+    assert "None of the 0 rows was searched" in nothing.html()
 
 
 def test_other_models_are_set_beside(explainer, answers, heart):

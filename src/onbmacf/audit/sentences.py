@@ -236,12 +236,16 @@ def _answered(answers: Explanations, target: Any) -> str:
     figures = overview(answers)
     labels = target if isinstance(target, list | tuple | set) else [target]
     goal = "another decision" if target is None else f"the decision {joined([quoted(one) for one in labels], 'or')}"
-    text = (
-        f"Of {len(answers):,} rows, {figures['asked']:,} were searched for a change that leads to {goal}; "
-        f"one was found for {figures['found']:,} ({_percent(figures['share_found'])})"
-    )
-    if figures["found"]:
+    n_asked, n_found = int(figures["asked"]), int(figures["found"])
+    if not n_asked:
+        return f"None of the {len(answers):,} rows was searched for a change that leads to {goal}."
+    some = "the row" if n_asked == 1 else f"{n_found:,} of {n_asked:,} rows ({_percent(figures['share_found'])})"
+    some = f"all {n_asked:,} rows" if n_found == n_asked > 1 else some
+    text = f"A change that leads to {goal} was {'not ' if not n_found else ''}found for {some}"
+    if n_found:
         text += f", with {figures['n_changes']:.2f} changed features on average"
+    if n_asked < len(answers):
+        text += f"; {len(answers) - n_asked:,} of {len(answers):,} rows had nothing to search for"
     return text + "."
 
 

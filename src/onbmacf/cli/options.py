@@ -51,7 +51,7 @@ class Arguments:
         str, typer.Option(help="What the model returns, where it is not clear: label or probability.")
     ] = "auto"
     threshold: Annotated[
-        float | None, typer.Option(help="Score or probability from which on the model says the second class.")
+        float | None, typer.Option(help="A score or probability of at least this means the second class.")
     ] = None
     classes: Annotated[
         tuple[str, ...], typer.Option(help="Names of the model's classes, in its order, the lower side first: a,b.")

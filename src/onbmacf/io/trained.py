@@ -60,8 +60,8 @@ class TrainedModel(NamedTuple):
     def comparison(self) -> str:
         """How it compares with always guessing the most frequent label, in words."""
         return (
-            f"the model is right on {self.accuracy:.1%} of the other {self.n_tested:,}; always guessing "
-            f"{quoted(self.most_frequent)} is right on {self.baseline:.1%}"
+            f"the model is right on {100 * self.accuracy:.1f} % of the other {self.n_tested:,}; always guessing "
+            f"{quoted(self.most_frequent)} is right on {100 * self.baseline:.1f} %"
         )
 
     @property

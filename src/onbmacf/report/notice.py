@@ -89,7 +89,8 @@ def described(facts: Mapping[str, Any], words: Words, language: str) -> dict[str
 def _decision(facts: Mapping[str, Any], words: Words) -> list[str]:
     wanted = f" {words['or']} ".join(quoted(label) for label in facts["wanted"]) or words["any_other"]
     said = words["decision"].format(label=quoted(facts["answer"]["label"]))
-    return [said, words["decision_wanted"].format(wanted=wanted)]
+    is_there = facts["answer"]["label"] in facts["wanted"]
+    return [said] if is_there else [said, words["decision_wanted"].format(wanted=wanted)]
 
 
 def _reason(reason: Mapping[str, Any], words: Words) -> str:
@@ -164,7 +165,8 @@ def _would_not(facts: Mapping[str, Any], words: Words) -> list[str]:
 
 def _question(facts: Mapping[str, Any], words: Words) -> list[tuple[str, str]]:
     kept = ", ".join(str(name) for name in facts["kept"]) or words["kept_none"]
-    count = words["questions_text"].format(count=_whole(facts["n_questions"], words))
+    text = "questions_one" if facts["n_questions"] == 1 else "questions_text"
+    count = words[text].format(count=_whole(facts["n_questions"], words))
     return [
         (words["kept"], kept),
         (words["rules"], "; ".join(facts["rules"]) or words["rules_none"]),
