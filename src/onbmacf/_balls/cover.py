@@ -144,8 +144,11 @@ class Copies(NamedTuple):
 def copies_of(Z: Matrix, labels: Rows) -> Copies | None:
     """Return which rows are equal, with equal labels; None unless at least half of them are copies of others."""
     bits, found = np.ascontiguousarray(Z).view(np.uint64), labels.astype(np.uint64)
-    for column in bits.T:  # of equal rows equal; what is equal by chance is found out below
-        found = (found ^ (found >> np.uint64(29)) ^ column) * np.uint64(0x9E3779B97F4A7C15)
+    for some in in_steps(*Z.shape):
+        hashed = found[some]
+        for column in np.ascontiguousarray(bits[some].T):  # equal rows have one hash; others by chance: see below
+            hashed = (hashed ^ (hashed >> np.uint64(29)) ^ column) * np.uint64(0x9E3779B97F4A7C15)
+        found[some] = hashed
     first, of_row = np.unique(found, return_index=True, return_inverse=True)[1:]
     if len(first) > len(Z) // 2:
         return None
@@ -190,11 +193,14 @@ def _cover_of_copies(
     return _of_all_labels(labels, reach, cover_of)
 
 
-def check_cover_memory(n_rows: int, n_columns: int, n_matrix: int = 0) -> None:
-    """Raise an error if a cover will not fit into memory; n_matrix is the rows of the plain functions' matrix."""
+def check_cover_memory(n_rows: int, n_columns: int, n_matrix: int = 0, widest: str = "") -> None:
+    """Raise an error if a cover will not fit into memory; n_matrix is the rows of the plain functions' matrix.
+
+    `widest` says which of the caller's columns takes the most.
+    """
     needed = bytes_of_cover(n_rows, n_columns) + 2.0 * n_matrix**2
     what = "rows, or with metric='manhattan' and compiled kernels" if n_matrix else "rows or columns"
-    check_memory(needed, f"a cover of {n_rows:,} rows x {n_columns:,} encoded columns", f"Fit fewer {what}.")
+    check_memory(needed, f"a cover of {n_rows:,} rows x {n_columns:,} encoded columns", f"Fit fewer {what}.{widest}")
 
 
 def bytes_of_cover(n_rows: int, n_columns: int) -> int:
