@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
+from onbmacf._balls import cover
 from onbmacf._balls.kernels import greedy_cover_fast, nearest_enemy_fast
 from onbmacf._balls.kernels.compiled import loops
 from onbmacf._balls.kernels.grid import GROSS, TOP, code_of, to_grid
@@ -15,6 +16,7 @@ from onbmacf._balls.kernels.leaves import box_gaps, build_leaves, join_leaves
 from onbmacf._balls.kernels.sums import to_limits
 from onbmacf._balls.metrics import METRICS
 from onbmacf._base.executor import map_chunks
+from onbmacf._base.missing import missing_code
 
 METRIC_NAMES = sorted(METRICS)
 COMPETITORS = ["uncovered", "all"]
@@ -286,3 +288,45 @@ def test_after_an_error_the_chunks_not_yet_begun_are_dropped(threads, error):
     with pytest.raises(error):
         map_chunks(work, 1000, 1, threads)
     assert len(begun) < 1000
+
+
+FIELDS = ("centers", "radii", "labels", "owner", "reach")
+
+
+@pytest.mark.parametrize("competitors", COMPETITORS)
+@pytest.mark.parametrize("metric", METRIC_NAMES)
+@pytest.mark.parametrize("levels, columns", [(2, 2), (3, 3), (5, 4)])
+def test_rows_that_are_copies_have_the_cover_of_each_compared(levels, columns, metric, competitors):
+    """Copies of one label and of two, zeros of both signs, missing values, scattered over the table."""
+    rng = np.random.default_rng(levels)
+    Z = rng.integers(0, levels, (1500, columns)) / (levels - 1.0)
+    labels = (Z.sum(axis=1) > columns / 2).astype(int) + (rng.random(len(Z)) < 0.02)
+    Z[rng.random(len(Z)) < 0.3, 0] *= -1.0
+    Z[rng.random(len(Z)) < 0.1, 1] = missing_code(1.0)
+    found = cover.build_cover(Z, labels, metric, competitors)
+    for fast in (True, False):
+        expected = cover.build_cover(Z, labels, metric, competitors, fast=fast)
+        for name in FIELDS:
+            np.testing.assert_array_equal(getattr(found, name), getattr(expected, name), err_msg=name)
+
+
+def test_copies_are_compared_once(monkeypatch):
+    """A million equal rows took a quarter of a minute, ten million never came to an end."""
+    compared = []
+    line_9 = cover.line_9
+    monkeypatch.setattr(cover, "line_9", lambda Z, *others: compared.append(len(Z)) or line_9(Z, *others))
+    monkeypatch.setattr(cover, "greedy_cover_fast", lambda Z, *_: pytest.fail(f"{len(Z)} rows were covered"))
+    Z = np.zeros((20_001, 2))
+    Z[-1] = 1.0
+    found = cover.build_cover(Z, (Z[:, 0] > 0.5).astype(int))
+    assert compared == [2]
+    assert (found.centers.tolist(), np.bincount(found.owner).tolist()) == ([0, 20_000], [20_000, 1])
+
+
+def test_rows_of_one_hash_are_no_copies(monkeypatch):
+    rng = np.random.default_rng(0)
+    Z, labels = rng.random((400, 2)), np.arange(400) % 2
+    assert cover.copies_of(Z, labels) is None
+    real = np.unique
+    monkeypatch.setattr(cover.np, "unique", lambda values, **how: real(values % np.uint64(7), **how))
+    assert cover.copies_of(Z, labels) is None

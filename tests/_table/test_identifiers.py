@@ -7,8 +7,9 @@ import pandas as pd
 import pytest
 
 from onbmacf import ONBMACF, Feature, Schema
+from onbmacf._base import limits
 from onbmacf._columns.kinds import OWN_ROWS
-from onbmacf.errors import OnbmacfWarning
+from onbmacf.errors import NotEnoughMemoryError, OnbmacfWarning
 
 WARNING = "nearly every row has a text of its own in column"
 
@@ -71,6 +72,35 @@ def test_a_column_that_the_caller_names_may_change(schema):
 def test_a_column_that_the_caller_keeps_is_not_warned_of():
     explainer, said = fitted(people(), Schema.infer(people(), immutable=["name"]))
     assert (explainer.schema_.held, said) == ((), [])
+
+
+def many(n=1200):
+    return people(n, n).assign(size=np.arange(n) % 7)
+
+
+@pytest.mark.parametrize("schema", [None, Schema.infer(many(), immutable=["name"])], ids=["held", "immutable"])
+def test_very_many_identifiers_are_kept_in_one_column_next_to_no_distance_apart(schema):
+    """20,000 of them took 40 seconds and 10 GB, and 100,000 were refused."""
+    table = many()
+    explainer, _ = fitted(table, schema)
+    assert explainer.fitted_.Z.shape[1] == 1 + 1 + 3
+    assert explainer.schema_.immutable == ("name",)
+    pd.testing.assert_frame_equal(explainer.fitted_.space.decode(explainer.fitted_.Z), table)
+    answers = explainer.explain(table.iloc[10:40])
+    assert set(answers.statuses) == {"found"}
+    for found in (one for answer in answers for one in answer.counterfactuals):
+        assert found.values["name"] == found.factual["name"]
+        assert found.changed == ("size",)
+        assert found.distance <= 1.0
+    row = table.iloc[[8]]  # of size 1
+    assert {one.changed for one in explainer.explain(row, vary=["name"])[0].counterfactuals} == {("name",)}
+
+
+def test_a_column_that_fills_the_memory_is_named(monkeypatch):
+    table = many()
+    monkeypatch.setattr(limits, "available_bytes", lambda: 1_000_000)
+    with pytest.raises(NotEnoughMemoryError, match=r"Column 'name' has 1,200 levels: .* immutable=\['name'\]"):
+        ONBMACF().fit(table, decision, schema=Schema.infer(table, kinds={"name": "categorical"}))
 
 
 def test_one_call_may_change_it_by_vary_only():

@@ -2,11 +2,13 @@
 
     Z, labels  ->  nearest_enemy  ->  reach  ->  greedy_cover (per class)  ->  BallCover
 
+Where most rows are copies of others, each different row is compared once and counts as often as it occurs.
 Symbols: docs/glossary.md. "Line n" is line n of Algorithm 1. Departures: docs/decisions/0001 to 0004.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,7 +17,7 @@ from onbmacf._balls.groups import Groups
 from onbmacf._balls.kernels import greedy_cover_fast, nearest_enemy_fast
 from onbmacf._balls.kernels.compiled import are_compiled
 from onbmacf._balls.metrics import Metric, check_metric, has_kernel
-from onbmacf._base.arrays import Mask, Matrix, Rows, lines_of
+from onbmacf._base.arrays import Mask, Matrix, Rows, in_steps, lines_of
 from onbmacf._base.checks import check_choice
 from onbmacf._base.limits import check_memory
 from onbmacf.errors import ParameterError
@@ -23,6 +25,7 @@ from onbmacf.errors import ParameterError
 FEW = 300  # rows up to which the plain functions are as fast as the compiled ones
 BYTES_PER_CELL, BYTES_PER_ROW = 24, 100  # of the encoded table: what the compiled cover was measured to take
 MANY_ROWS, BYTES_PER_LIST = 65_536, 130  # of so many rows each may have a list of the rows in its ball (decision 0048)
+MATRIX_PER_ROW = 64  # bytes: a matrix of who lies in whose ball may take so many per row of the table
 COMPETITORS = ("uncovered", "all")
 
 
@@ -103,17 +106,27 @@ def build_cover(
     classes = np.unique(labels)
     if len(classes) < 2:
         raise ParameterError("a cover needs two labels: with one there is nothing to be counter to.")
+    if fast is None and has_kernel(metric) and len(Z) > FEW and (copies := copies_of(Z, labels)) is not None:
+        return _cover_of_copies(Z, labels, copies, metric, competitors, threads, client, groups)
     if fast is None:
         fast = has_kernel(metric) and is_worth_kernels(len(Z))
     check_cover_memory(len(Z), Z.shape[1], 0 if fast and has_kernel(metric) else np.bincount(labels).max())
     reach = line_9(Z, labels, metric, fast, threads, client, groups)
-    owner = np.empty(len(Z), dtype=np.intp)
+
+    def cover_of(rows: Rows) -> tuple[Rows, Rows]:
+        return lines_6_to_18(lines_of(Z, rows), reach[rows], metric, competitors, fast, threads, client, groups)
+
+    return _of_all_labels(labels, reach, cover_of)
+
+
+def _of_all_labels(labels: Rows, reach: Matrix, cover_of: Callable[[Rows], tuple[Rows, Rows]]) -> BallCover:
+    """Put the covers of all labels together; `cover_of` gives that of some rows: its centres, and each row's ball."""
+    owner = np.empty(len(labels), dtype=np.intp)
     centers: list[Rows] = []
     n_balls = 0
-    for label in classes:  # line 3
+    for label in np.unique(labels):  # line 3
         rows = np.flatnonzero(labels == label)  # line 4
-        of_label = (lines_of(Z, rows), reach[rows])
-        chosen, owned = lines_6_to_18(*of_label, metric, competitors, fast, threads, client, groups)
+        chosen, owned = cover_of(rows)
         centers.append(rows[chosen])
         owner[rows] = owned + n_balls
         n_balls += len(chosen)
@@ -121,11 +134,73 @@ def build_cover(
     return BallCover(center, reach[center], labels[center].astype(np.intp), owner, reach)
 
 
-def check_cover_memory(n_rows: int, n_columns: int, n_matrix: int = 0) -> None:
-    """Raise an error if a cover will not fit into memory; n_matrix is the rows of the plain functions' matrix."""
+class Copies(NamedTuple):
+    """Rows of which most are copies: what is different, in the order in which it first occurs."""
+
+    first: Rows  # per different row: the first row that is so
+    of_row: Rows  # per row: which of the different ones it is
+
+
+def copies_of(Z: Matrix, labels: Rows) -> Copies | None:
+    """Return which rows are equal, with equal labels; None unless at least half of them are copies of others."""
+    bits, found = np.ascontiguousarray(Z).view(np.uint64), labels.astype(np.uint64)
+    for some in in_steps(*Z.shape):
+        hashed = found[some]
+        for column in np.ascontiguousarray(bits[some].T):  # equal rows have one hash; others by chance: see below
+            hashed = (hashed ^ (hashed >> np.uint64(29)) ^ column) * np.uint64(0x9E3779B97F4A7C15)
+        found[some] = hashed
+    first, of_row = np.unique(found, return_index=True, return_inverse=True)[1:]
+    if len(first) > len(Z) // 2:
+        return None
+    order = np.argsort(first)
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    copies = Copies(first[order], place[of_row])
+    alike = copies.first[copies.of_row]
+    same = (np.array_equal(bits[some], bits[alike[some]]) for some in in_steps(*Z.shape))
+    return copies if np.array_equal(labels, labels[alike]) and all(same) else None
+
+
+def _cover_of_copies(
+    Z: Matrix,
+    labels: Rows,
+    copies: Copies,
+    metric: Metric,
+    competitors: str,
+    threads: int | None,
+    client: Any,
+    groups: Groups | None,
+) -> BallCover:
+    """Return the cover of rows of which most are copies: the same, to the bit, as if each were compared.
+
+    Copies have one reach and one gain, and the first of them wins among them, so that the first of each kind stand for
+    all. Where these are still so many that a matrix of them is larger than the table, all rows are covered one by one.
+    """
+    Z_first, first_labels = lines_of(Z, copies.first), labels[copies.first]
+    fast = is_worth_kernels(len(Z_first))
+    reach = line_9(Z_first, first_labels, metric, fast, threads, client, groups)[copies.of_row]
+
+    def cover_of(rows: Rows) -> tuple[Rows, Rows]:
+        kinds, of_row, counts = np.unique(copies.of_row[rows], return_inverse=True, return_counts=True)
+        if len(kinds) ** 2 > MATRIX_PER_ROW * len(rows):
+            is_many = is_worth_kernels(len(rows))
+            of_rows = (lines_of(Z, rows), reach[rows])
+            return lines_6_to_18(*of_rows, metric, competitors, is_many, threads, client, groups)
+        firsts = copies.first[kinds]
+        chosen, owned = greedy_cover(Z_first[kinds], reach[firsts], metric, competitors, counts)
+        return np.searchsorted(rows, firsts[chosen]), owned[of_row]
+
+    return _of_all_labels(labels, reach, cover_of)
+
+
+def check_cover_memory(n_rows: int, n_columns: int, n_matrix: int = 0, widest: str = "") -> None:
+    """Raise an error if a cover will not fit into memory; n_matrix is the rows of the plain functions' matrix.
+
+    `widest` says which of the caller's columns takes the most.
+    """
     needed = bytes_of_cover(n_rows, n_columns) + 2.0 * n_matrix**2
     what = "rows, or with metric='manhattan' and compiled kernels" if n_matrix else "rows or columns"
-    check_memory(needed, f"a cover of {n_rows:,} rows x {n_columns:,} encoded columns", f"Fit fewer {what}.")
+    check_memory(needed, f"a cover of {n_rows:,} rows x {n_columns:,} encoded columns", f"Fit fewer {what}.{widest}")
 
 
 def bytes_of_cover(n_rows: int, n_columns: int) -> int:
@@ -180,13 +255,20 @@ def nearest_enemy(Z: Matrix, labels: Rows, metric: Metric) -> Matrix:
     return reach
 
 
-def greedy_cover(Z: Matrix, reach: Matrix, metric: Metric, competitors: str = "uncovered") -> tuple[Rows, Rows]:
-    """Lines 6-18 for the rows of one label: centres in the order chosen, and the owner of each row."""
+def greedy_cover(
+    Z: Matrix, reach: Matrix, metric: Metric, competitors: str = "uncovered", counts: Rows | None = None
+) -> tuple[Rows, Rows]:
+    """Lines 6-18 for the rows of one label: centres in the order chosen, and the owner of each row.
+
+    `counts` says how often each row occurs: once by default.
+    """
+    counts = np.ones(len(Z), dtype=np.intp) if counts is None else counts
+    gains = np.empty(len(Z), dtype=np.intp)
     within = np.empty((len(Z), len(Z)), dtype=bool)  # line 10: who lies in whose ball
     for part in blocks(len(Z), len(Z)):
         apart = distances(Z[part], Z, metric)
         within[part] = (apart < reach[part, np.newaxis]) | (apart == 0)  # decision 0003
-    gains = within.sum(axis=1)
+        gains[part] = within[part] @ counts
     owner = np.full(len(Z), -1, dtype=np.intp)
     centers: list[int] = []
     while (uncovered := owner < 0).any():  # line 6
@@ -195,5 +277,6 @@ def greedy_cover(Z: Matrix, reach: Matrix, metric: Metric, competitors: str = "u
         gained = within[center] & uncovered
         owner[gained] = len(centers)  # lines 16, 17
         centers.append(center)
-        gains -= within[:, gained].sum(axis=1)
+        for part in blocks(len(Z), np.count_nonzero(gained)):
+            gains[part] -= within[part, gained] @ counts[gained]
     return np.array(centers, dtype=np.intp), owner

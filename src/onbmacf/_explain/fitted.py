@@ -29,7 +29,7 @@ from onbmacf._table.gate import as_given
 from onbmacf._table.model import BlackBox
 from onbmacf._table.private import filled, moved
 from onbmacf._table.readings import Reading
-from onbmacf._table.scales import present, weights_of
+from onbmacf._table.scales import MOST_COLUMNS, present, weights_of
 from onbmacf._table.space import FeatureSpace
 from onbmacf._table.values import Reach
 from onbmacf.errors import ParameterError
@@ -176,7 +176,7 @@ class Fitted:
     def _table(self) -> SearchTable:
         """Return the fitted rows in the caller's units, as the refined search sees them."""
         space, weights = self.space, weights_of(self.space.schema)
-        is_level = np.array([feature.kind == "categorical" for feature in space.schema.features])
+        is_level = space.is_group
         N = np.ascontiguousarray(as_given(space.form, space.decode_numbers(self.Z)))
         scale = np.where(is_level, weights, 1.0 / space.span)
         centers, radii = self.cover.centers, self.cover.radii
@@ -266,7 +266,7 @@ def fit_table(
     form, N = _private(table, schema, options) if options.private else _numbers(table, schema)
     space = FeatureSpace.of_numbers(form, N, one_hot_height(options.metric))
     Constraints(space, space.schema.rules)  # contradictions are reported before any work
-    check_cover_memory(len(N), space.width)
+    check_cover_memory(len(N), space.width, widest=_widest(space))
     box, labels = BlackBox(model, form, options.predict_chunk, output, reading=read).learn_classes(N)
     probes = probe_rows(len(N))
     box = learned(box, N[probes], probes, labels[probes])
@@ -275,6 +275,15 @@ def fit_table(
     warnings = fit_warnings(form, N, cover, box, labels)
     fitted = Fitted(space, box, Z, labels, cover, N[probes], options_of_fit(options), warnings)
     return fitted.reading() if options.read_model else fitted
+
+
+def _widest(space: FeatureSpace) -> str:
+    """Return which column has the most levels, and what to do about it; empty where none has many."""
+    sizes = [block.stop - block.start for block in space.blocks]
+    most, name = max(sizes), space.schema.names[int(np.argmax(sizes))]
+    if most <= MOST_COLUMNS:
+        return ""
+    return f" Column {name!r} has {most:,} levels: leave it out, or set it aside with immutable=[{name!r}]."
 
 
 def learned(box: BlackBox, N: Matrix, rows: Rows, codes: Rows) -> BlackBox:

@@ -127,7 +127,7 @@ class Domain:
         return paired(np.repeat(Z[:1], width, axis=0), Z[1:], self.metric) ** self.power
 
     def _is_category(self, at: int) -> bool:
-        return self.space.schema.features[at].kind == "categorical"
+        return bool(self.space.is_group[at])
 
     @cached_property
     def _ends(self) -> tuple[Matrix, Matrix]:

@@ -334,7 +334,8 @@ def _with_levels(feature: Feature, column: "pd.Series[Any]") -> Feature:
         return feature
     found = observed_levels(column)
     levels = found if feature.levels is None else feature.levels
-    unknown = [level for level in found if level not in levels]
+    declared = set(levels)
+    unknown = [level for level in found if level not in declared]
     if unknown:
         raise TableError(
             f"column {feature.name!r} holds {unknown[0]!r}, which is not among its levels: {listed(levels)}."

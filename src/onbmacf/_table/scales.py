@@ -9,13 +9,15 @@ import numpy as np
 from onbmacf._base.arrays import Matrix, Rows
 from onbmacf._table.form import TableForm
 from onbmacf.errors import TableError
-from onbmacf.schema import Schema
+from onbmacf.schema import Feature, Schema
 
 FEW = 2  # decimals that a table may have whatever its range
 DIGITS = 3  # the range has 10**3 to 10**4 steps
 MOST = 290  # decimals: 10**290 times a small number is still a number of float64
 SHORTEST = 1e-280  # range of a feature: within a shorter one, MOST decimals write too few values
 MOST_DECIMALS = 15  # that float64 brings back as they were written
+MOST_COLUMNS = 1000  # levels of an immutable category that have a column each: with as many rows, they fill the memory
+ASIDE = 2.0**34  # of identifiers: a million of them are less than 1e-4 apart, and two more than rounding errors
 HEADROOM = 2.0**49  # value * 10**decimals stays below this, so that decimal rounding removes the error of scaling
 
 
@@ -93,6 +95,11 @@ def present(values: Matrix) -> Matrix:
     return values[~lacks] if lacks.any() else values
 
 
+def is_aside(feature: Feature) -> bool:
+    """Say whether a category is one of identifiers: immutable, with more levels than are worth a column each."""
+    return feature.kind == "categorical" and feature.immutable and len(feature.levels or ()) > MOST_COLUMNS
+
+
 def scales_of(form: TableForm, N: Matrix) -> tuple[Matrix, Matrix]:
     """Return per feature its lowest value and its length: the range of numbers, the number of ranks less 1, else 1."""
     low, span = np.zeros(N.shape[1]), np.ones(N.shape[1])
@@ -110,6 +117,8 @@ def scales_of(form: TableForm, N: Matrix) -> tuple[Matrix, Matrix]:
                 )
         elif feature.kind == "ordinal":
             span[position] = len(feature.levels or ()) - 1
+        elif is_aside(feature):
+            span[position] = ASIDE
     span[span == 0] = 1.0  # a constant column is kept, and nothing is divided by zero
     return low, span
 

@@ -4,7 +4,8 @@
 
 Continuous and integer features are min-max scaled, ordinal and binary ones are scaled ranks. A categorical
 feature is a group of columns in which the column of the active level is `height`, chosen by the metric so that a
-changed category costs 1 (docs/decisions/0015-one-hot-weight.md). A missing category is one more level, any other
+changed category costs 1 (docs/decisions/0015-one-hot-weight.md); one of very many levels that fit holds is a single
+column, next to no distance apart (docs/decisions/0022-inference.md). A missing category is one more level, any other
 missing value a code of its own (`_base/missing.py`). Symbols: docs/glossary.md.
 """
 
@@ -23,6 +24,7 @@ from onbmacf._table.scales import (
     MOST,
     Rounding,
     exact_decimals,
+    is_aside,
     most_decimals,
     present,
     readable_of,
@@ -97,7 +99,7 @@ class FeatureSpace:
     @shared
     def heights(self) -> Matrix:
         """Per feature: the height of an active level; 0 where it is no group of columns."""
-        return np.where(self._is_group, self.height / self.span, 0.0)  # the span of a group is 1 over its weight
+        return np.where(self.is_group, self.height / self.span, 0.0)  # the span of a group is 1 over its weight
 
     @cached_property
     def is_immutable(self) -> Mask:
@@ -113,7 +115,7 @@ class FeatureSpace:
     def to_unit(self) -> Matrix:
         """Per column of Z: the factor that scales an active level or a column's range to 1, whatever its weight."""
         weights = weights_of(self.schema)
-        heights = [self.heights[p] if self._is_group[p] else weights[p] for p in range(len(weights))]
+        heights = [self.heights[p] if self.is_group[p] else weights[p] for p in range(len(weights))]
         return 1.0 / np.array(heights)[self.feature_of]
 
     def ranges(self, Z: Matrix) -> Matrix:
@@ -143,7 +145,7 @@ class FeatureSpace:
         if self.may_lack:
             values = np.where(np.isnan(values), missing_code(weights_of(self.schema)[single]), values)
         Z[:, self._first_columns[single]] = values
-        for position in np.flatnonzero(self._is_group):
+        for position in np.flatnonzero(self.is_group):
             columns = self.blocks[position].start + self._levels(N[:, position], int(position))
             Z[np.arange(len(N)), columns] = self.heights[position]
 
@@ -153,7 +155,7 @@ class FeatureSpace:
         if self.may_lack:
             values = np.where(np.isnan(values), missing_code(weights_of(self.schema)), values)
         codes = np.where(np.isnan(N), self._last_levels, N) if self.may_lack else N
-        return np.where(self._is_group, codes, values * self.to_unit[self._first_columns])
+        return np.where(self.is_group, codes, values * self.to_unit[self._first_columns])
 
     @shared
     def _last_levels(self) -> Matrix:
@@ -175,9 +177,9 @@ class FeatureSpace:
             N, changed = np.empty((len(Z), len(self.blocks))), np.ones((len(Z), len(self.blocks)), dtype=bool)
         else:
             N, changed = near[1].copy(), self.changed(Z, near[0])
-        cells, places, features = self._cells(changed & ~self._is_group)
+        cells, places, features = self._cells(changed & ~self.is_group)
         N.reshape(-1)[cells] = self._unscaled(Z.reshape(-1)[places], features)
-        for position, lines in _lines_of(changed, self._is_group):
+        for position, lines in _lines_of(changed, self.is_group):
             levels = Z[lines, self.blocks[position]].argmax(axis=1)
             n_levels = len(self.schema.features[position].levels or ())
             N[lines, position] = np.where(levels < n_levels, levels, np.nan)
@@ -219,7 +221,7 @@ class FeatureSpace:
         _, places, features = self._cells(to_round & self._is_whole)
         rounded = self._round(features, points.reshape(-1)[places], goal.reshape(-1)[places])
         snapped.reshape(-1)[places] = rounded
-        for position, lines in _lines_of(to_round, self._is_group):
+        for position, lines in _lines_of(to_round, self.is_group):
             block = self.blocks[position]
             snapped[lines, block] = _strongest(points[lines, block], goal[lines, block], self.heights[position])
         return snapped
@@ -251,7 +253,7 @@ class FeatureSpace:
     def lacks(self, Z: Matrix) -> Mask:
         """Per line and feature: whether its value is missing."""
         missing = is_missing(Z[:, self._first_columns])
-        for position in np.flatnonzero(self._is_group):
+        for position in np.flatnonzero(self.is_group):
             if self.schema.features[position].missing:
                 missing[:, position] = Z[:, self.blocks[position].stop - 1] > 0
         return missing
@@ -294,13 +296,13 @@ class FeatureSpace:
         return np.array(found, dtype=bool)
 
     @shared
-    def _is_group(self) -> Mask:
+    def is_group(self) -> Mask:
         """Per feature: whether it is a group of columns, one per level."""
-        return np.array([feature.kind == "categorical" for feature in self.schema.features])
+        return np.array([feature.kind == "categorical" and not is_aside(feature) for feature in self.schema.features])
 
     @shared
     def _singles(self) -> Rows:
-        return np.flatnonzero(~self._is_group)
+        return np.flatnonzero(~self.is_group)
 
     @shared
     def _is_continuous(self) -> Mask:
@@ -309,7 +311,7 @@ class FeatureSpace:
     @shared
     def _is_whole(self) -> Mask:
         """Per feature: whether it is a whole number or a rank."""
-        return ~(self._is_continuous | self._is_group)
+        return ~(self._is_continuous | self.is_group)
 
     def _round(self, features: Rows, codes: Matrix, goal: Matrix) -> Matrix:
         low, span = self.low[features], self.span[features]
@@ -336,7 +338,9 @@ def _cells_of(features: Rows, cells: Rows) -> Iterator[tuple[int, Rows]]:
 
 def _width(feature: Feature) -> int:
     """Return how many columns a feature has: one, or one per level of a category and one for a missing one."""
-    return len(feature.levels or ()) + feature.missing if feature.kind == "categorical" else 1
+    if feature.kind != "categorical" or is_aside(feature):
+        return 1
+    return len(feature.levels or ()) + feature.missing
 
 
 def _strongest(points: Matrix, goal: Matrix, height: float) -> Matrix:
