@@ -1,9 +1,11 @@
 """The pages as a browser without script uses them: forms, redirects and links; they say what the library says."""
 
+import contextlib
 import csv
 import html
 import io
 import json
+import logging
 import re
 import time
 
@@ -306,6 +308,70 @@ def test_an_audit_can_be_cancelled_and_only_one_runs(heart, tmp_path):
         hold.clear()
         assert client.post("/v1/audit", json={"most": 5}).status_code == 202
         assert client.get(f"/v1/audit/{name}").json()["n_done"] <= 8
+
+
+def test_two_services_on_one_table_agree_about_an_audit(heart, tmp_path):
+    """One runs it; both say how far it is, and either can cancel it."""
+    import threading
+
+    hold = threading.Event()
+
+    def model(rows):
+        wait_for(lambda: not hold.is_set())
+        return np.where(rows["age"] > 40, "old", "young")
+
+    explainer = ONBMACF().fit(heart, model)
+    with (
+        serving(explainer, heart, "young", folder=tmp_path) as first,
+        serving(explainer, heart, "young", folder=tmp_path) as second,
+        first.client() as client,
+        second.client() as other,
+        contextlib.ExitStack() as at_the_end,
+    ):
+        at_the_end.callback(hold.clear)
+        hold.set()
+        name = client.post("/v1/audit", json={"most": 40, "by": []}).json()["id"]
+        assert other.get(f"/v1/audit/{name}").json()["status"] == "running"
+        assert other.post("/v1/audit", json={"most": 40}).status_code == 429
+        assert [list(one.service().jobs.tasks) for one in (first, second)] == [[name], []]
+        with serving(explainer, heart, "young", folder=tmp_path) as third, third.client() as late:
+            assert late.get(f"/v1/audit/{name}").json()["status"] == "running"
+            assert not third.service().jobs.tasks
+            assert other.delete(f"/v1/audit/{name}").json()["status"] == "cancelled"
+            for one in (client, other, late):
+                assert one.get(f"/v1/audit/{name}").json()["status"] == "cancelled"
+            hold.clear()
+            wait_for(lambda: not first.service().jobs.tasks)
+            states = [one.get(f"/v1/audit/{name}").json() for one in (client, other, late)]
+            assert states == states[:1] * 3
+            assert states[0]["n_done"] <= 8
+
+
+def test_an_audit_whose_service_has_ended_goes_on_in_another(heart, tmp_path):
+    explainer = ONBMACF().fit(heart, lambda rows: np.where(rows["age"] > 40, "old", "young"))
+    with serving(explainer, heart, "young", folder=tmp_path) as other, other.client() as client:
+        with serving(explainer, heart, "young", folder=tmp_path) as first, first.client() as asking:
+            name = asking.post("/v1/audit", json={"most": 200, "by": []}).json()["id"]
+        until(lambda: client.get(f"/v1/audit/{name}").json()["status"] != "running")
+        assert client.get(f"/v1/audit/{name}").json()["status"] == "done"
+
+
+def test_an_audit_that_cannot_be_kept_is_told_at_the_start_and_when_asked_for(heart_explainer, heart, tmp_path, caplog):
+    caplog.set_level("WARNING")
+    logging.getLogger("onbmacf.web").propagate = True
+    (tmp_path / "file").touch()
+    with serving(heart_explainer, heart, "healthy", folder=tmp_path / "file") as running:
+        assert "audits cannot be kept in" in caplog.text
+        with running.client() as client:
+            said = client.post("/v1/audit", json={"most": 10})
+            assert (said.status_code, said.json()["title"]) == (507, "Store error")
+            assert said.json()["detail"].endswith("Not a directory. Start the service with another --folder.")
+            assert client.get("/v1/schema").status_code == 200
+        with running.browser() as browser:
+            page = post(browser, "/audit", "/audit", most="10")
+            assert page.status_code == 422
+            assert "Start the service with another --folder." in page.text
+    assert [record for record in caplog.records if record.levelno > logging.WARNING] == []
 
 
 @pytest.mark.parametrize(

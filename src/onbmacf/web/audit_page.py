@@ -86,13 +86,14 @@ def _scope(service: Service, audit: Audit) -> AuditScope:
 
 
 @router.get("/audit", include_in_schema=False)
-def audit_page(request: Request) -> Response:
+async def audit_page(request: Request) -> Response:
     """Show the audits, and a form to start one."""
     return _audit_page(request)
 
 
 def _audit_page(request: Request, error: str = "") -> Response:
     service = service_of(request)
+    service.jobs.refresh()
     jobs = sorted(service.jobs.jobs.values(), key=lambda job: -job.created)
     target = service.source.target
     return show(

@@ -3,16 +3,19 @@
     AuditScope  ->  AuditJobs.start  ->  parts of rows through the engine  ->  a file each  ->  Explanations  ->  Report
 
 A folder belongs to one table, model and version: the digest of all that decides an answer is in its name. A job is a
-folder in it with a file that says what it is; no name of a request ever becomes a path.
+folder in it with a file that says what it is; no name of a request ever becomes a path. Two services on one table share
+the folder: what the file says holds for both, and the one that has locked it runs the job.
 """
 
 import asyncio
+import errno
 import json
 import os
 import shutil
 import sys
 import time
 from collections.abc import Hashable, Iterator
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
@@ -22,15 +25,15 @@ import numpy as np
 import pandas as pd
 
 from onbmacf import __version__
-from onbmacf._base.files import write_atomically
+from onbmacf._base.files import sole_writer, write_atomically
 from onbmacf._disk.answer_file import read_answers, write_answers
 from onbmacf._text.records import plain
 from onbmacf._views.plans import Ask, Source, explained, label_of
-from onbmacf.errors import OnbmacfError
+from onbmacf.errors import OnbmacfError, StoreError
 from onbmacf.explanations import Explanations
 from onbmacf.report.render import model_digest, table_digest
 from onbmacf.web.engine import Engine
-from onbmacf.web.metrics import log_failure
+from onbmacf.web.metrics import LOG, log_failure
 from onbmacf.web.responses import HTTPProblem, as_problem, not_found
 from onbmacf.web.security import new_id
 
@@ -38,6 +41,7 @@ PER_PART = 8  # rows: a person's request waits for one part at most
 MOST_KEPT = 8  # jobs
 RUNNING, DONE, CANCELLED, FAILED = "running", "done", "cancelled", "failed"
 FILE = "job.json"
+CANNOT_KEEP = "audits cannot be kept in"
 
 
 # --- one audit --------------------------------------------------------------------------------------------------------
@@ -111,19 +115,37 @@ class AuditJobs:
     def __init__(self, source: Source, engine: Engine, folder: Path) -> None:
         self.source, self.engine, self.folder = source, engine, folder
         self.jobs: dict[str, AuditJob] = {}
-        self.tasks: set[asyncio.Task[None]] = set()
+        self.stamps: dict[Path, tuple[int, ...]] = {}  # of the files, when they were read
+        self.tasks: dict[str, asyncio.Task[None]] = {}  # what runs here, by the job's id
 
     def resume(self) -> None:
-        """Read the jobs that are on disk, and go on with what was running; called once, within the loop."""
-        for path in sorted(self.folder.glob(f"*/{FILE}")):
-            job = AuditJob.read(path, self.source.classes)
+        """Go on with what was running, and say where nothing can be kept; called once, within the loop."""
+        fault = _fault(self.folder)
+        if fault:
+            LOG.warning("%s", fault)
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Read what has changed on disk, and go on with what nobody runs any more."""
+        found = {path: _stamp(path) for path in sorted(self.folder.glob(f"*/{FILE}"))}
+        for path, stamp in found.items():
+            job = None if self.stamps.get(path) == stamp else AuditJob.read(path, self.source.classes)
             if job is not None:
-                self.jobs[job.id] = job
-                if job.status == RUNNING:
-                    self._begin(job)
+                known = self.jobs.setdefault(job.id, job)
+                known.status, known.error = job.status, job.error
+                known.n_done = known.n_done if job.id in self.tasks else job.n_done
+        self.stamps = found
+        for job in list(self.jobs.values()):
+            if job.id in self.tasks:
+                continue
+            if job.folder / FILE not in found:
+                del self.jobs[job.id]
+            elif job.status == RUNNING and not self._begin(job):  # another service is at it
+                job.n_done = min(job.n_rows, PER_PART * len(list(job.folder.glob("part-*"))))
 
     def start(self, scope: AuditScope) -> AuditJob:
-        """Start an audit; a problem where one is running."""
+        """Start an audit; a problem where one is running, here or in another service on this table."""
+        self.refresh()
         if any(job.status == RUNNING for job in self.jobs.values()):
             detail = "An audit is running. Wait for it, or cancel it."
             raise HTTPProblem(429, "Too many audits", detail, {"Retry-After": "30"})
@@ -131,8 +153,11 @@ class AuditJobs:
             detail = "Every row of the table already has a label that is wanted."
             raise HTTPProblem(422, "Nothing to audit", detail)
         job = AuditJob(new_id(), scope, self.folder / new_id())
-        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        job.folder.mkdir(mode=0o700)
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            job.folder.mkdir(mode=0o700)
+        except OSError as error:
+            raise StoreError(_fault(self.folder) or f"{CANNOT_KEEP} {self.folder}: {error.strerror}.") from error
         job.write()
         self.jobs[job.id] = job
         for old in sorted(self.jobs.values(), key=lambda one: one.created)[:-MOST_KEPT]:
@@ -143,22 +168,24 @@ class AuditJobs:
         return job
 
     def of(self, name: str) -> AuditJob:
-        """Return a job by its id."""
+        """Return a job by its id, as it is on disk now."""
+        self.refresh()
         if name not in self.jobs:
             raise not_found("audit")
         return self.jobs[name]
 
     def cancel(self, job: AuditJob) -> None:
-        """Stop a job after the part that is being answered."""
+        """Stop a job after the part that is being answered, wherever it runs."""
         if job.status == RUNNING:
             job.status = CANCELLED
             job.write()
 
     async def pause(self) -> None:
         """Stop what runs, when the service ends; it goes on when the service is back."""
-        for task in self.tasks:
+        tasks = list(self.tasks.values())
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*self.tasks, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     async def report(self, job: AuditJob) -> Any:
         """Return the report of a job whose rows are all answered; made once, where pictures are drawn."""
@@ -167,29 +194,39 @@ class AuditJobs:
             job.report = await self.engine.draw_long(_make_report, self.source, job.answers, job.scope)
         return job.report
 
-    def _begin(self, job: AuditJob) -> None:
-        task = asyncio.get_running_loop().create_task(self._run(job))
-        self.tasks.add(task)  # the loop keeps only a weak reference
-        task.add_done_callback(self.tasks.discard)
-
-    async def _run(self, job: AuditJob) -> None:
+    def _begin(self, job: AuditJob) -> bool:
+        """Run a job in the background; False where another service runs it."""
+        lock = ExitStack()
         try:
-            await self._answer(job)
-            if job.status == RUNNING:
-                await self.report(job)
-                job.status = DONE
+            lock.enter_context(sole_writer(job.folder / FILE, ".running"))
+        except StoreError:
+            return False
+        self.tasks[job.id] = asyncio.get_running_loop().create_task(self._run(job, lock))
+        return True
+
+    async def _run(self, job: AuditJob, lock: ExitStack) -> None:
+        with lock:
+            try:
+                await self._answer(job)
+                if job.status == RUNNING:
+                    await self.report(job)
+                    self.refresh()
+                job.status = DONE if job.status == RUNNING else job.status
                 job.write()
-        except Exception as error:  # not CancelledError: the service ends, and what is done is on disk
-            log_failure(error)
-            job.status = FAILED
-            job.error = as_problem(error).detail
-            job.write()
+            except Exception as error:  # not CancelledError: the service ends, and what is done is on disk
+                log_failure(error)
+                job.status, job.error = FAILED, as_problem(error).detail
+                with suppress(StoreError):  # where the disk is full, it is not known after the next start
+                    job.write()
+            finally:
+                del self.tasks[job.id]
 
     async def _answer(self, job: AuditJob) -> None:
         """Answer the parts that are not on disk yet."""
         ask, form = Ask(target=job.scope.target), self.source.explainer.fitted_.space.form
         job.n_done = 0
         for rows, path in self._parts(job):
+            self.refresh()  # it may have been cancelled in another service
             if job.status != RUNNING:
                 return
             if await asyncio.to_thread(read_answers, path, rows, form) is None:
@@ -232,6 +269,25 @@ def _make_report(source: Source, answers: Explanations, scope: AuditScope) -> An
     return audit_report(
         source.explainer, answers, target=target, by=by, n_cases=scope.n_cases, seed=scope.seed, about=about
     )
+
+
+def _stamp(path: Path) -> tuple[int, ...]:
+    try:
+        found = path.stat()
+    except OSError:  # removed meanwhile
+        return ()
+    return found.st_mtime_ns, found.st_ino, found.st_size
+
+
+def _fault(folder: Path) -> str:
+    """Return why nothing can be kept in a folder, which need not be there yet; nothing where something can."""
+    try:
+        there = next(one for one in (folder, *folder.parents) if one.exists())
+        reason = "" if os.access(there, os.W_OK | os.X_OK) else os.strerror(errno.EACCES)
+        reason = reason if there.is_dir() else os.strerror(errno.ENOTDIR)
+    except OSError as error:
+        reason = error.strerror or "it cannot be read"
+    return reason and f"{CANNOT_KEEP} {folder}: {reason}. Start the service with another --folder."
 
 
 def jobs_folder(source: Source, folder: Path | None) -> Path:

@@ -28,6 +28,7 @@ from onbmacf.errors import (
     OnbmacfError,
     ParameterError,
     RowsError,
+    StoreError,
     TableError,
 )
 
@@ -40,6 +41,7 @@ STATUS_OF: dict[type[Exception], int] = {
     TableError: 422,
     ModelError: 502,
     NotEnoughMemoryError: 503,
+    StoreError: 507,
     OnbmacfError: 500,
 }
 STATIC = {"style.css": "text/css", "page.js": "text/javascript", "icon.svg": "image/svg+xml"}

@@ -131,14 +131,14 @@ def _on_signals(stop: Callable[[int, Any], None]) -> Iterator[None]:
 
 
 def _log_to_stderr(is_verbose: bool) -> None:
-    """Write our log to stderr: failures always, requests where wanted. uvicorn is silent: its lines name addresses."""
+    """Write our log to stderr: faults always, requests where wanted. uvicorn is silent: its lines name addresses."""
     log = logging.getLogger("onbmacf.web")
     if not log.handlers:
         writer = logging.StreamHandler(sys.stderr)
         writer.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
         log.addHandler(writer)
         log.propagate = False
-    log.setLevel(logging.INFO if is_verbose else logging.ERROR)
+    log.setLevel(logging.INFO if is_verbose else logging.WARNING)
     logging.getLogger("uvicorn").setLevel(logging.CRITICAL)
 
 
