@@ -1,10 +1,12 @@
 """What a table's columns are taken for, and how to say otherwise."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 
-from onbmacf import ONBMACF, Feature, Schema
+from onbmacf import ONBMACF, Feature, Rule, Rules, Schema
 from onbmacf.errors import ParameterError
 
 KINDS = {
@@ -107,3 +109,51 @@ def test_a_schema_shows_dates_and_times_as_such_and_counts_them_as_whole_numbers
     assert again.schema_.features[0].shown_kind == "integer"  # what the table of fit holds, not an earlier one
     with pytest.raises(ParameterError, match="what 'a' holds must be one of '', 'date'"):
         Feature("a", "integer", holds="day")
+
+
+def in_steps(n=300):
+    rng = np.random.default_rng(0)
+    numbers = {"discount": rng.choice([0, 5, 10, 15], n), "km": rng.integers(5, 200, n) * 1000}
+    return pd.DataFrame({**numbers, "age": rng.integers(18, 80, n), "region": rng.choice(list("abc"), n)})
+
+
+def test_whole_numbers_keep_the_step_they_were_written_down_in(tmp_path):
+    table = in_steps()
+    schema = Schema.infer(table)
+    assert [feature.step for feature in schema.features] == [5, 1000, None, None]
+    assert "in steps of 1000" in repr(schema)
+
+    def model(rows):
+        return np.where(rows["km"] / 1000 * 2 + rows["discount"] * 3 - rows["age"] > 120, "high", "low")
+
+    explainer = ONBMACF(3).fit(table, model)
+    explainer.save(tmp_path / "m.onb")
+    loaded = ONBMACF.load(tmp_path / "m.onb", model)
+    rows = table.head(40).assign(km=lambda rows: rows["km"] + np.arange(40) % 3)  # some are off the grid themselves
+    for answers in (
+        explainer.explain(rows),
+        loaded.explain(rows, rules=Rules({"age": Rule(direction="up")})),
+        explainer.explain(rows, prove=True, plausibility=0),
+    ):
+        found = answers.to_frame()
+        before = rows.loc[found.index]
+        for name, step in (("km", 1000), ("discount", 5)):
+            assert ((found[name] % step == 0) | (found[name] == before[name])).all()
+        assert (found["km"] != before["km"]).any()
+    own = explainer.explain(
+        rows, rules=Rules({"km": Rule(step=500), "discount": Rule(low=2)}), plausibility=0
+    ).to_frame()
+    assert (own["km"] % 1000 == 500).any()
+
+
+def test_a_step_is_no_rule_that_makes_answers_farther():
+    """With a step alone, the search goes where it would without, and takes no longer."""
+    table = in_steps()
+    model = lambda rows: np.where(rows["km"] > 90_500, "high", "low")  # noqa: E731
+    free = Schema(tuple(replace(feature, step=None) for feature in Schema.infer(table).features))
+    stepped, plain = (
+        ONBMACF(plausibility=0).fit(table, model, schema=schema).explain(table.head(60)) for schema in (None, free)
+    )
+    assert stepped.n_calls <= plain.n_calls + 1
+    apart = stepped.to_frame()["km"] - plain.to_frame()["km"]
+    assert (apart.abs() < 1000).all()

@@ -112,6 +112,11 @@ class Rule:
         return tuple(kind for kind in KINDS if kind.is_set(self))
 
     @property
+    def has_only_steps(self) -> bool:
+        """Whether it forbids nothing but values between steps."""
+        return all(isinstance(kind, _Step) for kind in self.kinds)
+
+    @property
     def is_measured(self) -> bool:
         """Whether its range and step are numbers, and no text that waits for its column."""
         return not any(isinstance(value, str) for value in (self.low, self.high, self.step))

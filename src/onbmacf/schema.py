@@ -9,6 +9,7 @@ distance are errors that name the column. Any guess can be overridden by name.
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from math import inf
 from typing import Any
 
 import pandas as pd
@@ -26,10 +27,10 @@ from onbmacf._base.checks import (
 )
 from onbmacf._columns.converters import converter_of, holds
 from onbmacf._columns.interop import as_frame, repeated
-from onbmacf._columns.kinds import KINDS, NUMERIC, Kind, guess, is_own_text
+from onbmacf._columns.kinds import KINDS, NUMERIC, Kind, guess, is_own_text, step_of
 from onbmacf._text import records as short
 from onbmacf.errors import ParameterError
-from onbmacf.rules import Rules, summary
+from onbmacf.rules import Rule, Rules, summary
 
 LEVELS = sequence(level)
 HOLDS = ("", "date", "time", "duration", "period")
@@ -62,6 +63,9 @@ class Feature:
         Whether a counterfactual may fill in a value that a row lacks. It never removes one.
     held : bool
         Whether it is immutable because `Schema.infer` found a text of its own in nearly every row (decision 0022).
+    step : int or None
+        Whole numbers change in multiples of it; `Schema.infer` reads it off the table. A rule's own step, or its
+        ``low``, takes its place.
     holds : {"", "date", "time", "duration", "period"}
         What the column holds where its whole numbers stand for something else; `Schema.infer` and `fit` set it, and it
         is shown in place of the kind. It changes nothing else.
@@ -81,6 +85,7 @@ class Feature:
     missing: bool = False
     fillable: bool = False
     held: bool = False
+    step: int | None = None
     holds: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
@@ -90,6 +95,10 @@ class Feature:
             check_count(f"decimals of {self.name!r}", self.decimals, least=0)
             if self.kind != "continuous":
                 raise ParameterError(f"decimals of {self.name!r}: for continuous features only, it is {self.kind}.")
+        if self.step is not None:
+            check_count(f"step of {self.name!r}", self.step)
+            if self.kind != "integer":
+                raise ParameterError(f"step of {self.name!r}: for integer features only, it is {self.kind}.")
         if self.kind == "ordinal" and self.levels is None:
             raise ParameterError(f"{self.name!r} is ordinal: give its levels, from lowest to highest.")
         level("the name of a feature", self.name)
@@ -187,6 +196,8 @@ class Schema:
         Missing values do not count for the kind: whole numbers with NaN among them are integer.
         Text that differs in nearly every row (at least 20 values, 95 % of them different) is a name, an identifier or
         free text: it is made immutable, which `fit` says, unless an argument names the column.
+        Whole numbers that all are multiples of one, such as 0, 5, 10, 15 or thousands, change in steps of it, unless
+        ``rules`` has another step for them.
 
         Parameters
         ----------
@@ -332,7 +343,14 @@ def _lines(schema: Schema) -> list[tuple[str, str, str, str]]:
 def _may_change(feature: Feature, rules: Rules) -> str:
     if feature.immutable:
         return "no"
-    return summary(rules.features[feature.name]) if feature.name in rules.features else "yes"
+    rule = stepped(feature, rules.features.get(feature.name, Rule()))
+    return summary(rule) if rule != Rule() else "yes"
+
+
+def stepped(feature: Feature, rule: Rule) -> Rule:
+    """Return the rule of a feature with the step of its column, where it has neither a step nor a lowest value."""
+    is_open = feature.step is not None and rule.step is None and rule.low == -inf
+    return replace(rule, step=feature.step) if is_open else rule
 
 
 def _values(feature: Feature) -> str:
@@ -349,7 +367,9 @@ def _infer_feature(
     if kind == "ordinal" and isinstance(column.dtype, pd.CategoricalDtype):
         return Feature(column.name, "ordinal", immutable, tuple(column.cat.categories.tolist()))
     kind, immutable, levels = guess(column, immutable) if kind is None else (kind, immutable, None)
-    return Feature(column.name, kind, immutable, levels, holds=holds(converter_of(column)) if kind in NUMERIC else "")
+    what = holds(converter_of(column)) if kind in NUMERIC else ""
+    step = step_of(column) if kind == "integer" and not what else None
+    return Feature(column.name, kind, immutable, levels, step=step, holds=what)
 
 
 def _holding(features: list[Feature], frame: pd.DataFrame, named: set[Hashable]) -> list[Feature]:

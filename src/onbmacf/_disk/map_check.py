@@ -76,6 +76,7 @@ FEATURE_KEYS: dict[str, Check] = {
     "missing": flag,
     "fillable": flag,
     "held": flag,
+    "step": optional(count(1)),
 }
 READING_KEYS: dict[str, Check] = {
     "threshold": optional(number(finite=True)),

@@ -208,12 +208,13 @@ def _feature_out(feature: Feature) -> dict[str, Any]:
         "missing": feature.missing,
         "fillable": feature.fillable,
         "held": feature.held,
+        "step": feature.step,
     }
 
 
 def _feature_in(entry: dict[str, Any]) -> Feature:
     more = (entry.get("decimals"), *(entry.get(flag, False) for flag in ("missing", "fillable", "held")))
-    return Feature(entry["name"], entry["kind"], entry["immutable"], entry["levels"], *more)
+    return Feature(entry["name"], entry["kind"], entry["immutable"], entry["levels"], *more, entry.get("step"))
 
 
 def _converter_in(kind: str, dtype: str, unit: str) -> Converter:

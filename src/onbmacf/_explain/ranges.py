@@ -419,7 +419,7 @@ class Around:
 
     def _grid(self, line: int, at: int) -> Grid:
         """Return the grid of a feature under its rule, or without it where the counterfactual breaks it."""
-        space, rules = self.request.fitted.space, self.request.constraints.rules
+        space, rules = self.request.fitted.space, self.request.constraints.in_steps
         key = (at, bool(self._keeps_own[line, at]))
         if key not in self._grids:
             rule = rules.features.get(space.schema.names[at]) if key[1] else None
@@ -437,7 +437,7 @@ class Around:
     @cached_property
     def _rules(self) -> list[tuple[Constraints, Mask]]:
         """Each rule by itself, and which counterfactuals keep it: what was given up does not bound a range either."""
-        space, rules = self.request.fitted.space, self.request.constraints.rules
+        space, rules = self.request.fitted.space, self.request.constraints.in_steps
         singly = [Rules({name: rule}) for name, rule in rules.features.items() if rule.kinds]
         singly += [Rules(at_most=(pair,)) for pair in rules.at_most]
         bound = [Constraints(space, rule) for rule in singly]

@@ -131,12 +131,12 @@ class Domain:
 
     @cached_property
     def _ends(self) -> tuple[Matrix, Matrix]:
-        return ends_of(self.space, self.constraints.rules, self.ranges)
+        return ends_of(self.space, self.constraints.in_steps, self.ranges)
 
     def _of_feature(self, at: int) -> Matrix:
         ends = float(self._ends[0][at]), float(self._ends[1][at])
         beyond = float(self.N[:, at].min()), float(self.N[:, at].max())
-        values = values_of(self.space, self.constraints.rules, at, ends, beyond, MOST_VALUES)
+        values = values_of(self.space, self.constraints.in_steps, at, ends, beyond, MOST_VALUES)
         if values is None:
             raise NotKnownError(f"{self.space.schema.names[at]!r} has more than {MOST_VALUES:,} values")
         return values

@@ -87,8 +87,8 @@ class Search:
 
     @property
     def is_ruled(self) -> bool:
-        """Whether rules or a number of changes bind the answers."""
-        return self.max_changes is not None or bool(self.values.constraints)
+        """Whether rules or a number of changes bind the answers more than to steps."""
+        return self.max_changes is not None or not self.values.constraints.has_only_steps
 
     @property
     def reserve(self) -> int:

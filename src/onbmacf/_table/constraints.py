@@ -26,7 +26,7 @@ from onbmacf._table.scales import HEADROOM, weight_of
 from onbmacf._table.space import FeatureSpace
 from onbmacf.errors import ParameterError
 from onbmacf.rules import EPSILON, Rule, Rules, anchor
-from onbmacf.schema import Feature
+from onbmacf.schema import Feature, stepped
 
 MOST_STEPS = 10_000  # looked at for one that is a whole number
 NEEDS = {"numbers": "a range or step needs numbers", "levels": "levels need a feature with levels"}
@@ -85,8 +85,20 @@ class Constraints:
             said = f"{low!r} is in {units[0]}, {high!r} in {units[1]}"
             raise ParameterError(f"the rule {low!r} <= {high!r} needs two columns in one unit: {said}.")
 
+    @cached_property
+    def in_steps(self) -> Rules:
+        """The rules with the steps of the columns themselves: what values may be, if not what the caller has said."""
+        features = self.space.schema.features
+        own = {one.name: stepped(one, self.rules.features.get(one.name, Rule())) for one in features if one.step}
+        return replace(self.rules, features={**self.rules.features, **own})
+
     def __bool__(self) -> bool:
         return bool(self._each or self._pairs)
+
+    @property
+    def has_only_steps(self) -> bool:
+        """Whether every value lies near an allowed one: nothing is out of reach that would be in reach without."""
+        return not self._pairs and all(bound.rule.has_only_steps for bound in self._each)
 
     def allowed(self, N: Matrix, factual: Matrix) -> Mask:
         """Return per line whether every changed value keeps every rule."""
@@ -108,7 +120,7 @@ class Constraints:
 
     def keeps(self, position: int, N: Matrix, factual: Matrix) -> Mask:
         """Return per line whether the value of one feature keeps that feature's rule, changed from a row's own."""
-        rule = self.rules.features.get(self.space.schema.names[position], Rule())
+        rule = self.in_steps.features.get(self.space.schema.names[position], Rule())
         before = np.full(len(N), factual[position])
         return self._bound(position, rule).keeps(as_given(self.space.form, N)[:, position], before)
 
@@ -163,7 +175,7 @@ class Constraints:
     @cached_property
     def _each(self) -> list["Bound"]:
         """The rule of each feature that has a prohibition."""
-        places = [(self._position(name), rule) for name, rule in self.rules.features.items() if rule.kinds]
+        places = [(self._position(name), rule) for name, rule in self.in_steps.features.items() if rule.kinds]
         return [self._bound(place, rule) for place, rule in sorted(places, key=lambda p: p[0])]
 
     def _bound(self, place: int, rule: Rule) -> "Bound":

@@ -152,7 +152,7 @@ class Values:
     @cached_property
     def steps(self) -> Matrix:
         """Per feature: the least by which a number moves."""
-        rules, names = self.constraints.rules.features, self.space.schema.names
+        rules, names = self.constraints.in_steps.features, self.space.schema.names
         given = [rules[name].step if name in rules else None for name in names]
         units = self._powers[1] / self._powers[0]
         return np.array([float(step or usual) for step, usual in zip(given, units.tolist(), strict=True)])
@@ -195,7 +195,7 @@ class Reach:
 
     @cached_property
     def _ends(self) -> tuple[Matrix, Matrix]:
-        return ends_of(self.space, self.constraints.rules, self.ranges)
+        return ends_of(self.space, self.constraints.in_steps, self.ranges)
 
     @cached_property
     def _values(self) -> list[Matrix] | None:
@@ -214,14 +214,14 @@ class Reach:
 
         A feature that a row may lack is held there.
         """
-        ruled, features = self.constraints.rules.features, self.space.schema.features
+        ruled, features = self.constraints.in_steps.features, self.space.schema.features
         is_free = [feature.name not in ruled and not feature.missing for feature in features]
         return prod(len(values) or 1 for values, free in zip(self._values or (), is_free, strict=True) if free)
 
     def _of_feature(self, at: int, value: float = np.nan) -> Matrix | None:
         ends = float(self._ends[0][at]), float(self._ends[1][at])
         beyond = ends if np.isnan(value) else (value, value)
-        return values_of(self.space, self.constraints.rules, at, ends, beyond, LARGEST)
+        return values_of(self.space, self.constraints.in_steps, at, ends, beyond, LARGEST)
 
     def _allowed(self, at: int, factual: Matrix) -> Matrix:
         """Return the values of a feature that this row may change to, and its own."""

@@ -261,8 +261,10 @@ def evenly(n: int, most: int) -> NDArray[np.intp]:
 
 
 def readable(fitted: Fitted, at: int, value: float) -> float:
-    """Return a value of a feature as it would be written: whole for counts."""
+    """Return a value of a feature as it would be written: whole for counts, in its column's steps."""
     feature = fitted.space.schema.features[at]
+    if feature.step is not None:
+        return float(feature.step * np.round(value / feature.step))
     decimals = fitted.space.readable[at] if feature.kind == "continuous" else 0
     return float(np.round(value, decimals or 0))
 
