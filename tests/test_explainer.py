@@ -53,7 +53,8 @@ def test_only_the_number_of_counterfactuals_may_be_given_by_position():
 def test_the_representation_shows_what_differs_from_the_defaults():
     assert repr(ONBMACF()) == "ONBMACF()"
     assert repr(ONBMACF(2, release="nothing", plausibility=0.5)) == "ONBMACF(n_counterfactuals=2, release='nothing')"
-    assert repr(ONBMACF().fit(TABLE, model)) == "ONBMACF()"
+    fitted = repr(ONBMACF().fit(TABLE, model))
+    assert fitted == f"<ONBMACF() fitted on {len(TABLE)} rows of {TABLE.shape[1]} features; labels 0, 1>"
 
 
 def test_the_constructor_stores_and_checks_nothing():
