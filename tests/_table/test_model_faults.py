@@ -414,3 +414,32 @@ def test_a_row_without_probabilities_is_answered_by_labels_and_costs_the_others_
         assert tuple(alone.values) == tuple(answers[at].counterfactuals[0].values)
     if "max_model_calls" in limits:
         assert answers.n_calls <= 3 * len(rows)
+
+
+class TwoMinds:
+    """A model whose probabilities are highest for another label than it predicts, from a place on."""
+
+    classes_ = ("no", "yes")
+
+    def __init__(self, place):
+        self.place = place
+
+    def predict(self, rows):
+        return np.where(rows["x"] > 10, "yes", "no")
+
+    def predict_proba(self, rows):
+        yes = np.where((rows["x"] > 10) != (rows["x"] > self.place), 0.9, 0.1)
+        return np.column_stack([1 - yes, yes])
+
+
+def test_probabilities_that_contradict_the_labels_are_said_once_and_in_the_answers():
+    table = pd.DataFrame({"x": np.arange(40.0), "y": np.arange(40) % 3})
+    said = "predict_proba contradicts predict on 5 of 40 rows, .* predict is believed"
+    with pytest.warns(OnbmacfWarning, match=said):
+        explainer = ONBMACF().fit(table, TwoMinds(place=34))
+    answers = explainer.explain(table.iloc[:3])
+    assert [bool(re.match(said, message)) for message in answers.warnings].count(True) == 1
+    assert {one.label for answer in answers for one in answer.counterfactuals} == {"yes"}
+    for model, how in ((TwoMinds(place=99), {}), (TwoMinds(place=34), {"threshold": 0.3})):
+        explainer = ONBMACF().fit(table, model, **how)
+        assert not any("contradicts" in message for message in explainer.warnings_)

@@ -277,6 +277,6 @@ def greedy_cover(
         gained = within[center] & uncovered
         owner[gained] = len(centers)  # lines 16, 17
         centers.append(center)
-        for part in blocks(len(Z), np.count_nonzero(gained)):
+        for part in blocks(len(Z), int(np.count_nonzero(gained))):
             gains[part] -= within[part, gained] @ counts[gained]
     return np.array(centers, dtype=np.intp), owner

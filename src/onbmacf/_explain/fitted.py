@@ -288,7 +288,7 @@ def _widest(space: FeatureSpace) -> str:
 
 def learned(box: BlackBox, N: Matrix, rows: Rows, codes: Rows) -> BlackBox:
     """Return the black box that knows, from some fitted rows, which calls it may be asked in, and its scores."""
-    return box.learn_sizes(N).learn_probability(N, rows).learn_scores(N, codes)
+    return box.learn_sizes(N).learn_probability(N, rows, codes).learn_scores(N, codes)
 
 
 def _numbers(table: Any, schema: Schema | None) -> tuple[TableForm, Matrix]:

@@ -55,7 +55,8 @@ def with_reasons(
             break
         tried = again(_asked(request, release), blocked)
         freed = np.flatnonzero(tried.statuses == Status.FOUND)
-        answers = _told(request, release, answers, tried, blocked)
+        needed = _needed(request, release, tried, blocked, again)
+        answers = _told(request, release, answers, tried, blocked, needed)
         blocked = np.delete(blocked, freed)
     return _with_untried(request, answers, blocked)
 
@@ -130,14 +131,42 @@ def _under(request: Request, rules: Rules) -> Request:
     return replace(request, constraints=Constraints(request.fitted.space, rules))
 
 
-def _told(request: Request, release: Release, answers: Explanations, tried: Explanations, places: Rows) -> Explanations:
+def _needed(
+    request: Request, release: Release, tried: Explanations, places: Rows, again: Again
+) -> dict[int, frozenset[int]]:
+    """Return per row that was found with a release which immutable features it needs: those that its answer changes.
+
+    With fewer features free, a search goes other ways: it is asked before it is said that these suffice.
+    """
+    changed = tried.batch.changed & request.fitted.space.is_immutable
+    lines = np.flatnonzero(tried.statuses == Status.FOUND).tolist()
+    first = {line: int(np.flatnonzero(tried.batch.factual == line)[0]) for line in lines}
+    needed = {line: frozenset(np.flatnonzero(changed[first[line]]).tolist()) for line in lines}
+    free = release.request.freed
+    is_taken = request.release in release.wanted_by  # then there is an answer, and nothing is foretold
+    for named in {some for some in needed.values() if some != free and (some or release.rules) and not is_taken}:
+        same = np.array([line for line in lines if needed[line] == named])
+        alone = again(replace(_asked(request, release), freed=named), places[same])
+        needed.update(dict.fromkeys(same[alone.statuses != Status.FOUND].tolist(), free))
+    return needed
+
+
+def _told(
+    request: Request,
+    release: Release,
+    answers: Explanations,
+    tried: Explanations,
+    places: Rows,
+    needed_by: dict[int, frozenset[int]],
+) -> Explanations:
     """Say what the rows at `places` need by what was found for them with a release; take it where it is given up."""
     reasons, needs, statuses = answers.reasons.copy(), answers.would_need.copy(), answers.statuses.copy()
     new = []
     for line in np.flatnonzero(tried.statuses == Status.FOUND):
         found = take(tried.batch, np.flatnonzero(tried.batch.factual == line))
         changed = found.changed & request.fitted.space.is_immutable
-        row, needed = places[line], (*_names(tried, changed[0]), *release.rules)
+        chosen = np.isin(np.arange(changed.shape[1]), list(needed_by[int(line)]))
+        row, needed = places[line], (*_names(tried, chosen), *release.rules)
         if not needed or request.release in release.wanted_by:
             needed = (*_names(tried, changed.any(axis=0)), *release.rules)
             relaxed = RELAXED[changed.any(axis=1).astype(np.intp), int(bool(release.rules))]

@@ -22,6 +22,11 @@ ALONE = 16  # of the rows asked again, so many are also asked one by one
 def model_warnings(box: BlackBox, N: Matrix, labels: Rows, probes: Rows) -> list[str]:
     """Return what a caller should know of how a model answers; the probes are rows that are asked again."""
     messages = [f"probabilities are left out: {box.no_probability}."] if box.no_probability else []
+    if box.n_contradicted:
+        messages.append(
+            f"predict_proba contradicts predict on {box.n_contradicted} of {len(probes)} rows, where it gives another "
+            "label the highest probability: predict is believed, and probabilities are shown as they are."
+        )
     differs = box.ask(N[probes]) != labels[probes]
     if differs.any():
         first = replace(box, sizes=(), counts=Counts())  # the very call with which fit began, once more

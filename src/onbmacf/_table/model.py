@@ -23,6 +23,7 @@ from onbmacf._table.calls import ENDLESS, SOME, Counts, in_calls
 from onbmacf._table.form import TableForm
 from onbmacf._table.readings import PLAIN, Reading, adapted
 from onbmacf._table.replies import (
+    SLACK,
     BadAnswerError,
     NaNAnswerError,
     NaNProbabilityError,
@@ -58,6 +59,7 @@ class BlackBox:
     unseen: list[Any] = field(default_factory=list)  # labels seen after fit that no fitted row has
     sizes: tuple[int, ...] = ()  # rows that a call may have, smaller ones first; none: `chunk` alone
     no_probability: str = ""  # why there are no probabilities though the model has predict_proba
+    n_contradicted: int = 0  # fitted rows asked of which predict_proba gives another label the highest probability
     reading: Reading = PLAIN  # what the caller says about the model's answers
     notices: list[str] = field(default_factory=list)  # what a caller should know of how a call asked it
     scorer: Scorer | None = None  # how scores are asked for; None: the model gives labels alone
@@ -193,10 +195,11 @@ class BlackBox:
                 noted(lines[np.isnan(answer).any(axis=1)], NaNProbabilityError())
         return np.round(known[np.arange(len(N)), column], PRINTED)
 
-    def learn_probability(self, N: Matrix, rows: Codes) -> "BlackBox":
+    def learn_probability(self, N: Matrix, rows: Codes, codes: Codes) -> "BlackBox":
         """Ask for the probabilities of some fitted rows; return the black box that knows why it has none, if so.
 
-        The model's `classes_`, where it has any, must name the labels, also of a model without probabilities.
+        It also knows how many of them contradict the labels, as those of a threshold that the caller chose may. The
+        model's `classes_`, where it has any, must name the labels, also of a model without probabilities.
         """
         if self.all_names is not None:
             check_classes(self.all_names, self.classes.tolist())
@@ -212,7 +215,12 @@ class BlackBox:
                 raise ModelError(f"predict_proba returned NaN for row {bad[0]} of the table ({len(bad)} rows so far).")
             if not isinstance(answer, Exception):
                 check_probabilities(answer, rows[lines])
-        return self
+        if self.reading.threshold is not None:
+            return self
+        columns = np.array([self.names.index(self.classes[code]) for code in codes], dtype=np.intp)
+        answers = [(lines, answer) for lines, answer in pieces if not isinstance(answer, Exception)]
+        leads = [answer[np.arange(len(lines)), columns[lines]] - answer.max(axis=1) for lines, answer in answers]
+        return replace(self, n_contradicted=sum(int((lead < -SLACK).sum()) for lead in leads))
 
     def learn_scores(self, N: Matrix, codes: Codes) -> "BlackBox":
         """Return the black box that knows how to ask for scores, from fitted rows and what the model said of them."""
