@@ -118,6 +118,19 @@ def test_the_pages_of_the_service_are_timed():
 
 
 @pytest.mark.long
+def test_a_service_under_bad_clients_and_kills_gives_no_wrong_answer():
+    pytest.importorskip("httpx")
+    pytest.importorskip("fastapi")
+    import soak
+
+    tally = soak.measured(5, n_clients=3, kill_every=2)
+    assert tally.is_good(), tally.text()
+    assert "wrong answers                          0\n" in tally.text()
+    tally.judge(200, "another answer", "the answer")
+    assert not tally.is_good()
+
+
+@pytest.mark.long
 def test_answers_are_the_same_twice_and_what_differs_is_named(tmp_path, monkeypatch, capsys):
     import unchanged
 

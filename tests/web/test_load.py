@@ -133,6 +133,22 @@ def test_a_request_whose_worker_is_killed_is_told_to_ask_again_and_the_next_is_a
         process.kill()
 
 
+def test_workers_that_hang_are_replaced(folder):
+    process, client = started(folder, "--workers", "1", "--timeout", "3")
+    try:
+        body = {"rows": [{"a": 0.1, "b": 0.2}]}
+        wait_for(lambda: client.post("/v1/explain", json=body).status_code == 200, process)
+        (folder / "wait").write_text("600")
+        assert client.post("/v1/explain", json=body).json()["title"] == "Timed out"
+        (folder / "wait").unlink()
+        wait_for(lambda: client.post("/v1/explain", json=body).status_code == 200, process)
+        wait_for(lambda: client.get("/healthz").status_code == 200, process)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(PATIENCE) == 0
+    finally:
+        process.kill()
+
+
 @pytest.mark.long
 def test_ctrl_c_ends_it_cleanly(folder):
     process, client = started(folder)

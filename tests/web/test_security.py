@@ -373,6 +373,21 @@ def test_no_page_repeats_what_was_sent_beside_its_own_field(browser):
     assert n_repeated(said.text) < 200
 
 
+def test_a_number_of_thousands_of_digits_is_refused(browser):
+    token, digits = csrf_token_of(browser), "9" * 5_000
+    for path, field in (
+        ("/case/r0/ask", "n"),
+        ("/case/r0/save", "plan"),
+        ("/audit", "most"),
+        ("/case/r0/ask", "f0-low"),
+    ):
+        assert browser.post(path, data={"csrf_token": token, field: digits}).status_code in (404, 422), (path, field)
+    for address in ("/?page={}", "/case/r{}", "/audit/none?page={}"):
+        assert browser.get(address.format(digits)).status_code in (200, 404, 422), address
+    view = {"csrf_token": token, "x": "f0", "y": "f1", "plan": digits}
+    assert browser.post("/case/r0/view", data=view).status_code == 404
+
+
 @pytest.mark.parametrize("body", ['{"rows": [], "rows": []}', '{"rows": [{"sbp": 1, "age": 2, "sbp": 3}]}'])
 def test_a_key_twice_is_refused_by_its_name(client, browser, body):
     name = "rows" if "[]" in body else "sbp"

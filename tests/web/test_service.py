@@ -5,6 +5,7 @@ import os
 import re
 import signal
 import threading
+import time
 
 import numpy as np
 import pandas as pd
@@ -239,6 +240,31 @@ def test_health_is_asked_of_the_workers(heart_explainer, heart):
         file.with_name("away").rename(file)
         wait_for(lambda: client.get("/healthz").text == "ok\n")
         assert client.post("/v1/predict", json={"rows": records(heart.head(1))}).status_code == 200
+
+
+def half_a_result(explainer):
+    """In a worker: write the beginning of a result, as one that is killed in the middle does, and wait."""
+    import gc
+    from multiprocessing.queues import SimpleQueue
+
+    for queue in gc.get_objects():
+        if isinstance(queue, SimpleQueue):
+            os.write(queue._writer.fileno(), (1000).to_bytes(4, "big") + b"half")
+    threading.Event().wait(600)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")  # Python's own, of the lost pool
+def test_half_a_result_of_a_killed_worker_blocks_nobody(heart_explainer, heart):
+    row = records(heart.head(1))[0]
+    with serving(heart_explainer, heart, "healthy", workers=1, timeout=5) as running, running.client() as client:
+        wait_for(lambda: client.post("/v1/predict", json={"rows": row}).status_code == 200)
+        engine = running.service().engine
+        pool, call = engine._submit(half_a_result, ())
+        wait_for(call.running)
+        time.sleep(1)  # where it has not begun to write by then, its worker is replaced all the same
+        for worker in list(pool._processes.values()):
+            worker.kill()
+        wait_for(lambda: client.post("/v1/predict", json={"rows": row}).status_code == 200)
 
 
 def test_an_audit_goes_on_where_its_worker_was_killed(heart_explainer, heart, tmp_path):

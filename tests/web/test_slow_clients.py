@@ -4,6 +4,7 @@ import contextlib
 import json
 import socket
 import time
+from http.client import HTTPConnection
 
 import pytest
 
@@ -89,6 +90,18 @@ def test_half_heads_take_no_place_from_a_whole_one(heart_explainer, limit):
         assert client.get("/v1/schema").status_code == 200
         assert [said(wire) for wire in found[:8]] == [b""] * 8  # the oldest made room
         assert n_open(running) <= 4
+
+
+def test_half_heads_do_not_close_the_connection_of_a_client_that_was_answered(heart_explainer):
+    with serving(heart_explainer, head_timeout=600, max_per_client=4) as running:
+        idle = HTTPConnection(running.base.removeprefix("http://"), timeout=commands.PATIENCE)
+        idle.request("GET", "/healthz")
+        assert idle.getresponse().read() == b"ok\n"
+        with wires(running, 12, HALF_A_HEAD) as found:
+            assert [said(wire) for wire in found[:9]] == [b""] * 9
+            idle.request("GET", "/healthz")
+            assert idle.getresponse().read() == b"ok\n"
+        idle.close()
 
 
 def test_connections_that_all_have_a_request_keep_their_places(heart_explainer):

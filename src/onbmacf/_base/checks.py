@@ -40,6 +40,15 @@ def real_number(value: Any) -> float:
         return inf if value > 0 else -inf
 
 
+def whole_number(text: str) -> int:
+    """Return the number that up to 18 digits write; -1 for any other text, since Python refuses to read thousands.
+
+    >>> whole_number("17"), whole_number("-3"), whole_number("9" * 5000)
+    (17, -1, -1)
+    """
+    return int(text) if text.isdecimal() and len(text) <= 18 else -1
+
+
 def check_between(name: str, value: Any, low: float, high: float) -> float:
     """Return a number strictly between low and high."""
     if not low < real_number(value) < high:

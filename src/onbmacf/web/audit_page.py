@@ -10,7 +10,7 @@ from fastapi import APIRouter, Request
 from pydantic import Field
 from starlette.responses import JSONResponse, Response
 
-from onbmacf._base.checks import shortened
+from onbmacf._base.checks import shortened, whole_number
 from onbmacf._text.wording import arrows, shown
 from onbmacf.errors import OnbmacfError, ParameterError
 from onbmacf.web.api import StrictBody, read_target
@@ -110,7 +110,7 @@ async def start_from_page(request: Request) -> Response:
     service, form = service_of(request), await read_form(request)
     most = form.get("most", "200")
     try:
-        if not most.isdecimal() or not 1 <= int(most) <= MOST_ROWS:
+        if not 1 <= whole_number(most) <= MOST_ROWS:
             raise ParameterError(f"there may be 1 to {MOST_ROWS:,} rows, got {shortened(most)}.")
         by = [str(field.name) for field in service.fields if form.get(f"{field.id}-by")]
         audit = Audit(target=form.get("target") or None, by=by, most=int(most), seed=0)

@@ -16,6 +16,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from onbmacf import plots
+from onbmacf._base.checks import whole_number
 from onbmacf._text.frames import as_csv
 from onbmacf._text.wording import shown
 from onbmacf._views.fields import read_row, written_row
@@ -191,10 +192,10 @@ async def choose_view(request: Request, name: str) -> Response:
     """Choose the two features and the plan of the picture."""
     case, service, form = _case(request, name), service_of(request), await read_form(request)
     numbers = {field.id: field.name for field in service.fields if field.is_number}
-    x, y, place = form.get("x", ""), form.get("y", ""), form.get("plan", "0")
-    if x not in numbers or y not in numbers or not place.isdecimal():
+    x, y, place = form.get("x", ""), form.get("y", ""), whole_number(form.get("plan", "0"))
+    if x not in numbers or y not in numbers or place < 0:
         raise not_found("picture")
-    session_of(request).keep(replace(case, view=(numbers[x], numbers[y], int(place))))
+    session_of(request).keep(replace(case, view=(numbers[x], numbers[y], place)))
     return redirect(f"/case/{name}#pictures")
 
 
@@ -202,10 +203,10 @@ async def choose_view(request: Request, name: str) -> Response:
 async def save(request: Request, name: str) -> Response:
     """Save a plan."""
     case, form = _case(request, name), await read_form(request)
-    answers, place = await plans_of(service_of(request), case), form.get("plan", "")
-    if not place.isdecimal() or int(place) >= len(answers.batch.factual):
+    answers, place = await plans_of(service_of(request), case), whole_number(form.get("plan", ""))
+    if not 0 <= place < len(answers.batch.factual):
         raise not_found("plan")
-    session_of(request).save(case, answers, int(place))
+    session_of(request).save(case, answers, place)
     return redirect(f"/case/{name}#plan-{place}")
 
 

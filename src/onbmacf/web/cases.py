@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from onbmacf._base.arrays import take
-from onbmacf._base.checks import shortened
+from onbmacf._base.checks import shortened, whole_number
 from onbmacf._views.fields import Field, read_end
 from onbmacf._views.plans import Ask, Source, label_of
 from onbmacf.errors import ParameterError
@@ -113,7 +113,7 @@ def _read_dial(text: str) -> float | None:
 
 
 def _read_count(text: str) -> int:
-    if not text.isdecimal() or not 1 <= int(text) <= MOST_PLANS:
+    if not 1 <= whole_number(text) <= MOST_PLANS:
         raise HTTPProblem(422, "Parameter error", f"There may be 1 to {MOST_PLANS} plans, got {shortened(text)}.")
     return int(text)
 
@@ -183,7 +183,7 @@ class Session:
         """Return a case by its name: one that is open, or a row of the table by its place (r17)."""
         if name in self.cases:
             return self.cases[name]
-        place = int(name[1:]) if name[:1] == "r" and name[1:].isdecimal() and len(name) < 12 else -1
+        place = whole_number(name[1:]) if name[:1] == "r" else -1
         if not 0 <= place < len(table):
             raise not_found("row: it was closed, or the service was started again")
         return self.keep(Case(name, table.iloc[[place]], f"Row {table.index[place]}", preferences))

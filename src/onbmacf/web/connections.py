@@ -3,7 +3,8 @@
     connection  ->  BoundedProtocol (a place, deadlines)  ->  uvicorn's own protocol  ->  the app
 
 uvicorn waits for ever for the rest of a head, so clients that send half of one (Slowloris) would take every place.
-Here, where all places are taken, a new connection takes that of the one that has waited longest without a request.
+Here, where all places are taken, a new connection takes that of the one that has waited longest without a request,
+first among those that never had one.
 """
 
 import asyncio
@@ -73,9 +74,10 @@ class BoundedProtocol(H11Protocol):
         others = [one for one in self.connections if isinstance(one, BoundedProtocol) and one is not self]
         alike = [one for one in others if (one.client or ("",))[0] == (self.client or ("",))[0]]
         crowd = alike if len(alike) >= self.most_alike else others if len(others) >= self.limits.max_connections else []
-        waiting = [(one.waiting_since, id(one), one) for one in crowd if one.waiting_since is not None]
+        waiting = [one for one in crowd if one.waiting_since is not None]
         if waiting:
-            oldest = min(waiting)[2]
+            # Whoever has asked something before is less likely to hold a place for its own sake.
+            oldest = min(waiting, key=lambda one: (one.cycle is not None, one.waiting_since))
             self.connections.discard(oldest)  # now: it hears that it is lost later
             oldest.transport.abort()
         return bool(waiting) or not crowd

@@ -19,8 +19,10 @@ import tempfile
 import threading
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
+from math import inf
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 from onbmacf.errors import ModelError, ParameterError
@@ -30,6 +32,8 @@ from onbmacf.web.settings import Settings
 
 PROBE_SECONDS = 1.0  # that /healthz waits; a probe behind a long call goes on waiting, and the next /healthz sees it
 MOST_LOST = 3  # times that work in the background is begun again where its worker died
+START_SECONDS = 60.0  # for workers to start, on a busy machine
+LONG_PATIENCE = 10  # times the seconds of a request: for workers that have work in the background
 MAP_FILE = "explainer"
 _WORKER: dict[str, ONBMACF] = {}  # in a worker process: the explainer that it has read
 
@@ -41,6 +45,8 @@ class Engine:
         self.explainer, self.limits = explainer, settings.limits
         self.n_waiting, self.n_at_once = 0, settings.workers or 1
         self.overdue: set[Future[Any]] = set()  # calls that were given up but go on: Python cannot end a thread
+        self.n_long, self.long_since = 0, 0.0  # calls in the background, and when the latest was made
+        self.pool_since, self.answered = 0.0, -inf  # when the pool was made, and when a worker last came back
         self.probe: asyncio.Task[None] | None = None
         self.trouble = ""  # what the last probe that ended has found
         self.folder: Path | None = None
@@ -68,13 +74,32 @@ class Engine:
         assert self.folder is not None
         context = multiprocessing.get_context("spawn")
         path = self.folder / MAP_FILE
+        self.pool_since, self.answered = monotonic(), -inf
         return ProcessPoolExecutor(self.n_at_once, context, initializer=_start_worker, initargs=(path,))
 
     def _replace(self, broken: Executor) -> None:
         """Put a new pool in the place of one whose worker died; of several calls that saw it die, the first does."""
         if self.executor is broken:
             self.executor = self._pool()
-            broken.shutdown(wait=False, cancel_futures=True)
+            _kill(broken)
+
+    def _replace_if_lost(self, since: float) -> None:
+        """End workers none of which has come back for as long as a request may take, from a time on."""
+        patience = self.limits.timeout
+        if self.answered < self.pool_since:  # they read the map, and import what the model needs
+            since, patience = self.pool_since, max(patience, START_SECONDS)
+        elif self.n_long:
+            since, patience = max(self.answered, self.long_since), LONG_PATIENCE * patience
+        is_lost = monotonic() - max(since, self.answered) >= patience
+        if is_lost and not isinstance(self.executor, ThreadPoolExecutor):
+            self.overdue.clear()
+            self._replace(self.executor)
+
+    def _note_answer(self, executor: Executor, future: "Future[Any]") -> None:
+        """Note that a worker came back, be it with an error of its own."""
+        is_back = not future.cancelled() and not isinstance(future.exception(), BrokenExecutor)
+        if is_back and executor is self.executor:
+            self.answered = monotonic()
 
     @asynccontextmanager
     async def slot(self) -> AsyncIterator[None]:
@@ -91,10 +116,13 @@ class Engine:
     async def run(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Return function(explainer, *arguments), called where the library is; a problem where it takes too long."""
         if self.is_stuck:
+            self._replace_if_lost(-inf)
+        if self.is_stuck:
             calls = "a call" if len(self.overdue) == 1 else f"{len(self.overdue)} calls"
             detail = f"The model has not come back from {calls}, so nobody can be answered."
             detail += " Start the service again if it stays so."
             raise HTTPProblem(503, "Model stuck", detail, {"Retry-After": "30"})
+        submitted = monotonic()
         executor, future = self._submit(function, arguments)
         try:
             return await asyncio.wait_for(asyncio.wrap_future(future), self.limits.timeout)
@@ -106,6 +134,7 @@ class Engine:
             if future.running():
                 self.overdue.add(future)
                 future.add_done_callback(self.overdue.discard)
+            self._replace_if_lost(submitted)
             detail = f"No answer within {self.limits.timeout:g} s. Ask for fewer rows, or as a stream of lines."
             raise HTTPProblem(503, "Timed out", detail, {"Retry-After": "5"}) from None
 
@@ -126,10 +155,13 @@ class Engine:
         """Return what `run` does, however long it takes: for background work, begun again where a worker died."""
         for _ in range(MOST_LOST):
             executor, future = self._submit(function, arguments)
+            self.n_long, self.long_since = self.n_long + 1, monotonic()
             try:
                 return await asyncio.wrap_future(future)
             except BrokenExecutor:
                 self._replace(executor)
+            finally:
+                self.n_long -= 1
         raise ModelError(f"the process that asks the model has died {MOST_LOST} times at the same rows.")
 
     async def health(self) -> str:
@@ -138,6 +170,8 @@ class Engine:
         One probe is under way at a time, however often this is asked. A probe that waits behind a long call is no
         trouble until it has waited as long as a request may.
         """
+        if self.is_stuck:
+            self._replace_if_lost(-inf)
         if self.is_stuck:
             return "stuck: the model does not come back from its calls"
         if self.probe is None or self.probe.done():
@@ -161,10 +195,13 @@ class Engine:
         if isinstance(self.executor, ThreadPoolExecutor):
             return self.executor, self.executor.submit(function, self.explainer, *arguments)
         try:
-            return self.executor, self.executor.submit(_run_in_worker, function, arguments)
+            future = self.executor.submit(_run_in_worker, function, arguments)
         except BrokenExecutor:  # a worker died while nobody asked
             self._replace(self.executor)
-            return self.executor, self.executor.submit(_run_in_worker, function, arguments)
+            future = self.executor.submit(_run_in_worker, function, arguments)
+        executor = self.executor
+        future.add_done_callback(lambda done: self._note_answer(executor, done))
+        return executor, future
 
     async def draw(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Return function(*arguments), called in the thread that draws."""
@@ -188,6 +225,17 @@ class Engine:
 
             shutil.rmtree(self.folder, ignore_errors=True)
             resource_tracker.unregister(str(self.folder), "folder")
+
+
+def _kill(pool: Executor) -> None:
+    """End the processes of a pool and all calls in it."""
+    # A worker that was killed while it wrote its result leaves half of it in the pipe. The thread that reads it would
+    # wait for the rest for ever, and the end of this process for that thread, as long as anybody could write there.
+    with suppress(AttributeError, OSError):
+        pool._result_queue._writer.close()  # type: ignore[attr-defined]
+    for worker in list((getattr(pool, "_processes", None) or {}).values()):
+        worker.kill()
+    pool.shutdown(wait=False, cancel_futures=True)
 
 
 def _start_worker(path: Path) -> None:

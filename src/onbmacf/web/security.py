@@ -19,6 +19,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
 from starlette.responses import Response
 
+from onbmacf._base.checks import whole_number
 from onbmacf.web.responses import API, HTTPProblem, is_for_programs, problem_response
 from onbmacf.web.settings import Limits, Settings
 
@@ -180,8 +181,8 @@ class BodyLimitMiddleware:
         """Pass a request on, and count the bytes of its body that arrive; they are held until it is answered."""
         if scope["type"] != "http":
             return await self.app(scope, receive, send)
-        announced = Headers(scope=scope).get("content-length", "0")
-        if not announced.isdecimal() or int(announced) > self.limits.max_body:
+        announced = whole_number(Headers(scope=scope).get("content-length", "0"))
+        if not 0 <= announced <= self.limits.max_body:
             await _drain(receive)
             return await problem_response(self.too_large(), scope["path"])(scope, receive, send)
         n_bytes, is_complete = 0, False

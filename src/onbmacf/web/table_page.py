@@ -12,6 +12,7 @@ import pandas as pd
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
+from onbmacf._base.checks import whole_number
 from onbmacf._text.records import cell
 from onbmacf._text.wording import shown
 from onbmacf._views.fields import read_row, written_row
@@ -74,8 +75,8 @@ def find_rows(service: Service, search: str, label: str, number: int) -> TablePa
 def first_page(request: Request) -> Response:
     """Show a page of the table, and how to find rows in it."""
     service, query = service_of(request), request.query_params
-    search, label, number = query.get("q", ""), query.get("label", ""), query.get("page", "1")
-    found = find_rows(service, search, label, int(number) if number.isdecimal() and len(number) < 9 else 1)
+    search, label, number = query.get("q", ""), query.get("label", ""), whole_number(query.get("page", "1"))
+    found = find_rows(service, search, label, number)
     return show(
         request, "table.html", "table", found=found, search=search, label=label,
         columns=[(str(field.name), field.is_number) for field in service.fields],
