@@ -213,8 +213,9 @@ def _feature_out(feature: Feature) -> dict[str, Any]:
 
 
 def _feature_in(entry: dict[str, Any]) -> Feature:
-    more = (entry.get("decimals"), *(entry.get(flag, False) for flag in ("missing", "fillable", "held")))
-    return Feature(entry["name"], entry["kind"], entry["immutable"], entry["levels"], *more, entry.get("step"))
+    flags = {flag: entry.get(flag, False) for flag in ("missing", "fillable", "held")}
+    more = {"levels": entry["levels"], "decimals": entry.get("decimals"), "step": entry.get("step")}
+    return Feature(entry["name"], entry["kind"], entry["immutable"], **more, **flags)
 
 
 def _converter_in(kind: str, dtype: str, unit: str) -> Converter:
