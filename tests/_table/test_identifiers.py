@@ -9,6 +9,7 @@ import pytest
 from onbmacf import ONBMACF, Feature, Schema
 from onbmacf._base import limits
 from onbmacf._columns.kinds import OWN_ROWS
+from onbmacf._table import scales
 from onbmacf.errors import NotEnoughMemoryError, OnbmacfWarning
 
 WARNING = "nearly every row has a text of its own in column"
@@ -94,6 +95,18 @@ def test_very_many_identifiers_are_kept_in_one_column_next_to_no_distance_apart(
         assert found.distance <= 1.0
     row = table.iloc[[8]]  # of size 1
     assert {one.changed for one in explainer.explain(row, vary=["name"])[0].counterfactuals} == {("name",)}
+
+
+def test_a_map_saved_when_every_level_had_a_column_is_loaded(monkeypatch, tmp_path):
+    table = many()
+    monkeypatch.setattr(scales, "MOST_COLUMNS", 10**6)
+    before, _ = fitted(table, None)
+    before.save(tmp_path / "old.onb")
+    monkeypatch.undo()
+    loaded = ONBMACF.load(tmp_path / "old.onb", decision)
+    assert loaded.Z_.shape == before.Z_.shape == (len(table), 1200 + 1 + 3)
+    found, expected = (one.explain(table.iloc[10:20]).to_frame() for one in (loaded, before))
+    pd.testing.assert_frame_equal(found, expected)
 
 
 def test_a_column_that_fills_the_memory_is_named(monkeypatch):

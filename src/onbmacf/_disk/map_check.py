@@ -9,7 +9,7 @@ A map whose digests are right may still be forged, or come from a broken writer.
 """
 
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,7 @@ from onbmacf._table.form import TableForm
 from onbmacf._table.gate import as_given
 from onbmacf._table.model import OUTPUTS
 from onbmacf._table.private import check_groups
+from onbmacf._table.scales import weights_of
 from onbmacf._table.space import FeatureSpace
 from onbmacf.errors import InvalidFileError, StoreError
 from onbmacf.rules import PAIRS, RULE_KEYS
@@ -172,6 +173,8 @@ def check_space(space: FeatureSpace, Z: Matrix, probes: Matrix, options: Options
     for name in ("schema", "dtypes", "array_dtype", "converters", "polars"):
         _is(getattr(form, name) == getattr(space.form, name), f"the rows have another {name}")
     again = FeatureSpace.of_numbers(form, N, one_hot_height(options.metric))
+    # Older maps have a column per level also for a category that is set aside now.
+    again = replace(again, span=np.where(space.is_group, 1.0 / weights_of(form.schema), again.span))
     Constraints(again, again.schema.rules)
     names = [field.name for field in fields(FeatureSpace) if field.name not in ("form", "readable", "origin")]
     for name in [*names, "readable"] if has_readable else names:

@@ -21,17 +21,17 @@ from onbmacf._base.arrays import Mask, Matrix, Rows, in_steps, shared
 from onbmacf._base.missing import is_missing, known_ends, may_lack, missing_code
 from onbmacf._table.form import TableForm
 from onbmacf._table.scales import (
+    ASIDE,
     MOST,
     Rounding,
     exact_decimals,
-    is_aside,
     most_decimals,
     present,
     readable_of,
     scales_of,
     weights_of,
 )
-from onbmacf.schema import Feature, Schema
+from onbmacf.schema import Schema
 
 SAME = 1e-12  # of a feature's range: two encoded values closer than this are one
 TIE = 1e-9  # two values closer than this are a tie when a point is rounded
@@ -83,8 +83,9 @@ class FeatureSpace:
     @shared
     def blocks(self) -> tuple[slice, ...]:
         """Columns of Z that belong to each feature."""
-        ends = np.cumsum([_width(feature) for feature in self.schema.features])
-        return tuple(slice(int(end) - _width(f), int(end)) for f, end in zip(self.schema.features, ends, strict=True))
+        of_groups = [len(feature.levels or ()) + feature.missing for feature in self.schema.features]
+        widths = np.where(self.is_group, of_groups, 1)
+        return tuple(slice(int(end - width), int(end)) for end, width in zip(np.cumsum(widths), widths, strict=True))
 
     @shared
     def feature_of(self) -> Rows:
@@ -297,8 +298,12 @@ class FeatureSpace:
 
     @shared
     def is_group(self) -> Mask:
-        """Per feature: whether it is a group of columns, one per level."""
-        return np.array([feature.kind == "categorical" and not is_aside(feature) for feature in self.schema.features])
+        """Per feature: whether it is a group of columns, one per level and one for a missing one.
+
+        The span tells a category that is set aside: so do maps saved when none was.
+        """
+        is_aside = self.span * weights_of(self.schema) > ASIDE / 2
+        return np.array([feature.kind == "categorical" for feature in self.schema.features]) & ~is_aside
 
     @shared
     def _singles(self) -> Rows:
@@ -334,13 +339,6 @@ def _cells_of(features: Rows, cells: Rows) -> Iterator[tuple[int, Rows]]:
     order = np.argsort(of_cell, kind="stable")
     for part in np.split(cells[order], np.flatnonzero(np.diff(of_cell[order])) + 1) if len(cells) else []:
         yield int(features[part[0]]), part
-
-
-def _width(feature: Feature) -> int:
-    """Return how many columns a feature has: one, or one per level of a category and one for a missing one."""
-    if feature.kind != "categorical" or is_aside(feature):
-        return 1
-    return len(feature.levels or ()) + feature.missing
 
 
 def _strongest(points: Matrix, goal: Matrix, height: float) -> Matrix:
