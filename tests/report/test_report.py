@@ -314,3 +314,19 @@ def test_a_case_names_its_features_as_a_sentence_does(heart):
     explainer = ONBMACF().fit(heart, lambda rows: (rows["tobacco"] < 4) & (rows["ldl"] < 4))
     content = audit_report(explainer, explainer.explain(heart, target=True)).content
     assert any("changes tobacco and ldl." in case["kind"] for case in content["cases"])
+
+
+def test_a_verdict_is_told_once_and_the_largest_other_difference_beside_it():
+    """Burden may differ more than decisions: the card has a sentence on each, and none twice."""
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"group": rng.choice(["a", "b"], 400), "size": rng.integers(0, 100, 400)})
+
+    def model(rows):
+        return np.where(rows["size"] > 55 + 15 * (rows["group"] == "b"), "risk", "fine")
+
+    fitted = ONBMACF().fit(table, model, schema=Schema.infer(table, immutable=["group"]))
+    answers = fitted.explain(table[model(table) == "risk"], target="fine")
+    (card,) = audit_report(fitted, answers, target="fine", by=["group"], n_cases=1).content["verdicts"]
+    assert card["kind"] == "clear difference"
+    assert card["text"].count("get the favourable decision") == 1
+    assert "Also: the mean distance to the first counterfactual is" in card["text"]

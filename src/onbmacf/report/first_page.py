@@ -11,7 +11,7 @@ import numpy as np
 from onbmacf import audit, plots
 from onbmacf._columns.converters import converter_of, days_in, size_unit
 from onbmacf._text.wording import rounded, sentence, shown, visible
-from onbmacf.audit.sentences import CLEAR, NOT_CLEAR, claim_sentence
+from onbmacf.audit.sentences import CLEAR, DECISION, NOT_CLEAR, claim_sentence
 from onbmacf.explanation import Counterfactual
 from onbmacf.report.sections import Comparison, Subject
 from onbmacf.report.tables import bars, new_figure, picture, representatives
@@ -55,8 +55,10 @@ def _verdicts(comparison: Comparison) -> list[dict[str, str]]:
 
 def _also(verdict: audit.Verdict) -> str:
     """Return the largest clear difference in what the verdict is not about; often nothing."""
-    clear = verdict.claims[verdict.claims["clear"]]
-    others = clear if verdict.kind != CLEAR else clear[clear["measure"] != clear["measure"].iloc[0]]
+    claims = verdict.claims
+    is_decided = bool((claims["measure"] == DECISION).any())
+    told = DECISION if is_decided else claims["measure"].iloc[0] if verdict.kind == CLEAR else ""
+    others = claims[claims["clear"] & (claims["measure"] != told)]
     if not len(others):
         return ""
     return f"Also: {claim_sentence(next(others.itertuples())).removeprefix(f'By {verdict.by}: ')}"
