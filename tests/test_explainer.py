@@ -54,7 +54,7 @@ def test_the_representation_shows_what_differs_from_the_defaults():
     assert repr(ONBMACF()) == "ONBMACF()"
     assert repr(ONBMACF(2, release="nothing", plausibility=0.5)) == "ONBMACF(n_counterfactuals=2, release='nothing')"
     fitted = repr(ONBMACF().fit(TABLE, model))
-    assert fitted == f"<ONBMACF() fitted on {len(TABLE)} rows of {TABLE.shape[1]} features; labels 0, 1>"
+    assert fitted == f"<ONBMACF() fitted on {len(TABLE)} rows of {TABLE.shape[1]} features, with 2 labels>"
 
 
 def test_the_constructor_stores_and_checks_nothing():

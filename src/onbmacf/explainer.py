@@ -10,7 +10,6 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from onbmacf._balls.cover import BallCover
-from onbmacf._base.checks import listed
 from onbmacf._disk.map_file import load_map, save_map
 from onbmacf._explain.alone import predictions, responsiveness
 from onbmacf._explain.fitted import Fitted, fit_table
@@ -122,8 +121,8 @@ class ONBMACF(SettableOptions):
     def __repr__(self) -> str:
         if not hasattr(self, "fitted_"):
             return super().__repr__()
-        rows, features, labels = len(self.Z_), len(self.schema_.features), listed(self.classes_.tolist(), 4)
-        return f"<{super().__repr__()} fitted on {rows:,} rows of {features:,} features; labels {labels}>"
+        rows, features, labels = len(self.Z_), len(self.schema_.features), len(self.classes_)
+        return f"<{super().__repr__()} fitted on {rows:,} rows of {features:,} features, with {labels} labels>"
 
     def fit(
         self,

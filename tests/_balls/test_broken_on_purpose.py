@@ -21,7 +21,7 @@ SLIPS = {
     "smallest ball first": ("np.argmax(np.where(allowed, gains, -1))", "np.argmin(np.where(allowed, gains, 99))"),
     "second-nearest enemy": (".min(axis=1)", ".max(axis=1)"),
     "own class as enemy": ("np.flatnonzero(labels != label)", "np.flatnonzero(labels <= label)"),
-    "gains never fall": ("gains -= within[:, gained].sum(axis=1)", "pass"),
+    "gains never fall": ("gains[part] -= within[part, gained] @ counts[gained]", "pass"),
     "all compete": ('uncovered if competitors == "uncovered" else', "np.ones_like(uncovered) if 1 else"),
 }
 
