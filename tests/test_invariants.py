@@ -88,3 +88,23 @@ def test_questions_to_the_model_grow_with_features_not_with_rows_times_balls(hea
     for n in (2, 40):
         questions.append(explainer.explain(heart.head(n)).n_calls)
     assert questions[0] == questions[1] <= heart.shape[1] + 5
+
+
+@pytest.mark.parametrize("limits", [{}, {"max_model_rows": 82}], ids=["free", "limited"])
+@pytest.mark.parametrize("width", [5, 24])
+def test_rows_that_lack_values_change_no_answer_of_others(width, limits):
+    """What a row lacks cannot change: it has fewer features to ask about than the rows beside it."""
+    rng = np.random.default_rng(width)
+    table = pd.DataFrame(rng.integers(0, 50, (160, width)).astype(float)).add_prefix("x")
+    table = table.mask(rng.random(table.shape) < 0.15)
+    weights = rng.normal(size=width)
+
+    def model(rows):
+        return (rows.fillna(25).to_numpy() @ weights > 25 * weights.sum()).astype(int)
+
+    explainer = ONBMACF(**limits).fit(table, model)
+    rows = table.head(24)
+    together = explainer.explain(rows)
+    for place in range(len(rows)):
+        (alone,) = explainer.explain(rows.iloc[[place]])
+        assert together[place].to_dict() == alone.to_dict()

@@ -159,11 +159,24 @@ def test_the_compiled_kernel_proposes_the_singles_of_its_source(seed):
     for case, module in both(seed):
         shares, width = np.array([1.0, 0.15, 0.6]), case.factuals.shape[1]
         order = case.rng.permutation(width)
-        for per_row in (3, 40):
-            given = case.trace, case.features, order, shares, per_row
+        for most in (3, 40):
+            room = case.rng.integers(1, most + 1, len(case.factuals))
+            given = case.trace, case.features, order, shares, room
             found.append(written(lambda *out, given=given, own=module: own.singles(*given, *out), 200, width))
     assert_same(found[0] + found[1], found[2] + found[3])
     assert len(found[1][0]) > 0
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_singles_of_a_factual_do_not_depend_on_the_others(seed):
+    case = Case(seed, n=6)
+    width, shares, room = case.factuals.shape[1], np.array([1.0, 0.15, 0.6]), np.full(6, 2 * case.factuals.shape[1])
+    given = case.features, np.arange(width), shares
+    points, owner = written(lambda *out: rounds.singles(case.trace, *given, room, *out), 400, width)
+    for r in range(6):
+        alone = Record.of(case.factuals[[r]], case.free[[r]], case.features, 60, 150).trace
+        own, _ = written(lambda *out, one=alone: rounds.singles(one, *given, room[:1], *out), 400, width)
+        np.testing.assert_array_equal(points[owner == r], own)
 
 
 COMBINED = np.array([3, 6, 4, 3, 4])

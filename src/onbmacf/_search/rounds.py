@@ -187,12 +187,9 @@ def first_round(search: Search, wanted: Mask | None = None, active: Mask | None 
         most = np.maximum(2, room // 3)
         kept = turns(owner) < most[owner]
         donors, owner = donors[kept], owner[kept]
-    n_free = max(1, int(search.free.sum(axis=1).max(initial=0)))
-    per_row = int(room.max(initial=0))
-    n_turns = int(np.clip(per_row // (2 * n_free), 1, len(SHARES)))
-    singles, singles_owner = np.empty((n * per_row + 1, factuals.shape[1])), np.empty(n * per_row + 1, dtype=np.intp)
-    order = search.table.telling
-    n_singles = kernels.singles(record.trace, features, order, SHARES[:n_turns], per_row, singles, singles_owner)
+    most = int(room.sum()) + 1
+    singles, singles_owner = np.empty((most, factuals.shape[1])), np.empty(most, dtype=np.intp)
+    n_singles = kernels.singles(record.trace, features, search.table.telling, SHARES, room, singles, singles_owner)
     raw = np.concatenate([factuals, donors, singles[:n_singles]])
     owner = np.concatenate([np.arange(n), owner, singles_owner[:n_singles]])
     return *_opened(search, record, raw, owner, room, wanted), to_center

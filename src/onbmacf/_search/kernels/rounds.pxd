@@ -63,8 +63,8 @@ cpdef Py_ssize_t append(Trace trace, Features features, const double[:, ::1] poi
 cpdef object margins(const double[:, ::1] scores, const Py_ssize_t[::1] codes, const char[:, ::1] wanted, const Py_ssize_t[::1] owner, double refused, double[::1] out)
 @cython.locals(low=Py_ssize_t, high=Py_ssize_t, middle=Py_ssize_t)
 cdef Py_ssize_t place_of(const double[:, ::1] ranks, Py_ssize_t f, double value, bint after) noexcept nogil
-@cython.locals(n=Py_ssize_t, r=Py_ssize_t, turn=Py_ssize_t, j=Py_ssize_t, f=Py_ssize_t, g=Py_ssize_t, k=Py_ssize_t, side=Py_ssize_t, place=Py_ssize_t, move=Py_ssize_t, first=Py_ssize_t, last=Py_ssize_t, start=double, value=double)
-cpdef Py_ssize_t singles(Trace trace, Features features, const Py_ssize_t[::1] order, const double[::1] shares, Py_ssize_t per_row, double[:, ::1] out, Py_ssize_t[::1] owner)
+@cython.locals(n=Py_ssize_t, r=Py_ssize_t, turn=Py_ssize_t, j=Py_ssize_t, f=Py_ssize_t, g=Py_ssize_t, k=Py_ssize_t, side=Py_ssize_t, place=Py_ssize_t, move=Py_ssize_t, first=Py_ssize_t, last=Py_ssize_t, n_free=Py_ssize_t, start=double, value=double)
+cpdef Py_ssize_t singles(Trace trace, Features features, const Py_ssize_t[::1] order, const double[::1] shares, const Py_ssize_t[::1] room, double[:, ::1] out, Py_ssize_t[::1] owner)
 @cython.locals(f=Py_ssize_t, s=Py_ssize_t, side=Py_ssize_t, k=Py_ssize_t, n=Py_ssize_t, gain=double, cost=double, value=double, most=Py_ssize_t)
 cdef void learn(Trace trace, Features features, Py_ssize_t r) noexcept nogil
 @cython.locals(k=Py_ssize_t)

@@ -232,17 +232,22 @@ def place_of(ranks, f, value, after):
     return low
 
 
-def singles(trace, features, order, shares, per_row, out, owner):
+def singles(trace, features, order, shares, room, out, owner):
     """Propose each free feature alone, both ways, at values so many ranks away; of levels two in each turn.
 
-    A turn goes over all features, in the order given, before the next: what is cut off is the least telling.
+    A turn goes over all features, in the order given, before the next: what is cut off is the least telling. A factual
+    has as many turns as its own room allows, at least one: no other in the call has a part in it.
     """
     n = 0
     last = features.ranks.shape[1] - 1
     with cython.nogil:
         for r in range(trace.factuals.shape[0]):
-            first = n
+            first, n_free = n, 0
+            for f in range(trace.factuals.shape[1]):
+                n_free += trace.free[r, f] != 0
             for turn in range(shares.shape[0]):
+                if turn > 0 and 2 * n_free * (turn + 1) > room[r]:
+                    break
                 for j in range(order.shape[0]):
                     f = order[j]
                     if not trace.free[r, f]:
@@ -275,7 +280,7 @@ def singles(trace, features, order, shares, per_row, out, owner):
                             value = features.ranks[f, place]
                             if (side == 0 and not value < start) or (side == 1 and not value > start):
                                 continue
-                        if value != value or n - first >= per_row:
+                        if value != value or n - first >= room[r]:
                             continue
                         for g in range(trace.factuals.shape[1]):
                             out[n, g] = trace.factuals[r, g]
