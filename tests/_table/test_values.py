@@ -136,3 +136,18 @@ def test_what_is_no_number_is_placed_at_the_factual():
     placed = values.placed(np.array([[np.nan, 3.0], [1e-9, np.nan]]), factual)
     assert placed[0].tolist() == [0.052, 3.0]
     assert np.isnan(placed[1, 1])
+
+
+@pytest.mark.parametrize("garbage", [0.0, 3.0, np.nan])
+def test_of_more_values_than_can_be_combined_none_is_made_up(garbage, monkeypatch):
+    """A row far from the fitted values has very many on its way: room for them is no list of them."""
+    table = pd.DataFrame({"x": np.linspace(0, 3, 31).round(1), "town": list("ab") * 15 + ["a"]})
+    reach = ONBMACF().fit(table, lambda rows: rows["x"].to_numpy() > 1).fitted_.reach
+    real = np.empty
+
+    def empty(shape, dtype=np.float64, **how):
+        return np.full(shape, garbage) if dtype in (np.float64, float) else real(shape, dtype, **how)
+
+    monkeypatch.setattr("onbmacf._table.values.np.empty", empty)
+    assert reach.rows(np.array([1.5e6, 0.0]), 512) is None
+    assert len(reach.rows(np.array([4.0, 0.0]), 512)) == 2 * 41 - 1

@@ -184,7 +184,12 @@ class Reach:
         """Return all rows that a row may become, itself left out; None if there could be more than `most`."""
         if self._values is None or prod(map(len, self._values)) > most * LARGEST or self._least > most:
             return None
-        values = [self._allowed(at, factual) for at in range(len(factual))]
+        values: list[Matrix] = []
+        for at in range(len(factual)):
+            found = self._allowed(at, factual)
+            if found is None:
+                return None
+            values.append(found)
         if prod(map(len, values)) > most:
             return None
         combined = _combined(values)
@@ -223,17 +228,18 @@ class Reach:
         beyond = ends if np.isnan(value) else (value, value)
         return values_of(self.space, self.constraints.in_steps, at, ends, beyond, LARGEST)
 
-    def _allowed(self, at: int, factual: Matrix) -> Matrix:
-        """Return the values of a feature that this row may change to, and its own."""
+    def _allowed(self, at: int, factual: Matrix) -> Matrix | None:
+        """Return the values of a feature that this row may change to, and its own; None if they are too many."""
         assert self._values is not None
         if np.isnan(factual[at]) and not self.space.is_fillable[at]:
             return factual[[at]]
-        values = self._values[at]
-        if not len(values):
+        values: Matrix | None = self._values[at]
+        if not len(self._values[at]):
             return factual[[at]]
         if not self._ends[0][at] <= factual[at] <= self._ends[1][at] and not np.isnan(factual[at]):
-            found = self._of_feature(at, float(factual[at]))
-            values = np.empty(LARGEST) if found is None else found  # more than can be combined
+            values = self._of_feature(at, float(factual[at]))
+        if values is None:
+            return None
         rows = np.repeat(factual[np.newaxis], len(values), axis=0)
         rows[:, at] = values
         return np.union1d(values[self.constraints.keeps(at, rows, factual)], factual[at])
