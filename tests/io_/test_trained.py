@@ -8,7 +8,7 @@ import pytest
 from sklearn.neural_network import MLPClassifier
 
 from onbmacf.errors import OnbmacfError, OnbmacfWarning, TableError
-from onbmacf.io import train_network
+from onbmacf.io import train_network, train_trees
 
 
 def test_the_network_is_trained_on_three_quarters_and_is_the_same_each_time(trained_once, monkeypatch):
@@ -74,3 +74,16 @@ def test_labels_that_are_no_classes_are_refused(values, message):
         train_network(pd.DataFrame({"x": range(30)}), pd.Series(values, name="y"))
     assert str(error.value) == message
     assert isinstance(error.value, OnbmacfError)
+
+
+@pytest.mark.parametrize("train", [train_network, train_trees])
+def test_nothing_is_learnt_from_text_of_each_rows_own(train):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"id": [f"P{place}" for place in range(200)], "x": rng.random(200)})
+    trained = train(table, pd.Series(np.where(table["x"] > 0.5, "yes", "no"), name="answer"))
+    renamed = table.assign(id=table["id"].iloc[::-1].to_numpy())
+    assert (trained.model.predict_proba(renamed) == trained.model.predict_proba(table)).all()
+    encoder = getattr(trained.model, "model", trained.model)[0]
+    assert encoder.transform(table).shape[1] == 1
+    alone = train(table[["id"]], pd.Series(["yes", "no"] * 100, name="answer"))  # nothing else to learn from
+    assert len(alone.model.predict(table[["id"]])) == 200

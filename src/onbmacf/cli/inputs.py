@@ -25,7 +25,7 @@ from onbmacf.cli.words import columns_of
 from onbmacf.datasets import load_heart
 from onbmacf.io.models import load_model
 from onbmacf.io.tables import read_table
-from onbmacf.io.trained import train_network, train_trees
+from onbmacf.io.trained import own_texts, train_network, train_trees
 from onbmacf.schema import Feature
 
 # --- tables -----------------------------------------------------------------------------------------------------------
@@ -145,9 +145,11 @@ def _trained_model(features: pd.DataFrame, y: "pd.Series[Any]") -> ChosenModel:
     trained = (train_trees if lacking else train_network)(features[known], y[known])
     why = f" and values are missing in {listed(lacking)}: {trained.kind}, which take them, were" if lacking else ""
     of_rows = f"{len(features):,} rows" if known.all() else f"{int(known.sum()):,} rows that have a label"
+    own = own_texts(features[known])
+    without = f", without {listed(own)}, whose text is each row's own" if own else ""
     note = (
         f"No model was given{why or f': {trained.kind} was'} trained on {y.name!r} with {trained.n_trained:,} of "
-        f"{of_rows} (seed 0); {trained.comparison}. What follows is about that model."
+        f"{of_rows} (seed 0){without}; {trained.comparison}. What follows is about that model."
     )
     say(note)
     name = f"{'boosted trees' if lacking else 'a 32-16 network'} trained here"

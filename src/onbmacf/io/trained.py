@@ -12,6 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from onbmacf._columns.converters import converter_of, measured
+from onbmacf._columns.kinds import is_own_text
 from onbmacf._text.wording import quoted
 from onbmacf.errors import OnbmacfWarning, TableError
 
@@ -113,9 +114,10 @@ def _threads() -> Any:
 def train_network(table: pd.DataFrame, y: "pd.Series[Any]") -> TrainedModel:
     """Train a small network on three quarters of the rows, and test it on the others.
 
-    Numbers are scaled to [0, 1] and text is one-hot encoded; the hidden layers have 32 and 16 units. Everything drawn
-    at random is drawn with seed 0, so the same table gives the same network. A network that is not better than always
-    guessing the most frequent label is an `OnbmacfWarning`.
+    Numbers are scaled to [0, 1] and text is one-hot encoded, but for columns in which nearly every row has a text of
+    its own: these are left out. The hidden layers have 32 and 16 units. Everything drawn at random is drawn with seed
+    0, so the same table gives the same network. A network that is not better than always guessing the most frequent
+    label is an `OnbmacfWarning`.
 
     Parameters
     ----------
@@ -220,10 +222,13 @@ def _network(table: pd.DataFrame) -> Any:
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, OneHotEncoder
 
-    text, dates = _text_and_dates(table)
+    text, dates, own = _text_and_dates(table)
     scaled = [(make_pipeline(FunctionTransformer(_in_days), MinMaxScaler()), dates)] if dates else []
     encoder = make_column_transformer(
-        (OneHotEncoder(handle_unknown="ignore", sparse_output=False), text), *scaled, remainder=MinMaxScaler()
+        (OneHotEncoder(handle_unknown="ignore", sparse_output=False), text),
+        *scaled,
+        ("drop", own),
+        remainder=MinMaxScaler(),
     )
     epochs = int(np.clip(MOST_STEPS * BATCH / len(table), 20, 1000))
     return make_pipeline(encoder, MLPClassifier((32, 16), alpha=0.1, batch_size=BATCH, max_iter=epochs, random_state=0))
@@ -236,7 +241,7 @@ def _trees(table: pd.DataFrame) -> Any:
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import FunctionTransformer, OrdinalEncoder
 
-    text, dates = _text_and_dates(table)
+    text, dates, own = _text_and_dates(table)
     levels = OrdinalEncoder(
         handle_unknown="use_encoded_value",
         unknown_value=np.nan,
@@ -244,16 +249,23 @@ def _trees(table: pd.DataFrame) -> Any:
         max_categories=MOST_LEVELS,
     )
     numbers = [(FunctionTransformer(_in_days), dates)] if dates else []
-    encoder = make_column_transformer((levels, text), *numbers, remainder="passthrough")
+    encoder = make_column_transformer((levels, text), *numbers, ("drop", own), remainder="passthrough")
     trees = HistGradientBoostingClassifier(categorical_features=list(range(len(text))), random_state=0)
     return OneThread(make_pipeline(encoder, trees))
 
 
-def _text_and_dates(table: pd.DataFrame) -> tuple[list[Any], list[Any]]:
-    """Return the columns of text; and those of dates, times, periods and decimals, which a model takes as numbers."""
+def _text_and_dates(table: pd.DataFrame) -> tuple[list[Any], list[Any], list[Any]]:
+    """Return the columns of text; those of dates, times, periods and decimals, which are numbers; and text left out."""
+    own = own_texts(table)
     dates = [name for name in table.columns if converter_of(table[name]) is not None]
     numeric = [name for name in table.columns if pd.api.types.is_numeric_dtype(table[name].dtype)]
-    return [name for name in table.columns if name not in dates and name not in numeric], dates
+    return [name for name in table.columns if name not in {*dates, *numeric, *own}], dates, own
+
+
+def own_texts(table: pd.DataFrame) -> list[Any]:
+    """Return the columns from which nothing can be learnt: nearly every row has a text of its own; not if all are."""
+    own = [name for name in table.columns if is_own_text(table[name])]
+    return own if len(own) < table.shape[1] else []
 
 
 def _in_days(table: pd.DataFrame) -> pd.DataFrame:
