@@ -16,6 +16,7 @@ from onbmacf import ONBMACF, Relaxation, Schema
 from onbmacf._explain.answers import repeats
 from onbmacf._search import rounds
 from onbmacf._search.choose import ALIKE
+from onbmacf._table.values import Values
 from onbmacf.errors import ParameterError
 from strategies import ExplanationCase, explanation_cases
 
@@ -277,3 +278,15 @@ def test_at_dial_0_the_nearest_points_are_refined_as_long_as_that_brings_them_ne
     without = distances()
     assert (with_them <= without + 0.02 * 7 + 1e-9).all()  # a change fewer may be a little farther
     assert with_them.sum() < 0.999 * without.sum()
+
+
+def test_the_points_of_a_step_do_not_grow_with_the_columns_of_a_wide_table(monkeypatch):
+    """Every change undone one by one would be as many points as columns, each as long as the table is wide."""
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.normal(size=(60, 700)).round(2)).add_prefix("c")
+    weights, sizes, real = rng.normal(size=700), [], Values.placed
+    explainer = ONBMACF().fit(table, lambda rows: (rows.to_numpy() @ weights > 0).astype(int))
+    monkeypatch.setattr(Values, "placed", lambda own, N, factual: sizes.append(len(N)) or real(own, N, factual))
+    answers = explainer.explain(table.head(2))
+    assert set(answers.statuses) == {"found"}
+    assert max(sizes) < 2 * 700

@@ -41,6 +41,7 @@ REPAIR_BELIEF = 1.15
 PULLED = 13  # points per factual and round that are looked at for the sake of their neighbours
 FEW_JOINT = 512  # combinations of values that are asked about at once, instead of a search
 CAPACITY = sum(CAPS) + EXTRA_ROUNDS * CAPS[-1] + FEW_JOINT  # points that are remembered of a factual
+MOST_UNDONE = 256  # changes of a point that are undone one by one: the least telling ones of a very wide table
 IN_COMMON = 16  # answers with which the best one is compared for changes that both make
 NEARER = 0.65  # of a round, for points that may be nearer; the rest for those that may be better for their neighbours
 SHARES_OF_ROUNDS = (0.4, 0.25, 0.2, 0.15)  # of a limited number of rows
@@ -371,7 +372,10 @@ def _undone(search: Search, record: Record, wanted: Mask, row: Rows, slot: Rows,
     Where a guess will do, not where a point that changes the same features, and farther, was refused before.
     """
     points, start, before = record.points[row, slot], search.factuals[row], record.size.sum()
-    line, at = np.nonzero(differs(points, start) & (record.n_changed[row, slot] > 1)[:, np.newaxis])
+    changed, least_telling = differs(points, start), search.table.telling[::-1]
+    for wide in np.flatnonzero(record.n_changed[row, slot] > MOST_UNDONE).tolist():
+        changed[wide, least_telling[changed[wide, least_telling]][MOST_UNDONE:]] = False
+    line, at = np.nonzero(changed & (record.n_changed[row, slot] > 1)[:, np.newaxis])
     undone = points[line]
     undone[np.arange(len(line)), at] = start[line, at]
     if guess:
