@@ -182,11 +182,9 @@ def test_a_model_made_unfair_on_purpose_is_found_and_a_fair_one_is_not_accused()
     unfair, fair = ((EXAMPLES / f"{name}.md").read_text(encoding="utf-8") for name in ("unfair", "fair"))
     assert "- **sex: clear difference.**" in unfair
     assert re.search(r"% of 'Female' get the favourable decision, against .* of 'Male': a large difference", unfair)
-    assert "- **race: no clear difference.**" in unfair
     assert "- **sex: no clear difference.**" in fair
-    assert not re.search(
-        r"^- By sex: .*: a [a-z]+ difference of ", fair, flags=re.M
-    )  # by race, education does differ in the table
+    assert not re.search(r"^- By sex: .*: a [a-z]+ difference of ", fair, flags=re.M)
+    assert "- **race: clear difference.**" in fair  # education differs by race in the table, and education decides
 
 
 def test_without_a_column_or_a_target_the_first_page_says_so(explainer, answers):
