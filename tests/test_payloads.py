@@ -196,6 +196,7 @@ def cut(text, longest=40):
     return shown if len(shown) <= longest else f"{shown[: longest - 1 - tail]}…{shown[-tail:]}"
 
 
+@pytest.mark.long
 def test_pictures_draw_them_as_text(explainer, answers):
     short = {cut(text): text for text in TEXTS}
     counted = audit.changes_by_feature(answers, explainer.schema_)

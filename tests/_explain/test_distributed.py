@@ -102,7 +102,7 @@ def test_fit_with_a_client_is_fit(client, table, explainer, monkeypatch):
     assert_same_cover(ONBMACF(2).fit(table, folded, client=client).cover_, explainer.cover_)
 
 
-@pytest.mark.parametrize("target", [None, "high", ["high", "low"]])
+@pytest.mark.parametrize("target", [pytest.param(None, marks=pytest.mark.long), "high", ["high", "low"]])
 def test_explaining_on_workers_is_explaining(client, explainer, table, target):
     rows = table.head(60).copy()
     rows.iloc[7, 0] = np.nan
@@ -117,6 +117,7 @@ def test_small_batches(client, explainer, table, rows):
     assert digest(explainer.explain(table[rows], client=client)) == digest(explainer.explain(table[rows]))
 
 
+@pytest.mark.long
 def test_a_worker_killed_in_the_middle_changes_nothing(client, table, tmp_path):
     victim, asked = client.submit(os.getpid, pure=False).result(), tmp_path / "asked"
 

@@ -82,6 +82,7 @@ def test_every_format_shows_what_is_proven_and_how_far_values_may_move(asked):
         assert works not in str(asked(rows=row, kind=kind)), kind
 
 
+@pytest.mark.long
 def test_that_none_exists_and_that_nothing_is_proven_is_said_everywhere(asked):
     (none,) = asked("--vary", "town", "--prove", rows="2")
     assert (none["status"], none["certificate"]["kind"]) == ("infeasible", "none_exists")

@@ -15,9 +15,11 @@ SEED = 20_000
 
 def test_fuzzed_cases_keep_every_promise():
     counts = Counter()
-    rounds_of(SEED, counts, n=40)
+    rounds_of(SEED, counts, n=40 if IS_ALL else 20)
     print(f"seed {SEED}: {dict(counts)}")
-    assert counts["case answered"] > 5  # what hypothesis draws changes with the source; many models are to be refused
+    assert counts["case answered"] > (
+        5 if IS_ALL else 2
+    )  # what hypothesis draws changes with the source; many models are to be refused
 
 
 @pytest.mark.parametrize("seed", range(60 if IS_ALL else 12))

@@ -155,6 +155,7 @@ def test_the_committed_reports_open_without_errors_or_requests(committed, name):
     assert "The most changed features are" in page.document
 
 
+@pytest.mark.long
 def test_thirty_payloads_open_no_dialog_and_ask_nothing(chromium, tmp_path):
     import test_payloads
     from onbmacf import ONBMACF, Schema

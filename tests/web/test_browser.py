@@ -207,8 +207,9 @@ def audited(running):
 WRONG = ("/nothing", "/case/nobody", "/audit/none")  # pages that say what is wrong
 
 
-@pytest.mark.parametrize("scheme", [pytest.param("light", marks=pytest.mark.long), "dark"])
-@pytest.mark.parametrize("size", [pytest.param("1280", marks=pytest.mark.long), "390"])
+@pytest.mark.long
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("size", ["1280", "390"])
 def test_no_page_has_a_barrier(chromium, running, audited, scheme, size):
     """axe finds nothing (WCAG 2.2 AA and its good practices), and no page is wider than the window."""
     width, height = SIZES[size]

@@ -110,6 +110,7 @@ def test_sigterm_loses_no_request_that_was_accepted(folder):
         process.kill()
 
 
+@pytest.mark.long  # `test_service.py` kills one, too
 def test_a_request_whose_worker_is_killed_is_told_to_ask_again_and_the_next_is_answered(folder):
     process, client = started(folder, "--workers", "2")
     try:
@@ -133,6 +134,7 @@ def test_a_request_whose_worker_is_killed_is_told_to_ask_again_and_the_next_is_a
         process.kill()
 
 
+@pytest.mark.long
 def test_workers_that_hang_are_replaced(folder):
     process, client = started(folder, "--workers", "1", "--timeout", "3")
     try:
