@@ -44,7 +44,7 @@ from xgboost import XGBClassifier
 from amounts import IS_ALL
 from onbmacf import Schema
 from onbmacf._columns.interop import as_frame
-from onbmacf._prove import recipes
+from onbmacf._prove import recipes, sums
 from onbmacf._prove.columns import NotKnownError
 from onbmacf._prove.copies import ColumnsCopy, ModelCopy
 from onbmacf._prove.kernels import evaluate
@@ -472,16 +472,56 @@ def plain():
 
 def test_kernels_say_the_same_as_the_python_that_they_are(plain, monkeypatch):
     table = with_missing(mixed())
-    for kind in ("relu", "forest", "xgboost", "logistic"):
+    for kind in ("relu", "forest", "xgboost", "logistic", "tree"):
         copy, points, _ = copied(make_pipeline(filled(), KINDS[kind]()), table, labels(mixed(), 2))
         points = points[:41]
         compiled = copy.program.columns(points), copy.scores(points)
         with monkeypatch.context() as patch:
             patch.setattr(recipes, "fill_columns", plain.fill_columns)
-            for name in ("add_trees", "add_products"):
+            for name in ("add_trees", "add_leaves", "add_products"):
                 patch.setattr(f"onbmacf._prove.sums.{name}", getattr(plain, name))
             np.testing.assert_array_equal(copy.program.columns(points), compiled[0])
             np.testing.assert_array_equal(copy.scores(points), compiled[1])
+
+
+@pytest.mark.parametrize("kind", ["forest", "xgboost", "hist"])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_trees_of_few_leaves_add_up_to_the_same_by_leaves_and_by_nodes(kind, n_classes, monkeypatch):
+    """On the thresholds, beside them, where values are missing, and for points that repeat those before them."""
+    laid_out, table = [], with_missing(mixed())
+
+    def kept(trees, n_columns):
+        laid_out.append((trees, as_leaves(trees, n_columns)))
+        return laid_out[-1][1]
+
+    as_leaves = sums._as_leaves
+    monkeypatch.setattr(sums, "_as_leaves", kept)
+    models = {
+        "forest": RandomForestClassifier(7, max_depth=4, random_state=0),
+        "xgboost": XGBClassifier(n_estimators=7, max_depth=3),
+        "hist": HistGradientBoostingClassifier(max_iter=7, max_leaf_nodes=20, min_samples_leaf=3),
+    }
+    copy, points, _ = copied(make_pipeline(filled(), models[kind]), table, labels(mixed(), n_classes))
+    (nodes, leaves) = laid_out[-1]
+    columns = copy.program.columns(np.repeat(points, 2, axis=0))
+    rng = np.random.default_rng(0)
+    for at in range(columns.shape[1]):
+        own = leaves.threshold[leaves.start[at] : leaves.start[at + 1]]
+        tried = np.concatenate([own, np.nextafter(own, np.inf), np.nextafter(own, -np.inf), [-np.inf, np.inf]])
+        lines = rng.random(len(columns)) < 0.5
+        columns[lines, at] = rng.choice(tried, lines.sum())
+    np.testing.assert_array_equal(leaves.of(columns), nodes.of(columns))
+
+
+def test_trees_of_many_leaves_are_added_up_by_nodes(monkeypatch):
+    table = numbers()
+    copy, _, _ = copied(RandomForestClassifier(3, random_state=0), table, np.arange(len(table)) % 2)
+    assert isinstance(copy.sums, sums.TreeSums)
+    copy, _, _ = copied(KINDS["xgboost"](), table, labels(table))
+    assert isinstance(copy.sums, sums.LeafSums)
+    monkeypatch.setattr(sums, "MOST_MASKS", 100)
+    copy, _, _ = copied(KINDS["xgboost"](), table, labels(table))
+    assert isinstance(copy.sums, sums.TreeSums)
 
 
 @pytest.mark.parametrize("fill", [evaluate.fill_columns, "plain"], ids=["compiled", "plain"])

@@ -8,10 +8,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier
 
+import onbmacf._table.kernels
 from amounts import IS_ALL
 from onbmacf import ONBMACF, Rule, Rules, Schema
 from onbmacf._balls.metrics import METRICS
+from onbmacf._table.kernels import place
 from onbmacf._table.values import Values, ends_of, values_of
+from plain_kernels import from_source
 
 
 def contradictions(explainer, rows, target):
@@ -136,6 +139,28 @@ def test_what_is_no_number_is_placed_at_the_factual():
     placed = values.placed(np.array([[np.nan, 3.0], [1e-9, np.nan]]), factual)
     assert placed[0].tolist() == [0.052, 3.0]
     assert np.isnan(placed[1, 1])
+
+
+def rounded(N, factual, up, down, nothing):
+    """Do what the kernel does, an operation at a time over all points."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = np.rint(N * up / down) / up * down
+        return np.where((factual == N) | np.isnan(N) | (np.abs(found - factual) <= nothing), factual, found)
+
+
+@pytest.mark.parametrize("module", [place, from_source(onbmacf._table.kernels, "place").place], ids=["compiled", "plain"])
+def test_a_point_is_placed_as_by_whole_columns(module):
+    rng = np.random.default_rng(0)
+    up, down = np.array([1.0, 10.0, 100.0, 1.0, 1.0]), np.array([1.0, 1.0, 1.0, 10.0, 1000.0])
+    factual = np.repeat(rng.normal(0, 300, (40, 5)).round(1), 5, axis=0)
+    N = factual + rng.normal(0, 10.0 ** rng.integers(-12, 4, factual.shape))
+    some = rng.random(N.shape)
+    N[some < 0.2], N[(some > 0.2) & (some < 0.3)] = np.nan, np.inf
+    N = np.where((some > 0.3) & (some < 0.5), factual, np.where(some > 0.9, np.round(N) + 0.5, N))  # halves: to even
+    factual[rng.random(factual.shape) < 0.1] = np.nan
+    nothing, found = np.full(5, 1e-9), np.empty(N.shape)
+    module.to_readable(N, factual, up, down, nothing, found)
+    np.testing.assert_array_equal(found, rounded(N, factual, up, down, nothing))
 
 
 @pytest.mark.parametrize("garbage", [0.0, 3.0, np.nan])

@@ -46,7 +46,7 @@ def with_reasons(
 ) -> Explanations:
     """Add what each row without an answer would need; where the options release that, answer with it."""
     answers = _with_broken_rules(request, factuals, answers)
-    without = np.isin(answers.statuses.astype(str), [Status.NONE_FOUND, Status.INFEASIBLE])
+    without = (answers.statuses == Status.NONE_FOUND) | (answers.statuses == Status.INFEASIBLE)
     blocked = np.flatnonzero(without & ~ran_out)
     if request.options.limits or not len(blocked):  # each release would cost as much again
         return answers

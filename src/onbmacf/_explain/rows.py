@@ -53,7 +53,8 @@ class Factuals(NamedTuple):
     def labelled(cls, rows: Admitted, request: Request, labels: NDArray[Any], codes: Rows) -> "Factuals":
         """Settle which rows cannot be searched; a label is what the model said, or the error that it raised."""
         every = np.arange(len(request.fitted.black_box.classes))
-        is_target = np.ones(len(every), dtype=bool) if request.targets is None else np.isin(every, request.targets)
+        is_target = np.full(len(every), request.targets is None)
+        is_target[request.targets if request.targets is not None else []] = True
         wanted = is_target & (every != codes[:, np.newaxis])  # never the row's own label
         statuses, reasons = _settled(rows.faults, labels, codes, request.targets)
         labels[codes == FAILED] = None
@@ -159,7 +160,7 @@ def _settled(
     for row in np.flatnonzero(codes == UNREACHED):
         statuses[row], reasons[row] = Status.NONE_FOUND, NOT_REACHED
     if targets is not None:
-        for row in np.flatnonzero(np.isin(codes, targets)):
+        for row in np.flatnonzero((codes[:, np.newaxis] == targets).any(axis=1)):
             statuses[row] = Status.ALREADY
             reasons[row] = f"the model says {labels[row]!r} already."
     return statuses, reasons

@@ -110,7 +110,9 @@ def _answered(asker: Asker, found: Found, effort: Effort, frame: pd.DataFrame) -
     Where the model was read, rows without an answer are proven to have none, or the proof finds one.
     """
     is_proof, lines = asker.request.is_proof, asker.factuals.open_lines()
-    lost = np.setdiff1d(lines[~effort.is_proven[lines]], found.factual)
+    is_lost = ~effort.is_proven
+    is_lost[found.factual] = False
+    lost = lines[is_lost[lines]]
     if not is_proof and not (_was_read(asker) and len(lost)):
         return answered(asker, found, effort, frame)
     from onbmacf._explain.certified import certified, certified_of_the_lost, with_proofs  # loaded for proofs only

@@ -1,6 +1,6 @@
-"""What a model sums over its columns, laid out for the kernels: trees in flat arrays, or layers of units.
+"""What a model sums over its columns, laid out for the kernels: trees by node or by leaf, or layers of units.
 
-Structure, recipes  ->  sums_of  ->  the recipes of the columns that are summed over, and TreeSums or LayerSums
+Structure, recipes  ->  sums_of  ->  the recipes of the columns that are summed over, and Sums
 columns             ->  of       ->  sums per class; of two classes maybe one: the second's against the first
 """
 
@@ -10,11 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onbmacf._base.arrays import Mask, Matrix, Rows
-from onbmacf._prove.kernels.evaluate import add_products, add_trees
+from onbmacf._prove.kernels.evaluate import add_leaves, add_products, add_trees
 from onbmacf._prove.readers import ACTIVATIONS, Network, Structure, Tree, Trees
 from onbmacf._prove.recipes import Recipe, Stage
 
 TOGETHER = 64  # points that go down a tree together
+MOST_LEAVES = 32  # of a tree whose leaves are bits
+MOST_MASKS = 1 << 21  # entries: 8 MB; with more, the masks are farther away than the nodes
+LOWEST = np.zeros(32, dtype=np.intp)  # the place of a single bit, by the highest bits of its product with a number
+LOWEST[[((1 << bit) * 125613361 & 0xFFFFFFFF) >> 27 for bit in range(32)]] = range(32)
 LARGEST = np.finfo(np.float64).max  # not below any number; below what stands for a missing value that goes right
 
 
@@ -39,6 +43,28 @@ class TreeSums(NamedTuple):
         return sums / self.n_averaged if self.n_averaged > 1 else sums
 
 
+class LeafSums(NamedTuple):
+    """The same for trees of few leaves, as `add_leaves` takes them."""
+
+    threshold: Matrix  # those of each column, sorted
+    start: Rows
+    masks: NDArray[np.uint32]  # per column one line more than it has thresholds, an entry per tree
+    first: Rows
+    place: Rows
+    values: Matrix  # of the leaves, tree by tree, from left to right
+    offset: Matrix
+    n_averaged: int
+
+    def of(self, columns: Matrix) -> Matrix:
+        """Return the sums of what the trees add."""
+        sums = np.empty((len(columns), len(self.offset)))
+        sums[:] = self.offset
+        at, left = np.empty(len(self.start) - 1, dtype=np.intp), np.empty(len(self.place), dtype=np.uint32)
+        given = columns, self.threshold, self.start, self.masks, LOWEST, self.first, self.place, self.values
+        add_leaves(*given, at, left, sums)
+        return sums / self.n_averaged if self.n_averaged > 1 else sums
+
+
 class LayerSums(NamedTuple):
     """Layers of units; a linear model is the last one alone."""
 
@@ -57,7 +83,7 @@ class LayerSums(NamedTuple):
         return columns
 
 
-Sums = TreeSums | LayerSums
+Sums = TreeSums | LeafSums | LayerSums
 
 
 def sums_of(structure: Structure, estimator: Any, recipes: list[Recipe], lacks: Mask) -> tuple[list[Recipe], Sums]:
@@ -76,7 +102,7 @@ def _layer_sums(weights: list[Matrix], bias: list[Matrix], activation: str) -> L
     return LayerSums(weights, bias, activation)
 
 
-def _tree_sums(structure: Trees, estimator: Any, recipes: list[Recipe], lacks: Mask) -> tuple[list[Recipe], TreeSums]:
+def _tree_sums(structure: Trees, estimator: Any, recipes: list[Recipe], lacks: Mask) -> tuple[list[Recipe], Sums]:
     """Lay trees out, and return the recipes of the columns that they split at.
 
     A column that may be missing is there twice, as the highest number and as the lowest: a node compares the one with
@@ -102,7 +128,7 @@ def _tree_sums(structure: Trees, estimator: Any, recipes: list[Recipe], lacks: M
     for slot in used:
         lacking = Stage(fill=-np.inf if slot >= len(recipes) else np.inf, is_single=float(structure.is_single))
         chosen.append(recipes[slot % len(recipes)].then(lacking))
-    return chosen, TreeSums(
+    trees = TreeSums(
         np.concatenate(threshold),
         np.concatenate(link).astype(np.longlong),
         shift,
@@ -112,6 +138,50 @@ def _tree_sums(structure: Trees, estimator: Any, recipes: list[Recipe], lacks: M
         np.ascontiguousarray(offset[1:] - offset[0] if is_one else offset),
         n_averaged,
     )
+    return chosen, _as_leaves(trees, len(used)) or trees
+
+
+def _as_leaves(trees: TreeSums, n_columns: int) -> LeafSums | None:
+    """Lay trees out by their leaves; None where one of them has too many, or the masks would be too large."""
+    left, column = trees.link >> trees.shift, trees.link & ((1 << trees.shift) - 1)
+    is_inner, n_trees = left != np.arange(len(left)), len(trees.roots)
+    order = np.flatnonzero(is_inner)
+    order = order[np.lexsort((trees.threshold[order], column[order]))]
+    is_new = np.ones(len(order), dtype=bool)
+    is_new[1:] = (trees.threshold[order[1:]] != trees.threshold[order[:-1]]) | (np.diff(column[order]) != 0)
+    n_leaves, leaf = _leaves(left, is_inner, trees.roots)
+    n_lines = int(is_new.sum()) + n_columns
+    if n_leaves[trees.roots].max() > MOST_LEAVES or n_lines * n_trees > MOST_MASKS:
+        return None
+    # Who goes right at a node cannot reach the leaves on its left.
+    gone = ((np.uint64(1) << n_leaves[left[order]]) - np.uint64(1)) << leaf[left[order]]
+    tree_of = np.searchsorted(trees.roots, np.arange(len(left)), side="right") - 1
+    masks = np.full((n_lines, n_trees), np.uint32(0xFFFFFFFF))
+    np.bitwise_and.at(masks, (np.cumsum(is_new) + column[order], tree_of[order]), ~gone.astype(np.uint32))
+    start = np.searchsorted(column[order[is_new]], np.arange(n_columns + 1)).astype(np.intp)
+    for at in range(n_columns):
+        lines = masks[start[at] + at : start[at + 1] + at + 1]
+        np.bitwise_and.accumulate(lines, axis=0, out=lines)
+    ends = np.flatnonzero(~is_inner)
+    ends = ends[np.lexsort((leaf[ends], tree_of[ends]))]
+    of_trees = n_leaves[trees.roots].astype(np.intp)
+    parts = trees.threshold[order[is_new]], start, masks, np.cumsum(of_trees) - of_trees, trees.place
+    return LeafSums(*parts, np.ascontiguousarray(trees.values[ends]), trees.offset, trees.n_averaged)
+
+
+def _leaves(left: Rows, is_inner: Mask, roots: Rows) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    """Return how many leaves lie below each node, and which of its tree's is the first of them."""
+    levels = [roots]
+    while len(inner := levels[-1][is_inner[levels[-1]]]):
+        levels.append(np.concatenate([left[inner], left[inner] + 1]))
+    n_leaves, leaf = np.ones(len(left), dtype=np.uint64), np.zeros(len(left), dtype=np.uint64)
+    for level in reversed(levels):
+        inner = level[is_inner[level]]
+        n_leaves[inner] = n_leaves[left[inner]] + n_leaves[left[inner] + 1]
+    for level in levels:
+        inner = level[is_inner[level]]
+        leaf[left[inner]], leaf[left[inner] + 1] = leaf[inner], leaf[inner] + n_leaves[left[inner]]
+    return n_leaves, leaf
 
 
 def _added(structure: Trees, estimator: Any) -> tuple[list[Matrix], int]:

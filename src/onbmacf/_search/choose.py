@@ -26,7 +26,7 @@ POWER = 1.5  # of the share of neighbours that are missing, in the kernels, too:
 ANYTHING = 1e6  # the price at plausibility=1
 OVERLAP = 1.0  # what it costs to change the same features as a counterfactual chosen before
 ALIKE = 0.01  # of a feature's range: points that change the same features and are so near each other are one answer
-TOGETHER = 8  # points of a factual whose neighbours are counted at once
+TOGETHER = 16  # points of a factual whose neighbours are counted at once
 OF_A_SET = 3  # points of each set of changes that compete where several counterfactuals are asked for
 MOST_SETS = 60  # points of a factual whose neighbours are counted for several counterfactuals
 

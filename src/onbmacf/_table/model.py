@@ -150,7 +150,7 @@ class BlackBox:
     def _known_codes(self, labels: NDArray[Any]) -> Codes | None:
         """Return the codes where all labels are classes; None where one is not, or it is not quick to say."""
         if labels.dtype.kind in "iu" and self._whole is not None:
-            place = np.searchsorted(self._whole, labels).clip(max=len(self._whole) - 1)
+            place = np.minimum(self._whole.searchsorted(labels), len(self._whole) - 1)
             return place if (self._whole[place] == labels).all() else None
         try:
             places = [*map(self._places.get, labels.tolist())]

@@ -19,6 +19,7 @@ from onbmacf._base.missing import differs
 from onbmacf._table.cells import cast_within
 from onbmacf._table.constraints import Constraints
 from onbmacf._table.gate import as_given
+from onbmacf._table.kernels.place import to_readable
 from onbmacf._table.scales import HEADROOM
 from onbmacf._table.space import SAME, FeatureSpace
 from onbmacf.rules import Rule, Rules, anchor
@@ -129,18 +130,12 @@ class Values:
 
         And so is what is no number: a factual millions of spans away makes such of a place between.
         """
-        up, down = self._powers
-        rounded = N * up
-        rounded /= down
-        np.rint(rounded, out=rounded)
-        rounded /= up
-        rounded *= down
-        apart, is_same = np.subtract(rounded, factual), (factual == N) | np.isnan(N)
-        np.copyto(rounded, factual, where=is_same | (np.abs(apart, out=apart) <= self._nothing))
+        rounded, (up, down) = np.empty(N.shape), self._powers
+        to_readable(np.ascontiguousarray(N), np.ascontiguousarray(factual), up, down, self._nothing, rounded)
         placed = as_given(self.space.form, rounded)
         if self.constraints:
             placed = self.constraints.moved(placed, factual)
-            np.copyto(placed, factual, where=is_same)
+            np.copyto(placed, factual, where=(factual == N) | np.isnan(N))
         return placed
 
     def allowed(self, N: Matrix, factual: Matrix) -> Mask:

@@ -57,7 +57,7 @@ class NearestRows:
             loops.nearest_rows(loops.Views(self._grid, self._leaves, points, coarse), start, stop, np.empty(k), found)
 
         map_chunks(work, len(points), max(CHUNK, CELLS // self._grid.points.size), threads)
-        for line in np.flatnonzero(found[:, -1] == len(self._Z)).tolist():  # rows at an infinite distance: the lowest
+        for line in (found[:, -1] == len(self._Z)).nonzero()[0].tolist():  # rows at an infinite distance: the lowest
             kept = found[line][found[line] < len(self._Z)]
             found[line] = np.append(kept, np.setdiff1d(np.arange(len(kept) + k), kept))[:k]
         return found

@@ -1,0 +1,1 @@
+"""The loop of the values that may be returned, compiled when the package is built."""
