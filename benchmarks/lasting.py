@@ -197,8 +197,8 @@ def explainers(task: Task, model: Any, members: tuple[Any, ...]) -> dict[str, Ex
     larger = plain.with_options(committee=members)
     nice = NICE().fit(task, Raw(task, model), 0)
     return {
-        "default": best(plain),
-        "plausibility=0": best(plain.with_options(plausibility=0)),
+        "min_probability=0": best(plain, min_probability=0),
+        "the same, plausibility=0": best(plain.with_options(plausibility=0), min_probability=0),
         "min_probability=0.6": best(plain, min_probability=0.6),
         "agreement=0.8": best(agreed.with_options(agreement=0.8)),
         "agreement=1": best(agreed.with_options(agreement=1)),

@@ -213,7 +213,7 @@ def _ours(problem, options, model_of):
     task = problem.task
     explainer = ONBMACF(**options).fit(task.table, model_of(problem), schema=task.schema)
     started = time.process_time()
-    answers = explainer.explain(task.table.iloc[problem.rows], target=task.target)
+    answers = explainer.explain(task.table.iloc[problem.rows], target=task.target, min_probability=0)
     seconds = time.process_time() - started
     points: list[Any] = [None] * len(problem.rows)
     for line, encoded in zip(answers.batch.factual, task.space.encode(answers.batch.values), strict=True):

@@ -33,7 +33,7 @@ class OneRow:
 
     def __call__(self, row):
         """Return the counterfactual as a frame of one row, or None."""
-        self.answers = answers = self.explainer.explain(self.case.take([row]), target=TARGET)
+        self.answers = answers = self.explainer.explain(self.case.take([row]), target=TARGET, min_probability=0)
         return answers.batch.values if len(answers.batch.values) else None
 
     def within(self, **budget):

@@ -36,7 +36,7 @@ def ways(table, schema):
     rules = Rules({number: Rule(direction="up")}, max_changes=3)
     return {
         "default": ({}, {}),
-        "nearest": ({"plausibility": 0}, {"n": 3}),
+        "nearest": ({"plausibility": 0}, {"n": 3, "min_probability": 0}),
         "midst": ({"plausibility": 1, "read_model": False}, {}),
         "five": ({"n_counterfactuals": 5}, {}),
         "front": ({}, {"front": True}),

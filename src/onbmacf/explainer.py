@@ -184,7 +184,7 @@ class ONBMACF(SettableOptions):
         rules: Any = None,
         n: Any = None,
         plausibility: Any = None,
-        min_probability: Any = 0.0,
+        min_probability: Any = None,
         front: bool = False,
         ranges: bool = False,
         prove: Any = False,
@@ -218,9 +218,11 @@ class ONBMACF(SettableOptions):
             How many counterfactuals, instead of ``n_counterfactuals``.
         plausibility : float from 0 to 1, optional
             The dial, instead of the explainer's.
-        min_probability : float from 0 to 1, or "lasting", default 0
+        min_probability : float from 0 to 1, or "lasting", optional
             The least probability that the model must give the label; needs ``predict_proba``. ``"lasting"`` is 0.6:
-            such answers hold after retraining more often than the nearest ones, and mostly cost little more.
+            such answers hold after retraining more often than the nearest ones. By default 0.6 where the model has
+            probabilities, and a row without such an answer gets the best of any probability, whose reason says that it
+            may not last; 0 for the nearest whatever its probability, as with ``prove`` and ``strategy="paper"``.
         front : bool, default False
             Return, instead of the n best, every counterfactual found that no other beats in distance, number of
             changes and plausibility at once.

@@ -184,8 +184,8 @@ class Explanation:
             said = [f"{wording.name_of(self)}: {self.reason}"]
         else:
             said = [wording.sentence(self.label, found) for found in self.counterfactuals]
-        proven = wording.proven_of(self)
-        return [f"{said[0]} {proven}", *said[1:]] if proven else said
+        lasting = wording.lasting_of(self) if self.counterfactuals else ""
+        return [" ".join(filter(None, (said[0], lasting, wording.proven_of(self)))), *said[1:]]
 
     def plot(self, ax: Any = None, *, place: int = 0) -> Any:
         """Draw one of the row's counterfactuals, as `plots.before_after` does; return the Axes.

@@ -57,7 +57,7 @@ def test_nearer_and_sparser_than_the_paper_on_average(fitted, at_risk):
 
 
 def test_without_plausibility_no_change_can_be_undone(fitted, model, at_risk):
-    answers = explained(fitted, at_risk, n=3, plausibility=0.0)
+    answers = explained(fitted, at_risk, n=3, plausibility=0.0, min_probability=0)
     for answer in answers:
         for found in answer.counterfactuals:
             for name in found.changed:

@@ -126,7 +126,7 @@ def test_options_ask_what_the_arguments_of_explain_ask(asked):
     assert answers == explainer.explain(rows, "high").to_dicts()
     for words, arguments in [
         (("--vary", "pay,town"), {"vary": ["pay", "town"]}),
-        (("--min-probability", "lasting"), {"min_probability": "lasting"}),
+        (("--min-probability", "0"), {"min_probability": 0}),
         (("--min-probability", "0.8"), {"min_probability": 0.8}),
         (("--front",), {"front": True}),
         (("--ranges",), {"ranges": True}),

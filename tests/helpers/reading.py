@@ -27,6 +27,7 @@ SENTENCE = (
     r"(?P<last_resort> No counterfactual that keeps the immutable features was found, so they were released\.)?"
     r"(?: No counterfactual that keeps (?:the immutable features and )?every rule was found, so [a-z ]+ released\.)?"
     r"(?: Even if (?P<kept>.+), it would still say (?P<still>{label})\.)?"
+    r"(?: May not last: none was found with a probability of at least 0\.6\.)?"
 )
 WIDE = 100_000  # columns of a terminal that folds nothing
 

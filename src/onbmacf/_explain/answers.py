@@ -18,6 +18,7 @@ from onbmacf._search.problem import Effort, Found
 from onbmacf._table.calls import ENDLESS, Notes
 from onbmacf._table.lazy_rows import LazyRows
 from onbmacf._table.model import FAILED
+from onbmacf._text import wording
 from onbmacf.explanations import Batch, Explanations
 
 # --- the Pareto front -------------------------------------------------------------------------------------------------
@@ -54,7 +55,7 @@ def answered(asker: Asker, found: Found, effort: Effort, frame: pd.DataFrame) ->
     n_held = np.bincount(found.factual[holds], minlength=len(frame))
     raised = set(found.factual[found.again == FAILED].tolist())
     batch, n = _batch(asker, take(found, holds), N[holds], effort), request.options.n_counterfactuals
-    unknown = asker.notes.raised(len(frame))
+    unknown, is_weak = asker.notes.raised(len(frame)), _weak(request, batch, len(frame))
     if request.front:
         batch, n = take(batch, on_the_front(batch)), 0
     statuses, reasons = factuals.statuses.copy(), factuals.reasons.copy()
@@ -62,6 +63,8 @@ def answered(asker: Asker, found: Found, effort: Effort, frame: pd.DataFrame) ->
         spent = Effort(*(column[row] for column in effort))
         is_raised = int(row) in raised
         statuses[row], reasons[row] = _verdict(request, int(n_found[row]), int(n_held[row]), n, is_raised, spent)
+        if is_weak[row]:
+            reasons[row] = f"{wording.may_not_last(request.min_probability)} {reasons[row]}".strip()
         if unknown[row]:
             reasons[row] = f"{reasons[row]} Some probabilities are not known: {unknown[row]}.".strip()
     of_rows = (frame, factuals.labels, statuses, reasons, objects([()] * len(frame)))
@@ -69,12 +72,11 @@ def answered(asker: Asker, found: Found, effort: Effort, frame: pd.DataFrame) ->
     return Explanations(*of_rows, batch, n_members=request.n_members, polars=form.polars, days=form.days)
 
 
-def _hold(asker: Asker, found: Found, N: Matrix) -> Mask:
-    """Say which counterfactuals had their label when asked again, or could not be, and repeat none before."""
-    holds = (found.again == found.label) | (found.again == UNASKED)
-    if asker.request.strategy.is_distinct:
-        holds &= ~repeats(found.factual, N)
-    return holds
+def _weak(request: Request, batch: Batch, n_rows: int) -> Mask:
+    """Say which rows got answers of less than the probability that was looked for."""
+    if not request.settles or batch.probability is None:
+        return np.zeros(n_rows, dtype=bool)
+    return np.bincount(batch.factual, weights=batch.probability < request.min_probability, minlength=n_rows) > 0
 
 
 def repeats(factual: Rows, N: Matrix) -> Mask:

@@ -203,7 +203,8 @@ def certified_of_the_lost(asker: Asker, found: Found, lost: Rows) -> Certified:
 
     With the same work on any machine, however long it takes.
     """
-    request = replace(asker.request, prove=True, prove_seconds=np.inf)
+    least = asker.request.required
+    request = replace(asker.request, prove=True, prove_seconds=np.inf, min_probability=least, settles=False)
     return _certified(_Proofs(replace(asker, request=request), lost, SOME_SLICES), found)
 
 

@@ -467,7 +467,7 @@ class Around:
         if self.request.is_over:  # what is not asked does not hold: the ranges end where they are
             return np.split(np.zeros(len(N), dtype=bool), np.cumsum(sizes)[:-1])
         asked = np.flatnonzero(good)
-        least = self.request.min_probability
+        least = self.request.required
         self.purse.pay(len(asked) * (2 if least > 0 else 1))
         good[asked] = self.box.ask(N[asked]) == self.codes[line[asked]]
         if least > 0:

@@ -28,7 +28,8 @@ from onbmacf.schema import Schema
 
 LISTS = ("target", "immutable", "vary")  # a list of single values is one value for all rows
 SINGLES = ("rules", "n", "plausibility", "min_probability")  # a list is one value per row
-PROBABILITIES = {"lasting": 0.6}  # least probabilities by name: decision 0052
+LASTING = 0.6  # what is asked for where the caller does not say, and the model has probabilities: decision 0052
+PROBABILITIES = {"lasting": LASTING}  # least probabilities by name
 
 
 # --- the question -----------------------------------------------------------------------------------------------------
@@ -48,7 +49,7 @@ class Question:
     rules: Any = None
     n: Any = None
     plausibility: Any = None
-    min_probability: Any = 0.0
+    min_probability: Any = None
     more: Mapping[str, Any] = field(default_factory=dict)  # what is the same for all rows: front, ranges, proofs
 
     def timed(self) -> "Question":
@@ -131,8 +132,6 @@ class Question:
     def _of_row(self, each: list[str], row: Rows) -> "Question":
         """Return what is asked of one row, or of none; what it leaves open is as `fit` was told."""
         values: dict[str, Any] = {name: next((getattr(self, name)[at] for at in row), None) for name in each}
-        if values.get("min_probability", 0.0) is None:
-            values["min_probability"] = 0.0
         return replace(self, **values)
 
 
@@ -237,6 +236,7 @@ class Request:
     constraints: Constraints
     targets: Rows | None  # codes of the labels to reach; None for any but the row's own
     min_probability: float = 0.0
+    settles: bool = False  # whether a row without an answer of that probability gets one of less, and is told
     front: bool = False
     ranges: bool = False
     prove: Any = False  # whether to prove what can be proven; or the model to read for it
@@ -251,6 +251,8 @@ class Request:
         options = checked(question.options(options))
         question, known = question.wanting(fitted.black_box.reading), fitted.black_box.classes.tolist()
         least = question.min_probability
+        settles = least is None and _may_last(fitted, options, question)
+        least = (LASTING if settles else 0.0) if least is None else least
         least = PROBABILITIES.get(least, least) if isinstance(least, str) else least
         check_within("min_probability", least, 0, 1)
         bound = fitted.under(question.schema(fitted.space.schema))
@@ -262,6 +264,7 @@ class Request:
             constraints=rules,
             targets=None if labels is None else np.array([known.index(label) for label in labels], dtype=np.intp),
             min_probability=least,
+            settles=settles,
             **question.more,
         )
         request._check(options)
@@ -306,10 +309,14 @@ class Request:
         return self.min_probability > 0 or self.needs_agreement
 
     @property
+    def required(self) -> float:
+        """The probability without which there is no answer."""
+        return 0.0 if self.settles else self.min_probability
+
+    @property
     def sure(self) -> str:
         """How sure the model must be of the label, in words; empty where that is not asked for."""
-        least = self.min_probability
-        return f"with a probability of at least {least:g}" if least > 0 else ""
+        return f"with a probability of at least {self.required:g}" if self.required > 0 else ""
 
     @property
     def limits(self) -> str:
@@ -365,6 +372,17 @@ class Request:
             lacks=space.lacks if space.may_lack else None,
             is_fillable=space.is_fillable,
         )
+
+
+def _may_last(fitted: Fitted, options: Options, question: Question) -> bool:
+    """Say whether answers that last are asked for where the caller does not say.
+
+    Not where the nearest is to be proven, the paper's strategy followed, or a committee asked, which knows better; and
+    only where the probabilities are what labels follow from.
+    """
+    scorer, is_proof = fitted.black_box.scorer, question.more.get("prove", False) is not False
+    has_probabilities = scorer is not None and scorer.has_probabilities
+    return has_probabilities and not is_proof and STRATEGIES[options.strategy].finds_labels and options.agreement == 0
 
 
 def target_labels(target: Any, known: list[Any]) -> list[Any]:

@@ -181,7 +181,7 @@ def _refined_part(
     if request.is_over:
         return SearchedPart(_none(request.fitted.space), lines, _unreached(len(lines)), box.counts)
     fitted, space = request.fitted, request.fitted.space
-    terms = Terms(request.min_probability, request.committee if request.needs_agreement else None)
+    terms = Terms(request.min_probability, request.committee if request.needs_agreement else None, request.settles)
     oracle = Oracle(box, N, options, terms, request.deadline, request.model_copy, fitted.guess)
     metric = options.metric
     outcome = find(

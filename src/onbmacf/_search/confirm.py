@@ -83,10 +83,10 @@ def confirm(search: Search, record: Record, is_proven: Mask, score: Matrix, find
     found = _found(search, record, row, slot, confirmed)
     is_sure = ~doubted[row] | (confirmed.again != UNASKED)  # scores were wrong of such a row, so they are not believed
     outcome = Outcome(take(found, is_sure & ~is_other[row]), is_proven & ~is_other, codes, labels)
-    return outcome if again is None else _with(outcome, again, is_doubted)
+    return outcome if again is None else merged(outcome, again, is_doubted)
 
 
-def _with(outcome: Outcome, again: Outcome, rows: Mask) -> Outcome:
+def merged(outcome: Outcome, again: Outcome, rows: Mask) -> Outcome:
     """Return an outcome with what was found when some rows were searched again."""
     found = stack([outcome.found, again.found])
     found = take(found, np.argsort(found.factual, kind="stable"))

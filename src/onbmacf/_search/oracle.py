@@ -48,6 +48,7 @@ class Terms(NamedTuple):
 
     least: float = 0.0  # probability
     committee: Committee | None = None
+    settles: bool = False  # whether a factual without such a point gets one of any probability
 
 
 class Reply(NamedTuple):
@@ -82,6 +83,7 @@ class Oracle:
         self.failed = np.zeros(len(factuals), dtype=np.intp)  # of these, on which the model raised
         self._has_no_score = np.zeros(len(factuals), dtype=bool)  # factuals that `predict` labels and nothing scores
         self.ran_out = np.zeros(len(factuals), dtype=bool)
+        self.settled = np.zeros(len(factuals), dtype=bool)  # factuals whose answers may have any probability
         if terms.least > 0 and (box.scorer is None or not box.scorer.has_probabilities) and box.names is None:
             why = box.no_probability or "this one has no predict_proba with classes_"
             raise ParameterError(f"min_probability needs a model that gives probabilities: {why}.")
@@ -309,7 +311,7 @@ class Oracle:
         if self._terms.least > 0:
             reached = (codes >= 0) & (codes < wanted.shape[1])
             reached[reached] = wanted[factual[reached], codes[reached]]
-            margin = np.minimum(margin, self._above_least(reply, reached))
+            margin = np.minimum(margin, np.where(self.settled[factual], np.inf, self._above_least(reply, reached)))
         if self._terms.committee is not None:
             good = np.flatnonzero(margin > 0)
             agreed = self._terms.committee.agree(N[good], codes[good], self.box.counts)
@@ -380,16 +382,25 @@ class Oracle:
         self._has_no_score |= factuals
         return is_new
 
+    def settle_for_less(self, factuals: Mask) -> Mask:
+        """Accept answers of any probability for some factuals, where the terms allow that; return which of them."""
+        new = factuals & ~self.settled & self._terms.settles
+        self.settled |= new
+        return new
+
     def by_labels(self) -> "Oracle":
         """Return an oracle that asks for labels alone: no call is left in which scores could be confirmed."""
         other = copy(self)
         other.box = replace(self.box, scorer=None)
         other._copy = None
+        if self._terms.settles:  # a probability would be another call
+            other._terms = self._terms._replace(least=0.0)
         return other
 
     def distrust(self) -> None:
         """Ask the model itself from now on: its copy said something else."""
         self._copy = None
+        self.settled[:] = False
         self.box.notices.append(DISTRUSTED)
 
 

@@ -20,11 +20,20 @@ import numpy as np
 
 from onbmacf._base.arrays import Mask
 from onbmacf._search import choose
-from onbmacf._search.confirm import Outcome, confirm
+from onbmacf._search.confirm import Outcome, confirm, merged
 from onbmacf._search.joint import ask_all, last_resort
 from onbmacf._search.midst import into_the_midst
 from onbmacf._search.problem import Strategy
-from onbmacf._search.rounds import FEW_JOINT, USUAL, Search, first_round, nearest_of_all, search_rounds, without_rules
+from onbmacf._search.rounds import (
+    FEW_JOINT,
+    USUAL,
+    Search,
+    accept_labels,
+    first_round,
+    nearest_of_all,
+    search_rounds,
+    without_rules,
+)
 
 
 def find(search: Search, active: Mask | None = None) -> Outcome:
@@ -41,6 +50,12 @@ def find(search: Search, active: Mask | None = None) -> Outcome:
     if search.is_ruled and not search.oracle.is_limited and not search.oracle.is_late:
         active &= ~without_rules(search, record, wanted, active, usual)
     score = search_rounds(search, record, wanted, active, usual)
+    is_short = search.oracle.settle_for_less(is_open & ~np.isfinite(score).any(axis=1))
+    if is_short.any() and (search.oracle.is_limited or search.oracle.is_late):
+        accept_labels(record, wanted, is_short)  # there is nothing left to ask with
+        score = choose.worth(record, usual, 1, search.neighbours)
+    elif is_short.any():
+        is_open &= ~is_short
     last_resort(search, record, wanted, is_open, is_proven, usual, score)
     if search.options.plausibility == 1.0 and not search.oracle.is_late:
         into_the_midst(search, record, wanted, is_open & ~is_proven, price)
@@ -48,7 +63,10 @@ def find(search: Search, active: Mask | None = None) -> Outcome:
         score = choose.worth(record, price, search.n, search.neighbours)
     else:
         score = nearest_of_all(search, record, wanted, is_open & ~is_proven, is_proven)
-    return confirm(search, record, is_proven, score, find)
+    score[is_short & ~is_open] = np.inf
+    outcome = confirm(search, record, is_proven, score, find)
+    is_short &= search.oracle.settled & ~is_open  # none where a copy of the model was wrong, and all began again
+    return merged(outcome, find(search, is_short), is_short) if is_short.any() else outcome
 
 
 REFINED = Strategy(

@@ -41,6 +41,7 @@ REPAIR_BELIEF = 1.15
 PULLED = 13  # points per factual and round that are looked at for the sake of their neighbours
 FEW_JOINT = 512  # combinations of values that are asked about at once, instead of a search
 CAPACITY = sum(CAPS) + EXTRA_ROUNDS * CAPS[-1] + FEW_JOINT  # points that are remembered of a factual
+SLIGHT = 1e-9  # the margin of a point that is accepted for its label alone
 MOST_UNDONE = 256  # changes of a point that are undone one by one: the least telling ones of a very wide table
 IN_COMMON = 16  # answers with which the best one is compared for changes that both make
 NEARER = 0.65  # of a round, for points that may be nearer; the rest for those that may be better for their neighbours
@@ -145,6 +146,15 @@ def write_down(search: Search, record: Record, wanted: Mask, row: Rows, slot: Ro
         known = np.clip(reply.codes, 0, reply.probability.shape[1] - 1)
         record.probability[row, slot] = reply.probability[np.arange(len(row)), known]
     record.margin[row, slot] = search.oracle.margins(reply, points, row, wanted)
+
+
+def accept_labels(record: Record, wanted: Mask, rows: Mask) -> None:
+    """Accept, of some factuals, every point that has a wanted label, however little more is known of it."""
+    row, slot = np.nonzero(rows[:, np.newaxis] & ~np.isnan(record.margin) & (record.code >= 0))
+    known = record.code[row, slot] < wanted.shape[1]
+    row, slot = row[known], slot[known]
+    good = wanted[row, record.code[row, slot]]
+    record.margin[row[good], slot[good]] = np.maximum(record.margin[row[good], slot[good]], SLIGHT)
 
 
 def room_of(search: Search, turn: int) -> Rows:

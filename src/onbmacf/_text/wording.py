@@ -260,6 +260,16 @@ def proven_of(explanation: Any) -> str:
     return str(explanation.certificate.sentence())
 
 
+def may_not_last(least: float) -> str:
+    """Return what is said of answers that are of less than the probability that was looked for."""
+    return f"May not last: none was found with a probability of at least {least:g}."
+
+
+def lasting_of(explanation: Any) -> str:
+    """Return that an answer may not last, as a sentence; empty where nothing says so."""
+    return " ".join(re.findall(r"May not last: .*? of at least [\d.]*\d\.", explanation.reason)[:1])
+
+
 def name_of(explanation: Any) -> str:
     """Return the index label of a row as text."""
     name = explanation.factual.name
