@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from commands import command, kill_group, members, wait_for
+from commands import PATIENCE, command, kill_group, members, wait_for
 from onbmacf import ONBMACF, Rules
 from onbmacf.errors import ModelError
 from serving import serving
@@ -197,6 +197,47 @@ def test_an_answer_that_takes_too_long_is_given_up(heart):
         hold.clear()
         assert (answer.status_code, answer.json()["title"]) == (503, "Timed out")
         assert "retry-after" in answer.headers
+
+
+@pytest.mark.parametrize("n_rows", [3, 120])
+def test_a_request_that_was_given_up_asks_the_model_nothing_more(heart, n_rows):
+    """The call that is under way cannot be ended; when it comes back, the request ends with it."""
+    begun, let_go, calls = threading.Event(), threading.Event(), []
+
+    def model(rows):
+        calls.append(len(rows))
+        if begun.is_set():
+            let_go.wait(PATIENCE)
+        return np.where(rows["age"] > 40, "old", "young")
+
+    explainer = ONBMACF(read_model=False).fit(heart, model)
+    with serving(explainer, heart, timeout=0.5) as running, running.client() as client:
+        row = {"rows": records(heart.head(1))}
+        wait_for(lambda: client.post("/v1/predict", json=row).status_code == 200)  # after what is made on first use
+        n_before = len(calls)
+        begun.set()
+        answer = client.post("/v1/explain", json={"rows": records(heart.head(n_rows))})
+        assert (answer.status_code, answer.json()["title"]) == (503, "Timed out")
+        begun.clear()
+        let_go.set()
+        wait_for(lambda: client.get("/healthz").text == "ok\n")  # its thread has come back
+        assert len(calls) == n_before + 1
+        wait_for(lambda: client.post("/v1/predict", json=row).status_code == 200)
+
+
+def test_an_answer_in_time_is_the_same_as_without_a_time(heart):
+    """Also of rows without an answer, which a model that can be read is proven to have."""
+    from sklearn.tree import DecisionTreeClassifier
+
+    numbers = heart.select_dtypes("number")
+    model = DecisionTreeClassifier(max_depth=3, random_state=0).fit(numbers, heart["ldl"] > 5)
+    explainer = ONBMACF().fit(numbers, model)
+    rows, free = records(numbers.head(4)), ["age"]  # which the tree does not ask about
+    expected = explainer.explain(pd.DataFrame(rows), immutable=[n for n in numbers if n not in free])
+    assert "infeasible" in expected.statuses
+    with serving(explainer, numbers, timeout=600) as running, running.client() as client:
+        body = {"rows": rows, "immutable": [n for n in numbers if n not in free]}
+        assert client.post("/v1/explain", json=body).text == expected.to_json()
 
 
 def test_processes_give_the_same_answers(heart_explainer, heart):
