@@ -128,10 +128,12 @@ def test_an_unknown_address_is_not_found(client, path):
     assert client.get(path).status_code == 404
 
 
-def test_a_wrong_method_is_told(client):
-    answer = client.get("/v1/explain")
-    assert answer.status_code == 405
-    assert answer.json()["title"] == "Method Not Allowed"
+def test_a_method_that_an_address_does_not_take_is_told(client):
+    for path, allowed in [("/v1/explain", "POST"), ("/v1/schema", "GET"), ("/healthz", "GET")]:
+        refused = client.request("PATCH", path)
+        assert (refused.status_code, refused.headers["allow"]) == (405, allowed)
+        assert f"This address takes {allowed} only." in refused.text
+    assert client.request("PATCH", "/v1/explain").json()["title"] == "Method not allowed"
 
 
 def test_a_model_that_fails_is_a_bad_gateway_and_the_service_goes_on(heart):

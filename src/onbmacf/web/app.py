@@ -8,6 +8,7 @@ From the outside in: metrics and log, who may ask, errors, size of bodies, then 
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from http import HTTPStatus
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -98,13 +99,20 @@ async def _on_error(request: Request, error: Exception) -> Response:
 
 
 def _error_response(error: Exception, path: str) -> Response:
-    if isinstance(error, HTTPException):
-        problem = not_found() if error.status_code == 404 else HTTPProblem(error.status_code, str(error.detail))
-    else:
-        problem = as_problem(error)
+    problem = _http_problem(error) if isinstance(error, HTTPException) else as_problem(error)
     if problem.status == 500:
         log_failure(error)
     return problem_response(problem, path)
+
+
+def _http_problem(error: HTTPException) -> HTTPProblem:
+    """Return an error of the framework as a problem that says what is allowed."""
+    if error.status_code == 404:
+        return not_found()
+    headers, detail = dict(error.headers or {}), str(error.detail)
+    if error.status_code == 405:
+        detail = f"This address takes {headers.get('Allow', 'other methods')} only."
+    return HTTPProblem(error.status_code, HTTPStatus(error.status_code).phrase.capitalize(), detail, headers)
 
 
 # --- routes -----------------------------------------------------------------------------------------------------------
