@@ -259,9 +259,8 @@ class ONBMACF(SettableOptions):
             for each partition, with a status and a reason, and one line for each row without a counterfactual.
 
         """
-        more = {"front": front, "ranges": ranges, "prove": prove, "prove_seconds": prove_seconds}
-        more["max_seconds"] = max_seconds
-        asked = (target, immutable, vary, rules, n, plausibility, min_probability, more)
+        of_rows = (target, immutable, vary, rules, n, plausibility, min_probability)
+        asked = (*of_rows, front, ranges, prove, prove_seconds, max_seconds)
         return explain_rows(self._map(), self._options(), rows, asked, client)
 
     def predictions(self, rows: Any) -> pd.DataFrame:

@@ -1,12 +1,16 @@
 """The service for programs: the library's own answers to the byte, typed errors, figures."""
 
+import inspect
 import json
 import os
 import re
 import signal
 import threading
 import time
+from dataclasses import fields
+from typing import get_type_hints
 
+import jsonschema
 import numpy as np
 import pandas as pd
 import pytest
@@ -14,7 +18,11 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from commands import PATIENCE, command, kill_group, members, wait_for
 from onbmacf import ONBMACF, Rules
+from onbmacf._base.asked import ASKED
+from onbmacf._explain.request import Question
+from onbmacf.cli.options import Arguments
 from onbmacf.errors import ModelError
+from onbmacf.web.api import Explain
 from serving import serving
 
 
@@ -37,6 +45,30 @@ def test_options_reach_the_library(client, heart_explainer, heart):
     assert client.post("/v1/explain", json=asked).text == expected.to_json()
     front = heart_explainer.explain(pd.DataFrame(rows), "healthy", front=True)
     assert client.post("/v1/explain", json={"rows": rows, "front": True}).text == front.to_json()
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [{"vary": ["tobacco", "ldl"]}, {"prove": True, "prove_seconds": 60.0}, {"max_seconds": 600}, {"immutable": []}],
+)
+def test_the_service_asks_what_the_library_does(client, heart_explainer, heart, asked):
+    rows = records(heart.head(3))
+    expected = heart_explainer.explain(pd.DataFrame(rows), "healthy", **asked).to_json()
+    assert client.post("/v1/explain", json={"rows": rows, **asked}).text == expected
+    lines = client.post("/v1/explain", json={"rows": rows, **asked}, headers={"Accept": "application/x-ndjson"})
+    assert [json.loads(line) for line in lines.text.splitlines()[1:]] == json.loads(expected)["answers"]
+
+
+def test_library_command_line_and_service_have_the_same_fields():
+    """Whatever may be asked is said in one table: ASKED."""
+    names = list(ASKED)
+    assert [field.name for field in fields(Question)] == [*names, "deadline"]
+    assert list(inspect.signature(ONBMACF.explain).parameters)[2:-1] == names
+    assert list(Explain.model_fields) == ["rows", *names]
+    assert set(names) <= {field.name for field in fields(Arguments)}
+    hints = get_type_hints(Arguments, include_extras=True)
+    for name in ("n", "plausibility", "min_probability", "front", "ranges", "prove", "prove_seconds", "max_seconds"):
+        assert hints[name].__metadata__[0].help == ASKED[name].says
 
 
 def test_a_stream_has_the_lines_of_the_document(client, heart_explainer, heart):
@@ -382,7 +414,55 @@ def test_the_api_is_described(client):
     described = client.get("/v1/openapi.json").json()
     assert {"/v1/schema", "/v1/explain", "/v1/predict", "/healthz", "/metrics"} <= set(described["paths"])
     body = described["paths"]["/v1/explain"]["post"]["requestBody"]["content"]["application/json"]["schema"]
-    assert {"rows", "target", "n", "ranges"} <= set(body["properties"])
+    assert set(body["properties"]) == {"rows", *ASKED}
+    assert body["properties"]["ranges"]["description"] == ASKED["ranges"].says
+
+
+def test_the_api_says_that_it_needs_a_token_and_where(client):
+    described = client.get("/v1/openapi.json").json()
+    (name, scheme), *more = described["components"]["securitySchemes"].items()
+    assert (scheme["type"], scheme["scheme"], more) == ("http", "bearer", [])
+    for path, operations in described["paths"].items():
+        for operation in operations.values():
+            assert ("security" in operation) == (path != "/healthz"), path
+            assert operation.get("security", [{name: []}]) == [{name: []}]
+
+
+def test_every_answer_is_as_described(client, heart):
+    """Nothing that is not described, and everything that is: of all kinds of answers."""
+    described = client.get("/v1/openapi.json").json()
+    paths, rows = described["paths"], records(heart.head(3))
+    rows[1]["famhist"] = "Maybe"
+
+    def check(method, path, response, pattern=None, kind="application/json"):
+        assert response.headers["content-type"].startswith(kind), response.text
+        said = paths[pattern or path][method]["responses"][str(response.status_code)]["content"][kind]["schema"]
+        schema = strict({**said, "components": described["components"]})
+        jsonschema.validate(response.json(), schema)
+
+    check("get", "/v1/schema", client.get("/v1/schema"))
+    check("post", "/v1/predict", client.post("/v1/predict", json={"rows": rows}))
+    for more in ({}, {"ranges": True, "prove": True, "n": 2}, {"front": True}, {"target": "at risk"}):
+        check("post", "/v1/explain", client.post("/v1/explain", json={"rows": rows, **more}))
+    refused = client.post("/v1/explain", json={"rows": rows, "n": 99})
+    check("post", "/v1/explain", refused, kind="application/problem+json")
+    started = client.post("/v1/audit", json={"most": 2})
+    check("post", "/v1/audit", started)
+    address = f"/v1/audit/{started.json()['id']}"
+    check("get", address, client.get(address), "/v1/audit/{name}")
+    check("delete", address, client.delete(address), "/v1/audit/{name}")
+    missing = client.get("/v1/audit/none")
+    check("get", "", missing, "/v1/audit/{name}", kind="application/problem+json")
+
+
+def strict(schema):
+    """Return a schema that forbids properties it does not name."""
+    if isinstance(schema, list):
+        return [strict(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    found = {name: strict(part) for name, part in schema.items()}
+    return found | {"additionalProperties": False} if "properties" in found and "type" in found else found
 
 
 def test_rules_of_one_request_change_nothing_for_the_next(client, heart_explainer, heart):

@@ -1,6 +1,6 @@
 """One person's row, what may change in it and how, and what was saved. Kept in memory, per session.
 
-form  ->  Preferences  ->  Ask                what a person wants, as a question to the library
+form  ->  Preferences  ->  Question                what a person wants, as a question to the library
 Sessions  ->  Session  ->  Case, SavedPlan    what each browser has open
 """
 
@@ -16,8 +16,9 @@ import pandas as pd
 
 from onbmacf._base.arrays import take
 from onbmacf._base.checks import shortened, whole_number
+from onbmacf._explain.request import Question
 from onbmacf._views.fields import Field, read_end
-from onbmacf._views.plans import Ask, Source, label_of
+from onbmacf._views.plans import Source, label_of
 from onbmacf.errors import ParameterError
 from onbmacf.explainer import ONBMACF
 from onbmacf.explanation import Counterfactual
@@ -71,13 +72,13 @@ class Preferences:
             target=label_of(target, source.classes) if target else source.target,
         )
 
-    def ask(self, explainer: ONBMACF, ranges: bool = False) -> Ask:
+    def ask(self, explainer: ONBMACF, ranges: bool = False) -> Question:
         """Return the question that the preferences make."""
         names, fitted_rules = explainer.schema_.names, explainer.fitted_.constraints.rules
         if len(self.locked) == len(names):
             raise ParameterError("every feature is locked: nothing could change. Unlock at least one.")
         rules = self._narrowed(fitted_rules)
-        return Ask(
+        return Question(
             target=self.target,
             n=self.n * SPARE if self.ease else self.n,
             plausibility=self.dial,
