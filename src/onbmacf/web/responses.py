@@ -137,8 +137,10 @@ def download(text: str, kind: str, name: str) -> Response:
     return Response(text.encode("utf-8", "backslashreplace"), media_type=kind, headers=headers)
 
 
-def picture(svg: bytes | str) -> Response:
-    """Return an SVG picture."""
+def picture(svg: str) -> Response:
+    """Return an SVG picture that follows the reader's choice of light or dark."""
+    start = svg.index(">", svg.index("<svg")) + 1
+    svg = f"{svg[:start]}<style>{style('pictures.css')}</style>{svg[start:]}"
     # Opened alone, it is a document: it may have styles in it, and nothing else.
     headers = {"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'"}
     return Response(svg, media_type="image/svg+xml", headers=headers)
