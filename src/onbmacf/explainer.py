@@ -4,6 +4,7 @@ table, model  ->  fit  ->  fitted_        rows  ->  explain  ->  Explanations
 """
 
 import warnings
+from functools import wraps
 from typing import Any
 
 import pandas as pd
@@ -14,7 +15,7 @@ from onbmacf._disk.map_file import load_map, save_map
 from onbmacf._explain.alone import predictions, responsiveness
 from onbmacf._explain.fitted import Fitted, fit_table
 from onbmacf._explain.run import explain_rows
-from onbmacf._search.options import SettableOptions
+from onbmacf._search.options import Options, SettableOptions, check_names
 from onbmacf.errors import OnbmacfWarning, ParameterError
 from onbmacf.explanations import Explanations
 from onbmacf.schema import Schema
@@ -117,6 +118,16 @@ class ONBMACF(SettableOptions):
     """
 
     fitted_: Fitted  # the map: set by fit and load
+
+    @wraps(Options.__init__)  # type: ignore[misc]
+    def __init__(self, *n_counterfactuals: int, **options: Any) -> None:
+        try:
+            check_names(options)
+        except ParameterError as error:
+            raise TypeError(str(error)) from None
+        if len(n_counterfactuals) > 1:
+            raise TypeError(f"only n_counterfactuals may be given by position, got {len(n_counterfactuals)} values.")
+        Options.__init__(self, *n_counterfactuals, **options)
 
     def __repr__(self) -> str:
         if not hasattr(self, "fitted_"):
@@ -250,9 +261,8 @@ class ONBMACF(SettableOptions):
             for each partition, with a status and a reason, and one line for each row without a counterfactual.
 
         """
-        more = {"front": front, "ranges": ranges, "prove": prove, "prove_seconds": prove_seconds}
-        more["max_seconds"] = max_seconds
-        asked = (target, immutable, vary, rules, n, plausibility, min_probability, more)
+        of_rows = (target, immutable, vary, rules, n, plausibility, min_probability)
+        asked = (*of_rows, front, ranges, prove, prove_seconds, max_seconds)
         return explain_rows(self._map(), self._options(), rows, asked, client)
 
     def predictions(self, rows: Any) -> pd.DataFrame:

@@ -14,7 +14,8 @@ import pytest
 from cli.conftest import people, run  # noqa: F401 - fixtures
 from commands import PATIENCE, one_line, wait_for
 from onbmacf import ONBMACF
-from onbmacf._base.executor import Watch
+from onbmacf._base.executor import Watch, run_all
+from onbmacf._base.limits import OverdueError, awaited_until, check_awaited
 from onbmacf.errors import ModelError
 
 
@@ -31,6 +32,22 @@ def test_a_worker_that_dies_is_named():
     explainer = ONBMACF(n_jobs=2).fit(table, deadly)
     with pytest.raises(ModelError, match=r"worker LokyProcess-\d+ \(process \d+, exit code 7\) died while it asked"):
         explainer.explain(table)
+
+
+@pytest.mark.xdist_group("processes")
+def test_other_processes_are_awaited_as_long_as_this_one():
+    """Here the time is up only when they look: at once, where it was carried to them."""
+    soon = time.time() + 0.2
+    begun = [0.0, 0.0]  # not awaited: they would return
+
+    def look(seconds):
+        time.sleep(0.5)
+        check_awaited()
+        return seconds
+
+    with pytest.raises(OverdueError):
+        awaited_until(soon, run_all, look, begun, 2)
+    assert run_all(look, begun, 2) == begun
 
 
 @pytest.mark.parametrize("came_to_see", [True, False])

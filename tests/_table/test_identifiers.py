@@ -164,4 +164,4 @@ def test_several_columns_are_told_together_and_the_option_can_be_pasted_into_a_s
         ONBMACF().fit(table, lambda rows: rows["size"] > 3)
     (said,) = [str(one.message) for one in seen if WARNING in str(one.message)]
     assert "in columns 'full name', 'note': taken for identifiers or free text, they are kept as they are." in said
-    assert "or --kinds 'full name=categorical', or name it" in said
+    assert "as in --kinds 'full name=categorical'; in Python, Schema.infer(" in said

@@ -25,6 +25,8 @@ def dated(tmp_path, monkeypatch):
     table = pd.DataFrame({"since": days.strftime("%Y-%m-%d"), "fee": place % 5 / 2, "town": place % 2})
     table.to_csv(tmp_path / "dated.csv", index=False)
     (tmp_path / "model_of_dates.py").write_text(CODE, encoding="utf-8")
+    text = 'def predict(rows):\n    return rows["since"].astype(str) > "2024-03-01"\n'
+    (tmp_path / "model_of_text.py").write_text(text, encoding="utf-8")
     (tmp_path / "rules.toml").write_text(RULES, encoding="utf-8")
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.chdir(tmp_path)
@@ -46,4 +48,8 @@ def test_dates_that_are_none_or_are_not_named_are_told(run, dated):
     code, _, err = run("explain", *dated, "--dates", "fee", "--rows", "0")
     one_line(code, err, "column 'fee' must hold dates written as 2024-05-31 .*, got 0.0 at position 0")
     code, _, err = run("explain", "dated.csv", "--target-column", "town", "--rules", "rules.toml", "--rows", "0")
-    one_line(code, err, "a range or step needs numbers, it is categorical. It holds dates as text: .* --dates")
+    one_line(code, err, "a range or step needs numbers, it is categorical. It holds dates as text: .* --dates[.]$")
+    code, _, err = run("explain", *dated[:2], "model_of_text:predict", "--rows", "0")
+    (note,) = [line for line in err.splitlines() if "dates as text" in line]
+    assert note.endswith("which have no order here: name it in --dates since.")
+    assert "pd." not in err

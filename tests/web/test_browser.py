@@ -70,7 +70,7 @@ def walk(visit, press):
     press(page.locator("#plan-0").get_by_role("button", name=f"Keep {first[0]}"))
     page.get_by_text(f"{first[0]} is kept").wait_for()
     assert first[0] not in visit.changed()
-    press(page.locator("#wishes summary"))
+    press(page.locator("#wishes > summary"))
     page.get_by_label("ldl at most").fill("6.1")
     press(page.locator("#wishes").get_by_role("button", name="Show plans"))
     page.locator("input[name$='-high'][value='6.1']").wait_for()
@@ -124,7 +124,7 @@ def test_nothing_is_lost_when_ranges_arrive(chromium, running):
         page, held = visit.page, []
         page.route("**/case/r3?ranges=1", lambda route: held.append(route))
         visit.go("/case/r3")
-        page.locator("#wishes summary").click()
+        page.locator("#wishes > summary").click()
         page.get_by_label("ldl at most").fill("6.1")
         page.get_by_label("Direction of ldl").select_option("down")
         page.get_by_label("Keep typea").check()
@@ -165,10 +165,10 @@ def test_the_whole_way_without_script(chromium, running):
         assert first[0] not in visit.changed()
         page.get_by_role("link", name="Show how far each changed value may move").click()
         page.locator(".works").first.wait_for()
-        page.locator("#wishes summary").click()
+        page.locator("#wishes > summary").click()
         page.get_by_label("ldl at least").fill("6.1")
         page.locator("#wishes").get_by_role("button", name="Show plans").click()
-        page.locator("#wishes summary").click()
+        page.locator("#wishes > summary").click()
         assert page.get_by_label("ldl at least").input_value() == "6.1"
         page.locator("#w-f1").fill("0.1")
         page.get_by_role("button", name="Ask the model").click()
@@ -207,6 +207,71 @@ def audited(running):
 WRONG = ("/nothing", "/case/nobody", "/audit/none")  # pages that say what is wrong
 
 
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_pictures_follow_what_the_reader_prefers(chromium, running, audited, scheme):
+    """Of a case and of an audit: dark ground with light ink, or the other way round."""
+    import io
+
+    import numpy as np
+    from PIL import Image
+
+    with Visit(chromium, running, color_scheme=scheme) as visit:
+        for path, pictures in (("/case/r0", "#drawn img"), (audited, "figure img")):
+            visit.go_and_wait(path)
+            visit.page.locator("details").evaluate_all("all => all.forEach(one => (one.open = true))")
+            drawn = visit.page.locator(pictures).first
+            drawn.scroll_into_view_if_needed()
+            drawn.evaluate("one => one.complete || new Promise(done => one.addEventListener('load', done))")
+            with Image.open(io.BytesIO(drawn.screenshot())) as picture:
+                grey = np.asarray(picture.convert("L"))
+            is_dark = np.median(grey) < 80
+            assert is_dark == (scheme == "dark"), path
+            assert (grey > 190).any()
+            assert (grey < 80).any()
+
+
+BUSY = '<main class="alone"><h1>Busy</h1><p>Too many requests are waiting.</p></main>'
+
+
+@pytest.mark.parametrize("how", ["problem", "silence"])
+def test_a_request_without_an_answer_takes_the_plans_of_before_away(chromium, running, how):
+    with Visit(chromium, running) as visit:
+        page = visit.page
+        visit.go_and_wait("/case/r0")
+        first = visit.changed()
+        busy = lambda route: route.fulfill(status=503, content_type="text/html", body=BUSY)  # noqa: E731
+        page.route("**/lock", busy if how == "problem" else lambda route: route.abort())
+        page.locator("#plan-0").get_by_role("button", name=f"Keep {first[0]}").click()
+        alert = page.locator("#plans").get_by_role("alert")
+        alert.wait_for()
+        said = "Busy: Too many requests are waiting." if how == "problem" else "The service did not answer."
+        assert alert.inner_text() == f"{said} Reload the page."
+        assert page.locator(".plan, #pictures img").count() == 0
+        page.unroute("**/lock")
+        alert.get_by_role("link").click()
+        page.locator("#plan-0").wait_for()
+        assert visit.changed() == first
+        visit.said = [line for line in visit.said if "Failed to load resource" not in line]
+
+
+def test_the_answer_of_every_request_is_shown(chromium, running):
+    """Who tries a value while plans are asked for gets both answers."""
+    with Visit(chromium, running) as visit:
+        page = visit.page
+        visit.go_and_wait("/case/r0")
+        page.evaluate(
+            """() => { const send = window.fetch; window.fetch = async (address, options) => {
+            if (address.endsWith("/lock")) await new Promise((done) => setTimeout(done, 900));
+            options.signal?.throwIfAborted(); return send(address, options); } }"""
+        )
+        first = visit.changed()[0]
+        page.locator("#plan-0").get_by_role("button", name=f"Keep {first}").click()
+        page.locator("#w-f1").fill("0.1")  # is sent by itself
+        page.locator("#what-if-said", has_text="would say").wait_for()
+        assert page.get_by_text(f"{first} is kept").is_visible()
+        assert first not in visit.changed()
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("size", ["1280", "390"])
@@ -230,7 +295,7 @@ def test_no_page_has_a_barrier(chromium, running, audited, scheme, size):
             visit.go_and_wait(path)
             if path == "/case/r0":
                 visit.page.locator("#save-0").click()
-                visit.page.locator("#wishes summary").click()
+                visit.page.locator("#wishes > summary").click()
                 visit.page.locator("#n-saved", has_text="(0)").wait_for(state="detached")
             if path == audited:
                 visit.page.locator("details").evaluate_all("all => all.forEach(one => (one.open = true))")
@@ -255,8 +320,8 @@ def without_plan(visit):
     """Keep every feature but one that does not help."""
     visit.go("/case/r0")
     page = visit.page
-    page.locator("#wishes summary").click()
-    for box in page.locator("table.wishes input[type=checkbox]").all()[1:]:
+    page.locator("#wishes > summary").click()
+    for box in page.locator("table.wishes input[name$='-lock']").all()[1:]:
         box.check()
     page.locator("#wishes").get_by_role("button", name="Show plans").click()
     page.locator("#plans-h", has_text="No plan").wait_for()
@@ -266,12 +331,12 @@ def with_wrong_wishes(visit):
     """Ask for a range that ends before it begins."""
     visit.go("/case/r3")
     page = visit.page
-    page.locator("#wishes summary").click()
+    page.locator("#wishes > summary").click()
     page.get_by_label("ldl at least").fill("9")
     page.get_by_label("ldl at most").fill("8")
     page.locator("#wishes").get_by_role("button", name="Show plans").click()
     page.get_by_role("alert").wait_for()
-    page.wait_for_function("document.activeElement.tagName === 'H1'")
+    page.wait_for_function("document.activeElement.id === 'plans-h'")
 
 
 def with_wrong_json(visit):
@@ -296,7 +361,7 @@ def test_targets_are_large_enough(chromium, running):
     """WCAG 2.5.8: 24 pixels, but for links within a sentence."""
     with Visit(chromium, running, viewport={"width": 390, "height": 844}) as visit:
         visit.go_and_wait("/case/r0")
-        visit.page.locator("#wishes summary").click()
+        visit.page.locator("#wishes > summary").click()
         small = visit.page.evaluate(
             """() => [...document.querySelectorAll('button, input:not([type=hidden]), select, summary, nav a, a.row')]
             .filter(one => one.checkVisibility()).map(one => [one.outerHTML.slice(0, 90), one.getBoundingClientRect()])

@@ -130,7 +130,7 @@ def test_a_browser_shows_the_dates_and_sends_them(chromium, dated):  # noqa: F81
         assert page.locator("#w-f1").input_value() == "2024-01-01T13:20:50"
         page.locator("#w-f0").fill("2024-01-09")
         page.locator("#what-if-said", has_text="The model would say early").wait_for()
-        page.locator("#wishes summary").click()
+        page.locator("#wishes > summary").click()
         page.get_by_label("since at most").fill("2024-02-10")
         page.locator("#wishes").get_by_role("button", name="Show plans").click()
         page.locator("input[name='f0-high'][value='2024-02-10']").wait_for()

@@ -198,6 +198,48 @@ def test_other_machines_are_refused_on_the_command_line_before_any_work(run, fol
     assert "give a token of your own" in err.splitlines()[-1]
 
 
+@pytest.mark.parametrize("is_of_environment", [True, False])
+def test_a_token_of_the_environment_is_not_printed(run, folder, monkeypatch, is_of_environment):  # noqa: F811
+    """What is printed may be kept in a log; whoever set the variable knows what is in it."""
+    from onbmacf.web import server
+
+    token = "a secret of the environment"
+    if is_of_environment:
+        monkeypatch.setenv("ONBMACF_TOKEN", token)
+    monkeypatch.chdir(folder)
+    told = []
+
+    def serve_nothing(source, settings, *, open_browser, tell):
+        told.append(settings.token)
+        tell(server.link(settings))
+
+    monkeypatch.setattr(server, "run_server", serve_nothing)
+    words = () if is_of_environment else ("--token", token)
+    code, out, err = run("serve", "table.csv", "--model", "slow:predict", "--no-open", *words)
+    assert (code, told) == (0, [token]), err
+    assert out.startswith("http://127.0.0.1:8017/")
+    assert ("secret" in out + err) is not is_of_environment
+    assert ("ONBMACF_TOKEN" in err) is is_of_environment
+
+
+def test_settings_are_given_whole_or_field_by_field(heart_explainer, monkeypatch):
+    import onbmacf
+    from onbmacf.errors import ParameterError
+    from onbmacf.web import server
+    from onbmacf.web.settings import Limits, Settings
+
+    served = []
+    monkeypatch.setattr(server, "run_server", lambda source, settings, open_browser: served.append(settings))
+    wanted = Settings(port=8123, token="the token of the test", limits=Limits(timeout=5, head_timeout=3))
+    onbmacf.serve(heart_explainer, settings=wanted)
+    onbmacf.serve(heart_explainer, port=8123, token="the token of the test", timeout=5, head_timeout=3)
+    assert served == [wanted, wanted]
+    with pytest.raises(ParameterError, match="give settings or 'port'"):
+        onbmacf.serve(heart_explainer, settings=wanted, port=8000)
+    with pytest.raises(ParameterError, match="settings must be Settings"):
+        onbmacf.serve(heart_explainer, settings={"port": 8000})
+
+
 def test_the_examples_of_the_docs_run(running):
     """The curl of docs/serve.md and its Python, against a running service."""
     import os

@@ -2,18 +2,20 @@
 
 import contextlib
 import csv
+import datetime
 import html
 import io
 import json
 import logging
 import re
+import threading
 import time
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from commands import wait_for
+from commands import PATIENCE, wait_for
 from onbmacf import ONBMACF, Rule, Rules, Schema
 from onbmacf._text.wording import shown
 from serving import serving
@@ -161,14 +163,90 @@ def test_wishes_are_rules_of_the_call(browser, heart_explainer, heart):
     assert 'name="f1-low" value="5"' in said.text
 
 
-def test_wishes_that_contradict_each_other_are_told_and_the_old_ones_stay(browser):
+def shown_plans(answer):
+    return answer.text.count('class="plan"')
+
+
+def test_wishes_without_an_answer_show_that_and_no_plans_and_the_old_ones_are_kept(browser):
     before = plans_of(browser)
     said = post(browser, f"{CASE}/ask", **{"f1-low": "9", "f1-high": "3"})
     assert said.status_code == 422
     assert "the range 9.0 to 3.0 is reversed" in html.unescape(said.text)
+    assert 'name="f1-low" value="9"' in said.text  # to be corrected
+    assert (shown_plans(said), "walk.svg" in said.text) == (0, False)
     said = post(browser, f"{CASE}/ask", **{f"f{place}-lock": "on" for place in range(9)})
     assert "every feature is locked" in said.text
+    assert shown_plans(said) == 0
+    said = post(browser, f"{CASE}/ask", n="77")
+    assert "There may be 1 to 5 plans" in said.text
+    assert (said.status_code, shown_plans(said)) == (422, 0)
     assert plans_of(browser) == before
+    assert shown_plans(browser.get(CASE)) == len(before)
+
+
+def test_plans_that_come_too_late_are_not_those_of_before(heart):
+    """503 while a kept feature is asked about: the page says so in the place of the plans."""
+    late, let_go = threading.Event(), threading.Event()
+
+    def model(rows):
+        if late.is_set():
+            let_go.wait(PATIENCE)
+        return np.where(rows["tobacco"] + rows["ldl"] > 9, "high", "low")
+
+    explainer = ONBMACF(read_model=False).fit(heart, model)
+    with serving(explainer, heart, timeout=2.0) as running, running.browser() as browser:
+        until(lambda: shown_plans(browser.get(CASE)) > 0)
+        late.set()
+        said = post(browser, f"{CASE}/lock", feature="f1")
+        assert said.status_code == 503
+        assert (shown_plans(said), "No answer within 2 s" in said.text) == (0, True)
+        late.clear()
+        let_go.set()
+        until(lambda: post(browser, f"{CASE}/lock", feature="f1").status_code == 200)
+        assert all("tobacco" not in plan for plan in plans_of(browser))
+
+
+def test_levels_that_are_allowed_are_chosen(browser):
+    said = post(browser, f"{CASE}/ask", **{"f4-only0": "on", "f1-lock": "on", "n": "5"})  # of famhist: Absent
+    assert re.search(r'name="f4-only0" checked', said.text)
+    absent = [plan["famhist"] for plan in plans_of(browser) if "famhist" in plan]
+    assert absent
+    assert set(absent) == {"Absent"}
+    post(browser, f"{CASE}/ask", **{"f4-only1": "on", "f1-lock": "on", "n": "5"})  # Present, as it is
+    assert not any("famhist" in plan for plan in plans_of(browser))
+
+
+def test_the_printed_page_says_when_and_on_what_conditions(browser):
+    post(browser, f"{CASE}/ask", **{"f8-lock": "on", "f1-low": "5", "f4-only0": "on", "f6-direction": "down"})
+    said = text_of(browser.get(f"{CASE}/print"))
+    assert datetime.date.today().isoformat() in said
+    for line in ("Wanted: healthy", "Kept as they are: age", "tobacco: at least 5", "famhist: one of 'Absent'"):
+        assert line in said, line
+    assert "obesity: only down" in said
+
+
+def test_a_way_that_is_seen_is_drawn(browser):
+    assert "walk.svg" in browser.get(CASE).text
+    changed = next(iter(plans_of(browser)[0]))
+    others = [place for place, name in enumerate(["sbp", "tobacco", "ldl"]) if name != changed]
+    post(browser, f"{CASE}/view", x=f"f{others[0]}", y=f"f{others[1]}", plan="0")  # it does not move there
+    assert "walk.svg" not in browser.get(CASE).text
+
+
+def test_facts_of_a_wide_row_fold():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.integers(0, 9, (60, 36)), columns=[f"c{place}" for place in range(36)])
+    explainer = ONBMACF().fit(table, lambda rows: rows["c0"] > 4)
+    with serving(explainer, table) as running, running.browser() as browser:
+        page = browser.get(CASE).text
+        head = page[: page.index('id="plans"')]
+        seen, folded = head.split("<details")
+        assert (seen.count("<dt>"), folded.count("<dt>"), "24 more values" in folded) == (12, 24, True)
+        assert "<details" not in browser.get(f"{CASE}/print").text
+        assert shown_plans(browser.get(CASE)) > 0
+        assert "walk.svg" not in page  # a plane in one colour with the person in it says nothing
+        assert "the regions of one label each fill the whole plane" in page
+        assert "front.svg" in page
 
 
 def test_hard_features_come_last(browser):

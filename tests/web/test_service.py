@@ -1,20 +1,28 @@
 """The service for programs: the library's own answers to the byte, typed errors, figures."""
 
+import inspect
 import json
 import os
 import re
 import signal
 import threading
 import time
+from dataclasses import fields
+from typing import get_type_hints
 
+import jsonschema
 import numpy as np
 import pandas as pd
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from commands import command, kill_group, members, wait_for
+from commands import PATIENCE, command, kill_group, members, wait_for
 from onbmacf import ONBMACF, Rules
+from onbmacf._base.asked import ASKED
+from onbmacf._explain.request import Question
+from onbmacf.cli.options import Arguments
 from onbmacf.errors import ModelError
+from onbmacf.web.api import Explain
 from serving import serving
 
 
@@ -37,6 +45,30 @@ def test_options_reach_the_library(client, heart_explainer, heart):
     assert client.post("/v1/explain", json=asked).text == expected.to_json()
     front = heart_explainer.explain(pd.DataFrame(rows), "healthy", front=True)
     assert client.post("/v1/explain", json={"rows": rows, "front": True}).text == front.to_json()
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [{"vary": ["tobacco", "ldl"]}, {"prove": True, "prove_seconds": 60.0}, {"max_seconds": 600}, {"immutable": []}],
+)
+def test_the_service_asks_what_the_library_does(client, heart_explainer, heart, asked):
+    rows = records(heart.head(3))
+    expected = heart_explainer.explain(pd.DataFrame(rows), "healthy", **asked).to_json()
+    assert client.post("/v1/explain", json={"rows": rows, **asked}).text == expected
+    lines = client.post("/v1/explain", json={"rows": rows, **asked}, headers={"Accept": "application/x-ndjson"})
+    assert [json.loads(line) for line in lines.text.splitlines()[1:]] == json.loads(expected)["answers"]
+
+
+def test_library_command_line_and_service_have_the_same_fields():
+    """Whatever may be asked is said in one table: ASKED."""
+    names = list(ASKED)
+    assert [field.name for field in fields(Question)] == [*names, "deadline"]
+    assert list(inspect.signature(ONBMACF.explain).parameters)[2:-1] == names
+    assert list(Explain.model_fields) == ["rows", *names]
+    assert set(names) <= {field.name for field in fields(Arguments)}
+    hints = get_type_hints(Arguments, include_extras=True)
+    for name in ("n", "plausibility", "min_probability", "front", "ranges", "prove", "prove_seconds", "max_seconds"):
+        assert hints[name].__metadata__[0].help == ASKED[name].says
 
 
 def test_a_stream_has_the_lines_of_the_document(client, heart_explainer, heart):
@@ -128,10 +160,12 @@ def test_an_unknown_address_is_not_found(client, path):
     assert client.get(path).status_code == 404
 
 
-def test_a_wrong_method_is_told(client):
-    answer = client.get("/v1/explain")
-    assert answer.status_code == 405
-    assert answer.json()["title"] == "Method Not Allowed"
+def test_a_method_that_an_address_does_not_take_is_told(client):
+    for path, allowed in [("/v1/explain", "POST"), ("/v1/schema", "GET"), ("/healthz", "GET")]:
+        refused = client.request("PATCH", path)
+        assert (refused.status_code, refused.headers["allow"]) == (405, allowed)
+        assert f"This address takes {allowed} only." in refused.text
+    assert client.request("PATCH", "/v1/explain").json()["title"] == "Method not allowed"
 
 
 def test_a_model_that_fails_is_a_bad_gateway_and_the_service_goes_on(heart):
@@ -197,6 +231,47 @@ def test_an_answer_that_takes_too_long_is_given_up(heart):
         hold.clear()
         assert (answer.status_code, answer.json()["title"]) == (503, "Timed out")
         assert "retry-after" in answer.headers
+
+
+@pytest.mark.parametrize("n_rows", [3, 120])
+def test_a_request_that_was_given_up_asks_the_model_nothing_more(heart, n_rows):
+    """The call that is under way cannot be ended; when it comes back, the request ends with it."""
+    begun, let_go, calls = threading.Event(), threading.Event(), []
+
+    def model(rows):
+        calls.append(len(rows))
+        if begun.is_set():
+            let_go.wait(PATIENCE)
+        return np.where(rows["age"] > 40, "old", "young")
+
+    explainer = ONBMACF(read_model=False).fit(heart, model)
+    with serving(explainer, heart, timeout=0.5) as running, running.client() as client:
+        row = {"rows": records(heart.head(1))}
+        wait_for(lambda: client.post("/v1/predict", json=row).status_code == 200)  # after what is made on first use
+        n_before = len(calls)
+        begun.set()
+        answer = client.post("/v1/explain", json={"rows": records(heart.head(n_rows))})
+        assert (answer.status_code, answer.json()["title"]) == (503, "Timed out")
+        begun.clear()
+        let_go.set()
+        wait_for(lambda: client.get("/healthz").text == "ok\n")  # its thread has come back
+        assert len(calls) == n_before + 1
+        wait_for(lambda: client.post("/v1/predict", json=row).status_code == 200)
+
+
+def test_an_answer_in_time_is_the_same_as_without_a_time(heart):
+    """Also of rows without an answer, which a model that can be read is proven to have."""
+    from sklearn.tree import DecisionTreeClassifier
+
+    numbers = heart.select_dtypes("number")
+    model = DecisionTreeClassifier(max_depth=3, random_state=0).fit(numbers, heart["ldl"] > 5)
+    explainer = ONBMACF().fit(numbers, model)
+    rows, free = records(numbers.head(4)), ["age"]  # which the tree does not ask about
+    expected = explainer.explain(pd.DataFrame(rows), immutable=[n for n in numbers if n not in free])
+    assert "infeasible" in expected.statuses
+    with serving(explainer, numbers, timeout=600) as running, running.client() as client:
+        body = {"rows": rows, "immutable": [n for n in numbers if n not in free]}
+        assert client.post("/v1/explain", json=body).text == expected.to_json()
 
 
 def test_processes_give_the_same_answers(heart_explainer, heart):
@@ -339,7 +414,55 @@ def test_the_api_is_described(client):
     described = client.get("/v1/openapi.json").json()
     assert {"/v1/schema", "/v1/explain", "/v1/predict", "/healthz", "/metrics"} <= set(described["paths"])
     body = described["paths"]["/v1/explain"]["post"]["requestBody"]["content"]["application/json"]["schema"]
-    assert {"rows", "target", "n", "ranges"} <= set(body["properties"])
+    assert set(body["properties"]) == {"rows", *ASKED}
+    assert body["properties"]["ranges"]["description"] == ASKED["ranges"].says
+
+
+def test_the_api_says_that_it_needs_a_token_and_where(client):
+    described = client.get("/v1/openapi.json").json()
+    (name, scheme), *more = described["components"]["securitySchemes"].items()
+    assert (scheme["type"], scheme["scheme"], more) == ("http", "bearer", [])
+    for path, operations in described["paths"].items():
+        for operation in operations.values():
+            assert ("security" in operation) == (path != "/healthz"), path
+            assert operation.get("security", [{name: []}]) == [{name: []}]
+
+
+def test_every_answer_is_as_described(client, heart):
+    """Nothing that is not described, and everything that is: of all kinds of answers."""
+    described = client.get("/v1/openapi.json").json()
+    paths, rows = described["paths"], records(heart.head(3))
+    rows[1]["famhist"] = "Maybe"
+
+    def check(method, path, response, pattern=None, kind="application/json"):
+        assert response.headers["content-type"].startswith(kind), response.text
+        said = paths[pattern or path][method]["responses"][str(response.status_code)]["content"][kind]["schema"]
+        schema = strict({**said, "components": described["components"]})
+        jsonschema.validate(response.json(), schema)
+
+    check("get", "/v1/schema", client.get("/v1/schema"))
+    check("post", "/v1/predict", client.post("/v1/predict", json={"rows": rows}))
+    for more in ({}, {"ranges": True, "prove": True, "n": 2}, {"front": True}, {"target": "at risk"}):
+        check("post", "/v1/explain", client.post("/v1/explain", json={"rows": rows, **more}))
+    refused = client.post("/v1/explain", json={"rows": rows, "n": 99})
+    check("post", "/v1/explain", refused, kind="application/problem+json")
+    started = client.post("/v1/audit", json={"most": 2})
+    check("post", "/v1/audit", started)
+    address = f"/v1/audit/{started.json()['id']}"
+    check("get", address, client.get(address), "/v1/audit/{name}")
+    check("delete", address, client.delete(address), "/v1/audit/{name}")
+    missing = client.get("/v1/audit/none")
+    check("get", "", missing, "/v1/audit/{name}", kind="application/problem+json")
+
+
+def strict(schema):
+    """Return a schema that forbids properties it does not name."""
+    if isinstance(schema, list):
+        return [strict(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    found = {name: strict(part) for name, part in schema.items()}
+    return found | {"additionalProperties": False} if "properties" in found and "type" in found else found
 
 
 def test_rules_of_one_request_change_nothing_for_the_next(client, heart_explainer, heart):

@@ -19,6 +19,7 @@ from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
 from typing import Any, TypeVar
 
+from onbmacf._base.limits import as_awaited
 from onbmacf.errors import ModelError, OnbmacfWarning, ParameterError
 
 EVERY = 0.1  # seconds after which processes started since are watched, too
@@ -126,11 +127,11 @@ def run_all(
     """
     if client is not None:
         check_client(client)
-        packed = _packed(function, told) if pieces else None
+        packed = _packed(as_awaited(function), told) if pieces else None
         if packed is not None:
             return _run_on(client, Parcel(packed=packed), pieces, describe)
     elif n_jobs > 1 and len(pieces) > 1:
-        packed = _packed(function, told) if _packed(pieces[0], told) is not None else None
+        packed = _packed(as_awaited(function), told) if _packed(pieces[0], told) is not None else None
         if packed is not None:
             return _run_in_processes(Parcel(packed=packed), pieces, min(n_jobs, len(pieces)), describe)
     return [function(piece) for piece in (watched(pieces, describe) if len(pieces) > 1 else pieces)]

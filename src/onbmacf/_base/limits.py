@@ -1,10 +1,12 @@
-"""What ends a call early or forbids it: a deadline, a signal to stop, too little memory."""
+"""What ends a call early or forbids it: a deadline, nobody who waits for it, a signal to stop, too little memory."""
 
 import os
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import partial
 from math import inf
 from pathlib import Path
 from time import time
@@ -36,12 +38,45 @@ def is_over(deadline: float) -> bool:
     >>> is_over(NEVER), is_over(0.0)
     (False, True)
     """
+    check_awaited()
     return deadline != NEVER and time() >= deadline
 
 
 def seconds_left(deadline: float, most: float) -> float:
     """Return how many seconds are left, and no more than `most`."""
     return most if deadline == NEVER else max(0.0, min(most, deadline - time()))
+
+
+# --- nobody waits any more --------------------------------------------------------------------------------------------
+
+# Unlike a deadline it changes no answer: what is there in time is what there is without it (docs/operate.md).
+_AWAITED_UNTIL: ContextVar[float] = ContextVar("awaited_until", default=NEVER)
+
+
+class OverdueError(BaseException):
+    """Nobody waits for the answer any more. No Exception: those are taken for the model's, and asked about again."""
+
+
+def awaited_until(moment: float, function: Callable[..., Any], *arguments: Any) -> Any:
+    """Return function(*arguments); from a time of day on it asks the model nothing more and ends with OverdueError."""
+    token = _AWAITED_UNTIL.set(moment)
+    try:
+        return function(*arguments)
+    finally:
+        _AWAITED_UNTIL.reset(token)
+
+
+def as_awaited(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function for another process that is awaited there as long as it is here."""
+    moment = _AWAITED_UNTIL.get()
+    return function if moment == NEVER else partial(awaited_until, moment, function)
+
+
+def check_awaited() -> None:
+    """Raise OverdueError where nobody waits any more; called before each question to the model."""
+    moment = _AWAITED_UNTIL.get()
+    if moment != NEVER and time() >= moment:
+        raise OverdueError
 
 
 # --- told to stop -----------------------------------------------------------------------------------------------------

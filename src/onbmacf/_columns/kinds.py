@@ -112,8 +112,9 @@ def _guess_objects(column: "pd.Series[Any]", immutable: bool) -> tuple[Kind, boo
         )
     if found := numbers_as_text(present.tolist()):
         raise TableError(
-            f"column {column.name!r} holds {found}. Convert it with pd.to_numeric, with a point for decimals and "
-            f"missing values in place of marks, or pass kinds={{{column.name!r}: 'categorical'}} if they are names."
+            f"column {column.name!r} holds {found}. Give them as numbers, with a point for decimals "
+            "and nothing in place of marks, or, if they are names, say that the kind is categorical (--kinds); "
+            f"in Python, pd.to_numeric or kinds={{{column.name!r}: 'categorical'}}."
         )
     return _levelled(column), immutable, None
 

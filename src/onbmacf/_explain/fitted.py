@@ -74,9 +74,8 @@ def _dates_as_text(schema: Schema) -> list[str]:
         return []
     s, them = ("", "it") if len(names) == 1 else ("s", "them")
     return [
-        f"column{s} {listed(names)} hold{'' if s else 's'} dates as text, which have no order here: convert {them} "
-        f"with pd.to_datetime, or name {them} in read_table(..., dates=[{names[0]!r}]) or --dates "
-        f"{quote(str(names[0]))}."
+        f"column{s} {listed(names)} hold{'' if s else 's'} dates as text, which have no order here: name {them} in "
+        f"--dates {quote(str(names[0]))}; in Python, read_table(..., dates=[{names[0]!r}]) or pd.to_datetime."
     ]
 
 
@@ -91,7 +90,7 @@ def _held(schema: Schema) -> list[str]:
         kept = f"column {names}: taken for an identifier or free text, it is kept as it is"
     return [
         f"nearly every row has a text of its own in {kept}. To let {'it' if is_one else 'one'} change, name its kind, "
-        f"as in Schema.infer(table, kinds={{{first!r}: 'categorical'}}) or --kinds {option}, or name it in "
+        f"as in --kinds {option}; in Python, Schema.infer(table, kinds={{{first!r}: 'categorical'}}), or name it in "
         "explain(vary=...)."
     ]
 

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from onbmacf._base.arrays import Mask, Matrix, Rows
+from onbmacf._base.asked import ASKED
 from onbmacf._base.checks import check_within, did_you_mean, listed, names_of, shortened
 from onbmacf._base.limits import NEVER, deadline_after, is_over
 from onbmacf._explain.fitted import Fitted
@@ -30,6 +31,7 @@ LISTS = ("target", "immutable", "vary")  # a list of single values is one value 
 SINGLES = ("rules", "n", "plausibility", "min_probability")  # a list is one value per row
 LASTING = 0.6  # what is asked for where the caller does not say, and the model has probabilities: decision 0052
 PROBABILITIES = {"lasting": LASTING}  # least probabilities by name
+OF_ALL = ("front", "ranges", "prove", "prove_seconds", "deadline")  # the same for all rows
 
 
 # --- the question -----------------------------------------------------------------------------------------------------
@@ -41,7 +43,7 @@ class EachRow(list[Any]):
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """What is asked; the docstring of `ONBMACF.explain` says what each means. None: as `fit` was told."""
+    """What is asked, in the order of `ASKED`; `ONBMACF.explain` says what each field means. None: as `fit` was told."""
 
     target: Any = None
     immutable: Any = None
@@ -50,12 +52,22 @@ class Question:
     n: Any = None
     plausibility: Any = None
     min_probability: Any = None
-    more: Mapping[str, Any] = field(default_factory=dict)  # what is the same for all rows: front, ranges, proofs
+    front: bool = False
+    ranges: bool = False
+    prove: Any = False
+    prove_seconds: float = 1.0
+    max_seconds: Any = None
+    deadline: float = field(default=NEVER, kw_only=True)  # when they are over
 
     def timed(self) -> "Question":
-        """Return the question with the time of day at which its seconds are over, in place of their number."""
-        more = {name: value for name, value in self.more.items() if name != "max_seconds"}
-        return replace(self, more={**more, "deadline": deadline_after(self.more.get("max_seconds"))})
+        """Return the question with the time of day at which its seconds are over."""
+        return replace(self, deadline=deadline_after(self.max_seconds))
+
+    def given(self) -> dict[str, Any]:
+        """Return the arguments of `ONBMACF.explain` that ask this: what is not as usual."""
+        plain = Question()
+        asked = {name: getattr(self, name) for name in ASKED}
+        return {name: value for name, value in asked.items() if value is not getattr(plain, name)}
 
     def options(self, options: Options) -> Options:
         """Return the options with the number of counterfactuals and the dial of this question."""
@@ -265,7 +277,7 @@ class Request:
             targets=None if labels is None else np.array([known.index(label) for label in labels], dtype=np.intp),
             min_probability=least,
             settles=settles,
-            **question.more,
+            **{name: getattr(question, name) for name in OF_ALL},
         )
         request._check(options)
         return replace(request, committee=bound.committee(options))
@@ -380,7 +392,7 @@ def _may_last(fitted: Fitted, options: Options, question: Question) -> bool:
     Not where the nearest is to be proven, the paper's strategy followed, or a committee asked, which knows better; and
     only where the probabilities are what labels follow from.
     """
-    scorer, is_proof = fitted.black_box.scorer, question.more.get("prove", False) is not False
+    scorer, is_proof = fitted.black_box.scorer, question.prove is not False
     has_probabilities = scorer is not None and scorer.has_probabilities
     return has_probabilities and not is_proof and STRATEGIES[options.strategy].finds_labels and options.agreement == 0
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from onbmacf._base.arrays import Matrix, Rows, objects
 from onbmacf._base.checks import error_words, listed
+from onbmacf._base.limits import check_awaited
 from onbmacf._table.replies import BadAnswerError
 from onbmacf.errors import ModelError
 
@@ -65,6 +66,7 @@ def in_calls(
 
 def _kept(call: Call, N: Matrix, lines: Rows, left: list[int], is_strict: bool) -> Iterator[tuple[Rows, Any]]:
     """Yield the lines of a call; where it raises, those of its halves while retries are left."""
+    check_awaited()
     try:
         answer: Any = call(N[lines])
     except BadAnswerError as error:

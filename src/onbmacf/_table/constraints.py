@@ -227,7 +227,7 @@ def _check_kind(feature: Feature, rule: Rule) -> None:
     for needs in {kind.needs: None for kind in rule.kinds}:
         if needs in NEEDS and feature.is_numeric != (needs == "numbers"):
             is_text = all(map(is_date_text, feature.levels or (None,)))
-            hint = " It holds dates as text: convert it with pd.to_datetime, or name it in --dates." if is_text else ""
+            hint = " It holds dates as text: name it in --dates; in Python, pd.to_datetime." if is_text else ""
             raise ParameterError(f"rule for {feature.name!r}: {NEEDS[needs]}, it is {feature.kind}.{hint}")
         if needs == "order" and feature.kind == "categorical":
             raise ParameterError(f"rule for {feature.name!r}: a direction needs an order, it is categorical.")

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from onbmacf._base.arrays import Matrix, objects
 from onbmacf._base.arrays import Rows as Codes
 from onbmacf._base.checks import check_choice, error_words, message_of
+from onbmacf._base.limits import check_awaited
 from onbmacf._table.calls import ENDLESS, SOME, Counts, in_calls
 from onbmacf._table.form import TableForm
 from onbmacf._table.readings import PLAIN, Reading, adapted
@@ -348,6 +349,7 @@ def _at_once(box: BlackBox, N: Matrix, turn: int, size: int) -> tuple[NDArray[An
     for start in range(0, len(whole), size):
         rows = alone._rows(whole[start : start + size])
         alone.counts.count(len(rows), len(rows))
+        check_awaited()
         parts.append(np.asarray(predict(rows)))
     return np.roll(labels, turn), np.roll(np.concatenate(parts)[: len(N)], turn, axis=0)
 

@@ -223,6 +223,15 @@ def _asked(found: Any) -> str:
     return "the answer itself" if found.n_asked == 1 else f"of {found.n_asked:,} points asked, all hold"
 
 
+def for_all_borders(message: str) -> str:
+    """Return a message without what is said to callers in Python alone, for the command line and the service.
+
+    >>> for_all_borders("Name it in --dates day; in Python, pd.to_datetime.")
+    'Name it in --dates day.'
+    """
+    return re.sub(r"; in Python, .*\.$", ".", message, flags=re.M)
+
+
 def joined(parts: Sequence[str], last: str = "and") -> str:
     """Return words as a sentence lists them.
 

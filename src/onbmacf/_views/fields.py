@@ -22,6 +22,7 @@ from onbmacf.errors import RowsError
 from onbmacf.schema import Feature
 
 MOST_LEVELS = 8  # of one feature, where they are only named
+MOST_TICKED = 40  # where they can be chosen from
 
 
 class Field(NamedTuple):
@@ -54,6 +55,11 @@ class Field(NamedTuple):
     def some_levels(self) -> str:
         """The first levels, and how many others there are."""
         return few(self.levels, MOST_LEVELS)
+
+    @property
+    def offers_levels(self) -> bool:
+        """Whether its levels are few enough to tick those that are allowed."""
+        return 1 < len(self.levels) <= MOST_TICKED
 
     @property
     def may_lack(self) -> bool:

@@ -14,14 +14,13 @@ from onbmacf._base.checks import did_you_mean, listed, shortened
 from onbmacf._base.enums import Status
 from onbmacf._base.missing import known_ends
 from onbmacf._columns.interop import frame_of_cells
+from onbmacf._explain.request import Question
 from onbmacf._text.wording import joined, quoted, rounded, shown, whole_percent
 from onbmacf.errors import OnbmacfWarning, ParameterError, RowsError
 from onbmacf.explainer import ONBMACF
 from onbmacf.explanation import Counterfactual, Explanation
 from onbmacf.explanations import Explanations
-from onbmacf.rules import Rules
 
-OF_CALL = ("immutable", "vary", "rules", "n", "plausibility")  # None: as the explainer was told
 STEPS = ((0.1, "A very small step"), (0.3, "A small step"), (0.75, "A medium step"), (1.5, "A large step"))
 N_NEIGHBOURS = 5  # rows that plausibility counts
 
@@ -87,29 +86,6 @@ class Source:
 # --- what is asked ----------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Ask:
-    """One question about rows, beside the rows."""
-
-    target: Any = None
-    n: int | None = None
-    plausibility: float | None = None
-    immutable: tuple[Hashable, ...] | None = None
-    vary: tuple[Hashable, ...] | None = None
-    rules: Rules | None = None
-    min_probability: float = 0.0
-    ranges: bool = False
-    front: bool = False
-
-    def explain(self, explainer: ONBMACF, rows: Any) -> Explanations:
-        """Make the one library call."""
-        given = {name: getattr(self, name) for name in OF_CALL if getattr(self, name) is not None}
-        asked: dict[str, Any] = {"min_probability": self.min_probability, "ranges": self.ranges, "front": self.front}
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", OnbmacfWarning)  # they are in the answers
-            return explainer.explain(rows, self.target, **asked, **given)
-
-
 class Prediction(NamedTuple):
     """What the model says of rows."""
 
@@ -119,9 +95,11 @@ class Prediction(NamedTuple):
     probabilities: list[float | None]  # of the label; None where the model has none
 
 
-def explained(explainer: ONBMACF, rows: Any, ask: Ask) -> Explanations:
-    """Explain rows."""
-    return ask.explain(explainer, rows)
+def explained(explainer: ONBMACF, rows: Any, question: Question) -> Explanations:
+    """Explain rows: the one library call."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", OnbmacfWarning)  # they are in the answers
+        return explainer.explain(rows, **question.given())
 
 
 def predicted(explainer: ONBMACF, rows: pd.DataFrame) -> Prediction:

@@ -19,6 +19,7 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
 
+from onbmacf._base.asked import ASKED
 from onbmacf.errors import ParameterError
 from onbmacf.io.models import LOADERS, described
 
@@ -29,6 +30,8 @@ SEARCH = ("strategy", "plausibility", "release", "private")
 LIMITS = ("max_model_rows", "max_model_calls", "max_seconds")
 SHOWN = ("ranges", "prove", "prove_seconds")
 MODEL_OUTPUT = ("output", "threshold", "classes", "between", "trust_pickle")
+
+OF_SCHEMA, OF_OPTIONS = ("immutable", "vary", "rules"), ("n", "plausibility")  # asked when the map is fitted
 
 TABLE_HELP = (
     "A CSV file with a header (also .tsv, .csv.gz, .parquet, .xlsx, .ods); without it, the embedded heart data."
@@ -66,13 +69,7 @@ class Arguments:
         False
     )
     target: Annotated[tuple[str, ...], typer.Option(help="Label to reach; any other label by default.")] = ()
-    min_probability: Annotated[
-        str,
-        typer.Option(
-            help="The least probability that the model must give the label, from 0 to 1; or 'lasting', which is 0.6: "
-            "such answers hold after retraining more often."
-        ),
-    ] = ""
+    min_probability: Annotated[str, typer.Option(help=ASKED["min_probability"].says)] = ""
     immutable: Annotated[
         tuple[str, ...], typer.Option(help="Columns that must keep their value: a,b or the option given twice.")
     ] = ()
@@ -108,30 +105,11 @@ class Arguments:
     rows_file: Annotated[Path | None, typer.Option(help="CSV file of rows to explain.")] = None
     ids: Annotated[tuple[str, ...], typer.Option(help="Rows by their value in --id-column.")] = ()
     predicted: Annotated[str, typer.Option(help="Only rows that the model gives this label.")] = ""
-    n: Annotated[int, typer.Option(min=1, help="Counterfactuals per row.")] = 1
-    front: Annotated[
-        bool,
-        typer.Option(
-            "--front",
-            help="Instead of the n best, every counterfactual found that no other beats in distance, number of changes "
-            "and plausibility at once.",
-        ),
-    ] = False
-    ranges: Annotated[
-        bool,
-        typer.Option("--ranges", help="Also ask how far the changed values may move before the label is lost."),
-    ] = False
-    prove: Annotated[
-        bool,
-        typer.Option(
-            "--prove",
-            help="Prove that the first counterfactual is the nearest, or that none exists: for linear models, trees, "
-            "forests, boosted trees and small networks.",
-        ),
-    ] = False
-    prove_seconds: Annotated[
-        float | None, typer.Option(help="The most seconds for the proof of one row; 1 by default.")
-    ] = None
+    n: Annotated[int, typer.Option(min=1, help=ASKED["n"].says)] = 1
+    front: Annotated[bool, typer.Option("--front", help=ASKED["front"].says)] = False
+    ranges: Annotated[bool, typer.Option("--ranges", help=ASKED["ranges"].says)] = False
+    prove: Annotated[bool, typer.Option("--prove", help=ASKED["prove"].says)] = False
+    prove_seconds: Annotated[float | None, typer.Option(help=ASKED["prove_seconds"].says)] = None
     map: Annotated[Path | None, typer.Option(help="Map written by `onbmacf map build`, used instead of a new fit.")] = (
         None
     )
@@ -144,16 +122,8 @@ class Arguments:
         int | None, typer.Option(help="The most points that the model may be asked about for one row.")
     ] = None
     max_model_calls: Annotated[int | None, typer.Option(help="The most calls of the model for one row.")] = None
-    max_seconds: Annotated[
-        float | None,
-        typer.Option(
-            help="The most seconds to explain all rows, without reading, training and fitting: then the best found so "
-            "far is written, and rows that were not reached say so."
-        ),
-    ] = None
-    plausibility: Annotated[
-        float | None, typer.Option(help="From 0 (nearest) to 1 (well inside the wanted class).")
-    ] = None
+    max_seconds: Annotated[float | None, typer.Option(help=ASKED["max_seconds"].says)] = None
+    plausibility: Annotated[float | None, typer.Option(help=ASKED["plausibility"].says)] = None
     private: Annotated[
         int | None, typer.Option(help="Answer from groups of at least so many rows, and keep no row in the map.")
     ] = None
@@ -173,11 +143,9 @@ class Arguments:
 
     def explain_arguments(self) -> dict[str, Any]:
         """Return the arguments of `ONBMACF.explain` beside rows and target; those not typed keep their defaults."""
-        arguments: dict[str, Any] = {name: True for name in ("front", "ranges", "prove") if getattr(self, name)}
-        if self.prove_seconds is not None:
-            arguments["prove_seconds"] = self.prove_seconds
-        if self.max_seconds is not None:
-            arguments["max_seconds"] = self.max_seconds
+        names = set(ASKED) - {"target", *OF_SCHEMA, *OF_OPTIONS, "min_probability"}
+        typed = {name: getattr(self, name) for name in ASKED if name in names}
+        arguments = {name: value for name, value in typed.items() if value is not None and value is not False}
         if self.min_probability:
             arguments["min_probability"] = _probability(self.min_probability)
         return arguments

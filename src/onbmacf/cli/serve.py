@@ -1,5 +1,6 @@
 """`onbmacf serve`: a page for people and a service for programs, about a table and a model."""
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -74,6 +75,14 @@ def serve(
         setup.files,
         setup.notes,
     )
-    say("Open the link below in a browser on this machine; Ctrl-C ends the service.")
-    run_server(source, settings, open_browser=open_, tell=show)
+    # Whoever set the variable knows what is in it; what is printed here may be kept in a log.
+    is_secret = bool(token) and token == os.environ.get("ONBMACF_TOKEN")
+    if is_secret:
+        say("Open the address below in a browser on this machine, with ?token= and ONBMACF_TOKEN's value behind it.")
+    else:
+        say("Open the link below in a browser on this machine.")
+    say("Ctrl-C ends the service.")
+    run_server(
+        source, settings, open_browser=open_, tell=lambda link: show(link.partition("?")[0] if is_secret else link)
+    )
     say("The service has ended.")

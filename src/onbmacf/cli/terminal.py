@@ -9,7 +9,7 @@ import time
 import warnings
 from typing import Any
 
-from onbmacf._text.wording import visible
+from onbmacf._text.wording import for_all_borders, visible
 from onbmacf.cli.options import flag
 from onbmacf.errors import OnbmacfWarning
 
@@ -97,7 +97,8 @@ def in_options(message: str) -> str:
         name, value = found[1], found[2]
         return flag(name, value == "True") if value in ("True", "False") else f"{flag(name)} {value[1:-1]}"
 
-    message = _LEADING.sub(lambda found: flag(found[1]), _WITH_VALUE.sub(with_value, message))
+    message = _WITH_VALUE.sub(with_value, for_all_borders(message))
+    message = _LEADING.sub(lambda found: flag(found[1]), message)
     return _NAMED.sub(lambda found: flag(found[1]), message)
 
 

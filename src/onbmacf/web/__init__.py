@@ -6,7 +6,10 @@ Pages and service make the same library calls and give the same answers; nothing
 not compute. How it is kept safe: docs/decisions/0073-serve.md.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from onbmacf.web.settings import Settings
 
 __all__ = ["serve"]
 
@@ -19,7 +22,8 @@ def serve(
     name: str = "a table in memory",
     model_name: str = "",
     open_browser: bool = True,
-    **settings: Any,
+    settings: "Settings | None" = None,
+    **fields: Any,
 ) -> None:
     """Serve pages and a JSON service for a fitted explainer, until Ctrl-C.
 
@@ -37,8 +41,10 @@ def serve(
         What to call the table and the model.
     open_browser : bool, default True
         Open the link in a browser, if there is one.
-    **settings
-        Fields of `onbmacf.web.settings.Settings`: ``host``, ``port``, ``token``, ``behind_proxy``, ``allowed_hosts``,
+    settings : Settings, optional
+        Where to listen, who may ask, and limits, instead of the following.
+    **fields
+        Those of `onbmacf.web.settings.Settings`: ``host``, ``port``, ``token``, ``behind_proxy``, ``allowed_hosts``,
         ``workers``, ``folder``, ``log``, and those of its ``limits``.
 
     Examples
@@ -48,9 +54,16 @@ def serve(
     http://127.0.0.1:8017/?token=...
 
     """
+    from onbmacf._base.checks import listed
     from onbmacf._views.plans import Source
+    from onbmacf.errors import ParameterError
     from onbmacf.web.server import run_server
     from onbmacf.web.settings import Settings
 
+    if settings is not None and fields:
+        raise ParameterError(f"give settings or {listed(list(fields))}: one sets what the other would.")
+    settings = Settings.of(**fields) if settings is None else settings
+    if not isinstance(settings, Settings):
+        raise ParameterError(f"settings must be Settings, got {type(settings).__name__}.")
     source = Source.of(explainer, table, target=target, name=name, model_name=model_name)
-    run_server(source, Settings.of(**settings), open_browser=open_browser)
+    run_server(source, settings, open_browser=open_browser)

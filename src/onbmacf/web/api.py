@@ -1,37 +1,42 @@
 """The JSON API under /v1: strict JSON in, the library's own JSON out, to the byte; and the page that explains it.
 
-bytes  ->  Explain, Predict  ->  rows, Ask  ->  the engine  ->  Explanations.to_json, or a stream of its lines
+bytes  ->  Explain, Predict  ->  rows, Question  ->  the engine  ->  Explanations.to_json, or a stream of its lines
 """
 
 import json
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from shlex import quote
 from typing import Any, ClassVar, Self
 
 import pandas as pd
 from fastapi import APIRouter, Request
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from starlette.responses import Response, StreamingResponse
 
 from onbmacf import __version__
+from onbmacf._base.asked import ASKED, Asked
 from onbmacf._base.checks import shortened
-from onbmacf._explain.request import target_labels
+from onbmacf._base.limits import deadline_after, seconds_left
+from onbmacf._explain.request import Question, target_labels
 from onbmacf._text.records import FORMAT, VERSION, cell, plain
-from onbmacf._views.plans import Ask, Source, explained, label_of, predicted
+from onbmacf._views.plans import Source, explained, label_of, predicted
 from onbmacf.errors import ParameterError
 from onbmacf.explanations import Explanations
-from onbmacf.rules import Rules, describe
+from onbmacf.rules import describe
 from onbmacf.schema import Feature
-from onbmacf.web.responses import PROBLEM_TYPE, HTTPProblem, as_problem, place_of
+from onbmacf.web.described import TOKEN, Answers, Predictions, SchemaSaid, responses_of
+from onbmacf.web.responses import HTTPProblem, as_problem, place_of
 from onbmacf.web.service import Service, service_of, show
 from onbmacf.web.settings import Limits
 
 LINES_TYPE = "application/x-ndjson"
+LEAST_SECONDS = 1e-6  # for rows that are not reached in time: they must say so
 PER_PART = 16  # rows of a stream that are explained in one call
 Record = dict[str, Any]
-router = APIRouter()
+router = APIRouter(dependencies=[TOKEN])
 
 
 # --- bodies -----------------------------------------------------------------------------------------------------------
@@ -74,34 +79,28 @@ class Predict(RowsBody):
     """Rows to ask the model about."""
 
 
-class Explain(RowsBody):
-    """Rows to explain, and how."""
+def _as_json(asked: Asked) -> Any:
+    """Return a field of a question as pydantic takes it; null is as if it were not there."""
+    least, most = asked.within
+    return asked.kind | None, Field(None, ge=least, le=most, description=asked.says)
 
-    target: Any = Field(
-        None, description="Label or list of labels to reach; by default the service's own, or any other."
-    )
-    n: int | None = Field(None, ge=1, description="Counterfactuals per row.")
-    plausibility: float | None = Field(None, ge=0, le=1, description="From 0 (nearest) to 1 (well inside).")
-    immutable: list[str] | None = Field(None, description="Features that must keep their value; replaces the schema's.")
-    rules: Record | None = Field(None, description="Rules as in a TOML file: features, at_most, max_changes.")
-    min_probability: float = Field(0.0, ge=0, le=1, description="The least probability of the label.")
-    ranges: bool = Field(False, description="Also say how far the changed values may move.")
-    front: bool = Field(False, description="Every counterfactual that no other beats, instead of the n best.")
 
-    def ask(self, source: Source, limits: Limits) -> Ask:
-        """Return the question with the model's own labels and the table's own names."""
-        if self.n is not None and self.n > limits.max_plans:
-            raise ParameterError(f"n must be at most {limits.max_plans}, got {self.n}.")
-        return Ask(
-            target=read_target(self.target, source),
-            n=self.n,
-            plausibility=self.plausibility,
-            immutable=None if self.immutable is None else tuple(source.column_of.get(n, n) for n in self.immutable),
-            rules=None if self.rules is None else Rules.from_dict(self.rules),
-            min_probability=self.min_probability,
-            ranges=self.ranges,
-            front=self.front,
-        )
+Explain: Any = create_model(
+    "Explain",
+    __base__=RowsBody,
+    __doc__="Rows to explain, and what is asked about them.",
+    **{name: _as_json(asked) for name, asked in ASKED.items()},
+)
+
+
+def question_of(body: Any, source: Source, limits: Limits) -> Question:
+    """Return what a body asks, with the model's own labels and the table's own names."""
+    asked = {name: getattr(body, name) for name in ASKED if getattr(body, name) is not None}
+    if asked.get("n", 1) > limits.max_plans:
+        raise ParameterError(f"n must be at most {limits.max_plans}, got {asked['n']}.")
+    for name in {"immutable", "vary"} & set(asked):
+        asked[name] = tuple(source.column_of.get(one, one) for one in asked[name])
+    return Question(**{**asked, "target": read_target(body.target, source)})
 
 
 def read_target(target: Any, source: Source) -> Any:
@@ -135,18 +134,10 @@ def strict_json(body: bytes) -> Any:
         raise HTTPProblem(400, "Not JSON", f"The body cannot be read as JSON in UTF-8{where}.") from None
 
 
-_PROBLEM = {"type": "object", "properties": {name: {"type": "string"} for name in ("type", "title", "detail")}}
-RESPONSES: dict[int | str, dict[str, Any]] = {
-    200: {"description": "The answers."},
-    422: {"description": "What is wrong, in one sentence.", "content": {PROBLEM_TYPE: {"schema": _PROBLEM}}},
-    503: {"description": "Busy or too slow; see Retry-After.", "content": {PROBLEM_TYPE: {"schema": _PROBLEM}}},
-}
-
-
 # --- requests ---------------------------------------------------------------------------------------------------------
 
 
-@router.get("/v1/schema", summary="The features, labels and limits", responses=RESPONSES)
+@router.get("/v1/schema", summary="The features, labels and limits", responses=responses_of(SchemaSaid))
 def schema(request: Request) -> Response:
     """Return what a row must have, what the model may say, and how much may be asked."""
     source, limits = service_of(request).source, service_of(request).settings.limits
@@ -177,7 +168,12 @@ def _describe(source: Source, feature: Feature) -> dict[str, Any]:
     }
 
 
-@router.post("/v1/predict", summary="What the model says of rows", responses=RESPONSES, openapi_extra=Predict.openapi())
+@router.post(
+    "/v1/predict",
+    summary="What the model says of rows",
+    responses=responses_of(Predictions),
+    openapi_extra=Predict.openapi(),
+)
 async def predict(request: Request) -> Response:
     """Return the model's label and its probability for each row."""
     service = service_of(request)
@@ -190,12 +186,14 @@ async def predict(request: Request) -> Response:
     return Response(_json_line(content), media_type="application/json")
 
 
-@router.post("/v1/explain", summary="Counterfactuals of rows", responses=RESPONSES, openapi_extra=Explain.openapi())
+@router.post(
+    "/v1/explain", summary="Counterfactuals of rows", responses=responses_of(Answers), openapi_extra=Explain.openapi()
+)
 async def explain(request: Request) -> Response:
     """Return what `Explanations.to_json` returns; lines, one per row, where the request accepts them."""
     service = service_of(request)
     body = Explain.read(await request.body())
-    rows, ask = service.frame(body.records()), body.ask(service.source, service.settings.limits)
+    rows, ask = service.frame(body.records()), question_of(body, service.source, service.settings.limits)
     if LINES_TYPE in request.headers.get("accept", ""):
         return await _stream(service, rows, ask)
     answers = await service.engine.call(explained, rows, ask)
@@ -203,8 +201,15 @@ async def explain(request: Request) -> Response:
     return Response(answers.to_json(), media_type="application/json")
 
 
-async def _stream(service: Service, rows: pd.DataFrame, ask: Ask) -> Response:
+async def _stream(service: Service, rows: pd.DataFrame, ask: Question) -> Response:
     """Return a response that explains part by part; faults of the question are told before it begins."""
+    deadline = deadline_after(ask.max_seconds)  # of all parts together
+
+    def in_time() -> Question:
+        if ask.max_seconds is None:
+            return ask
+        return replace(ask, max_seconds=max(LEAST_SECONDS, seconds_left(deadline, ask.max_seconds)))
+
     parts = [rows.iloc[start : start + PER_PART] for start in range(0, len(rows), PER_PART)] or [rows]
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(service.engine.slot())
@@ -220,7 +225,7 @@ async def _stream(service: Service, rows: pd.DataFrame, ask: Ask) -> Response:
             yield _json_line({"format": FORMAT, "version": VERSION, "warnings": list(first.warnings)})
             yield as_lines(first)
             for part in parts[1:]:
-                yield as_lines(await service.engine.run(explained, part, ask))
+                yield as_lines(await service.engine.run(explained, part, in_time()))
         except Exception as error:
             yield _json_line({"problem": as_problem(error).content()})
         finally:

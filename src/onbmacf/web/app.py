@@ -8,6 +8,7 @@ From the outside in: metrics and log, who may ask, errors, size of bodies, then 
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from http import HTTPStatus
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -16,10 +17,12 @@ from starlette.exceptions import HTTPException
 from starlette.responses import PlainTextResponse, Response
 
 from onbmacf import __version__
+from onbmacf._explain.request import Question
 from onbmacf._views.fields import fields_of
-from onbmacf._views.plans import Ask, Source, explained
+from onbmacf._views.plans import Source, explained
 from onbmacf.web import api, audit_page, case_page, saved_page, table_page
 from onbmacf.web.cases import Sessions
+from onbmacf.web.described import TOKEN
 from onbmacf.web.engine import Engine
 from onbmacf.web.jobs import AuditJobs, jobs_folder
 from onbmacf.web.metrics import TEXT_TYPE, Metrics, MetricsMiddleware, log_failure
@@ -35,7 +38,7 @@ def create_app(source: Source, settings: Settings) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        service.engine.warm_up(explained, source.table.head(1), Ask(target=source.target))
+        service.engine.warm_up(explained, source.table.head(1), Question(target=source.target))
         service.jobs.resume()
         yield
         await service.jobs.pause()
@@ -49,8 +52,9 @@ def create_app(source: Source, settings: Settings) -> FastAPI:
     for module in (api, audit_page, table_page, case_page, saved_page):
         app.include_router(module.router)
     app.add_api_route("/", _first, include_in_schema=False)
-    app.add_api_route("/healthz", _health, summary="Whether the service lives")
-    app.add_api_route("/metrics", _metrics, summary="Figures for Prometheus")
+    app.add_api_route("/healthz", _health, summary="Whether the service lives", response_class=PlainTextResponse)
+    figures: dict[str, Any] = {"response_class": PlainTextResponse, "dependencies": [TOKEN]}
+    app.add_api_route("/metrics", _metrics, summary="Figures for Prometheus", **figures)
     app.add_api_route("/static/{name}", _static, include_in_schema=False)
     for kind in (Exception, HTTPException, RequestValidationError):
         app.add_exception_handler(kind, _on_error)
@@ -98,13 +102,20 @@ async def _on_error(request: Request, error: Exception) -> Response:
 
 
 def _error_response(error: Exception, path: str) -> Response:
-    if isinstance(error, HTTPException):
-        problem = not_found() if error.status_code == 404 else HTTPProblem(error.status_code, str(error.detail))
-    else:
-        problem = as_problem(error)
+    problem = _http_problem(error) if isinstance(error, HTTPException) else as_problem(error)
     if problem.status == 500:
         log_failure(error)
     return problem_response(problem, path)
+
+
+def _http_problem(error: HTTPException) -> HTTPProblem:
+    """Return an error of the framework as a problem that says what is allowed."""
+    if error.status_code == 404:
+        return not_found()
+    headers, detail = dict(error.headers or {}), str(error.detail)
+    if error.status_code == 405:
+        detail = f"This address takes {headers.get('Allow', 'other methods')} only."
+    return HTTPProblem(error.status_code, HTTPStatus(error.status_code).phrase.capitalize(), detail, headers)
 
 
 # --- routes -----------------------------------------------------------------------------------------------------------

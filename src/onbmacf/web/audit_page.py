@@ -8,19 +8,21 @@ from typing import Any
 import numpy as np
 from fastapi import APIRouter, Request
 from pydantic import Field
-from starlette.responses import JSONResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, Response
 
 from onbmacf._base.checks import shortened, whole_number
 from onbmacf._text.wording import arrows, shown
 from onbmacf.errors import OnbmacfError, ParameterError
 from onbmacf.web.api import StrictBody, read_target
+from onbmacf.web.described import TOKEN, AuditState, responses_of
 from onbmacf.web.jobs import DONE, AuditJob, AuditScope, draw_places
 from onbmacf.web.responses import HTTPProblem, as_problem, download, not_found, picture, redirect
 from onbmacf.web.service import Service, read_form, service_of, show
 
 PER_PAGE = 20
 MOST_ROWS = 100_000
-router = APIRouter()
+ABSENT = {404: "There is no such audit."}
+router = APIRouter(dependencies=[TOKEN])
 
 
 # --- for programs -----------------------------------------------------------------------------------------------------
@@ -35,7 +37,13 @@ class Audit(StrictBody):
     seed: int = Field(0, ge=0, description="Seed of the draw and of the intervals.")
 
 
-@router.post("/v1/audit", summary="Start an audit", status_code=202, openapi_extra=Audit.openapi())
+@router.post(
+    "/v1/audit",
+    summary="Start an audit",
+    status_code=202,
+    openapi_extra=Audit.openapi(),
+    responses=responses_of(AuditState, 202, {429: "An audit is running."}),
+)
 async def start(request: Request) -> Response:
     """Start an audit in the background, and return how far it is."""
     service = service_of(request)
@@ -43,7 +51,7 @@ async def start(request: Request) -> Response:
     return JSONResponse(job.state(), 202, {"Location": f"/v1/audit/{job.id}"})
 
 
-@router.get("/v1/audit/{name}", summary="How far an audit is")
+@router.get("/v1/audit/{name}", summary="How far an audit is", responses=responses_of(AuditState, more=ABSENT))
 async def state(request: Request, name: str) -> Response:
     """Return how far an audit is, and its findings when it is done."""
     jobs = service_of(request).jobs
@@ -53,7 +61,7 @@ async def state(request: Request, name: str) -> Response:
     return JSONResponse(job.state() | {"findings": findings})
 
 
-@router.delete("/v1/audit/{name}", summary="Cancel an audit")
+@router.delete("/v1/audit/{name}", summary="Cancel an audit", responses=responses_of(AuditState, more=ABSENT))
 async def stop(request: Request, name: str) -> Response:
     """Cancel an audit."""
     jobs = service_of(request).jobs
@@ -61,7 +69,12 @@ async def stop(request: Request, name: str) -> Response:
     return JSONResponse(jobs.of(name).state())
 
 
-@router.get("/v1/audit/{name}/report", summary="The report as one HTML file")
+@router.get(
+    "/v1/audit/{name}/report",
+    summary="The report as one HTML file",
+    response_class=HTMLResponse,
+    responses={404: {"description": ABSENT[404]}, 409: {"description": "It is not done."}},
+)
 async def report(request: Request, name: str) -> Response:
     """Return the report of an audit that is done."""
     jobs = service_of(request).jobs

@@ -6,29 +6,35 @@
 What is asked about a case is kept with it (`Case.memo`), so a reload costs nothing.
 """
 
+import datetime
 import io
 from collections.abc import Callable, Hashable
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from onbmacf import plots
+from onbmacf._balls.distance import paired
 from onbmacf._base.checks import whole_number
+from onbmacf._base.missing import known_ends
 from onbmacf._text.frames import as_csv
 from onbmacf._text.wording import shown
 from onbmacf._views.fields import read_row, written_row
 from onbmacf._views.plans import Prediction, Source, explained, no_plan, percent, plan_views, predicted
 from onbmacf.errors import OnbmacfError
 from onbmacf.explainer import ONBMACF
+from onbmacf.explanation import Counterfactual
 from onbmacf.explanations import Explanations
 from onbmacf.web.cases import MOST_PLANS, Case, Preferences, order_by_ease
-from onbmacf.web.responses import as_problem, download, not_found, picture, redirect
+from onbmacf.web.responses import HTTPProblem, as_problem, download, not_found, picture, redirect
 from onbmacf.web.service import Service, read_form, service_of, session_of, show
 
 PICTURE_SIZE = (7.2, 4.2)  # inches
+N_FACTS = 12  # of a row that are shown at once; the others fold
 N_BALLS = 6  # the most populous ones: more hide each other
 router = APIRouter(prefix="/case/{name}", include_in_schema=False)
 
@@ -93,9 +99,12 @@ async def case_page(request: Request, name: str, ranges: bool = False) -> Respon
 
 @router.get("/print")
 async def printable(request: Request, name: str) -> Response:
-    """Show the plans as a page to print."""
-    case = _case(request, name)
-    return show(request, "print.html", case=case, **await _content(service_of(request), case, ranges=True))
+    """Show the plans as a page to print, with the day and what they keep to."""
+    case, service = _case(request, name), service_of(request)
+    content = await _content(service, case, ranges=True)
+    conditions = case.preferences.conditions(service.source.explainer)
+    today = datetime.date.today().isoformat()
+    return show(request, "print.html", case=case, today=today, conditions=conditions, **content)
 
 
 def _case(request: Request, name: str) -> Case:
@@ -103,34 +112,77 @@ def _case(request: Request, name: str) -> Case:
     return session_of(request).case(name, service.source.table, service.initial_preferences)
 
 
-async def _page(request: Request, case: Case, ranges: bool = False, error: str = "") -> Response:
-    content = await _content(service_of(request), case, ranges)
-    return show(request, "case.html", "table", 422 if error else 200, case=case, error=error, **content)
+async def _page(
+    request: Request, case: Case, ranges: bool = False, problem: HTTPProblem | None = None, **more: Any
+) -> Response:
+    """Show a case; where its plans could not be had, the page says why in their place."""
+    content = await _content(service_of(request), case, ranges, problem) | more
+    failed = content["problem"] or content["failed"]
+    return show(request, "case.html", "table", failed.status if failed else 200, case=case, **content)
 
 
-async def _content(service: Service, case: Case, ranges: bool) -> dict[str, Any]:
+class Answered(NamedTuple):
+    """What the model was asked about a case, as far as it could be."""
+
+    prediction: Prediction | None = None
+    answers: Explanations | None = None
+    what_if: dict[str, Any] | None = None
+    problem: HTTPProblem | None = None  # why there are no plans
+    failed: HTTPProblem | None = None  # why nothing is said of the values that are tried
+    no_ranges: str = ""  # why there are plans without ranges
+
+
+async def _answered(service: Service, case: Case, ranges: bool, ids: dict[Hashable, str]) -> Answered:
+    """Ask about a case; a problem takes the place of what it was met at."""
+    found = Answered()
+    try:
+        found = found._replace(prediction=await prediction_of(service, case))
+        if ranges:
+            try:
+                await plans_of(service, case, ranges)
+            except (OnbmacfError, HTTPProblem) as error:
+                found = found._replace(no_ranges=as_problem(error).detail)
+        found = found._replace(answers=await plans_of(service, case))
+    except (OnbmacfError, HTTPProblem) as error:
+        return found._replace(problem=as_problem(error))
+    try:
+        return found._replace(what_if=await _what_if(service, case, ids))
+    except (OnbmacfError, HTTPProblem) as error:
+        return found._replace(failed=as_problem(error))
+
+
+async def _content(
+    service: Service, case: Case, ranges: bool = False, problem: HTTPProblem | None = None
+) -> dict[str, Any]:
     """Return everything that the page of a case shows."""
-    prediction = await prediction_of(service, case)
-    answers = await plans_of(service, case, ranges)
     ids = {field.name: field.id for field in service.fields}
-    view = case.view or default_view(answers, service.source)
-    dial = case.preferences.dial
+    found = Answered(case.memo.get("prediction"), problem=problem)
+    if problem is None:
+        found = await _answered(service, case, ranges, ids)
+    said, answers, dial = found.prediction, found.answers, case.preferences.dial
+    view = None if answers is None else case.view or default_view(answers, service.source)
     return {
-        "label": shown(prediction.labels[0]) if prediction.statuses[0] == "predicted" else "",
-        "probability": percent(prediction.probabilities[0]),
-        "answer": answers[0],
-        "plans": plan_views(answers[0], ids),
-        "has_ranges": answers.batch.ranges is not None,
+        "label": shown(said.labels[0]) if said and said.statuses[0] == "predicted" else "",
+        "probability": percent(said.probabilities[0]) if said else "",
+        "unasked": said.reasons[0] if said else "",
+        "answer": None if answers is None else answers[0],
+        "plans": [] if answers is None else plan_views(answers[0], ids),
+        "problem": found.problem,
+        "has_ranges": answers is not None and answers.batch.ranges is not None,
+        "no_ranges": found.no_ranges,
         "fields": service.fields,
         "values": written_row(case.row, service.fields),
+        "n_facts": N_FACTS,
         "preferences": case.preferences,
         "ids": ids,
         "most_plans": MOST_PLANS,
         "dial": service.source.explainer.plausibility if dial is None else dial,
         "labels": [shown(label) for label in service.source.classes],
-        "what_if": await _what_if(service, case, ids),
+        "what_if": found.what_if,
         "what_if_values": written_row(case.row if case.what_if is None else case.what_if, service.fields),
+        "failed": found.failed,
         "view": view,
+        "has_walk": view is not None and _has_walk(service.source.explainer, answers, *view),
         "picture_key": f"{hash((view, id(case.memo))) & 0xFFFFFFFF:x}",  # other plans have a picture of their own
         "axes": axes_of(service.source),
     }
@@ -145,8 +197,8 @@ async def ask(request: Request, name: str) -> Response:
     case, service, form = _case(request, name), service_of(request), await read_form(request)
     try:
         preferences = Preferences.from_form(form, service.fields, service.source)
-    except OnbmacfError as error:
-        return await _page(request, case, error=as_problem(error).detail)
+    except (OnbmacfError, HTTPProblem) as error:
+        return await _page(request, case, problem=as_problem(error))
     return await _with_preferences(request, case, preferences)
 
 
@@ -162,12 +214,12 @@ async def lock(request: Request, name: str) -> Response:
 
 
 async def _with_preferences(request: Request, case: Case, preferences: Preferences) -> Response:
-    """Go on with other preferences; where they contradict each other, say so and keep the old ones."""
+    """Go on with other preferences; where there is no answer to them, say why, and keep the old ones."""
     changed = case.with_preferences(preferences)
     try:
         await plans_of(service_of(request), changed)
-    except OnbmacfError as error:
-        return await _page(request, case, error=as_problem(error).detail)
+    except (OnbmacfError, HTTPProblem) as error:  # the plans of before are not those of these preferences
+        return await _page(request, changed, problem=as_problem(error))
     session_of(request).keep(changed)
     return redirect(f"/case/{case.id}")
 
@@ -182,7 +234,8 @@ async def what_if(request: Request, name: str) -> Response:
             typed = read_row(form, service.fields, case.row.index[0])
             row = service.source.explainer.fitted_.space.form.arrange(typed)[0]
         except OnbmacfError as error:
-            return await _page(request, case, error=as_problem(error).detail)
+            tried = replace(case, what_if=None)
+            return await _page(request, tried, failed=as_problem(error), what_if_values=form)
     session_of(request).keep(replace(case, what_if=row))
     return redirect(f"/case/{name}#what-if")
 
@@ -256,6 +309,11 @@ def axes_of(source: Source) -> list[Hashable]:
     return [feature.name for feature in source.explainer.schema_.features if feature.is_numeric]
 
 
+def _has_walk(explainer: ONBMACF, answers: Any, x: Hashable, y: Hashable, place: int) -> bool:
+    found = answers[0].counterfactuals
+    return place < len(found) and divides(explainer, found[place], x, y)
+
+
 def default_view(answers: Explanations, source: Source) -> tuple[Hashable, Hashable, int] | None:
     """Return the two features to draw first: those that the first plan changes, then others; None where too few."""
     axes = axes_of(source)
@@ -266,7 +324,25 @@ def default_view(answers: Explanations, source: Source) -> tuple[Hashable, Hasha
     return x, y, 0
 
 
-def walk_svg(explainer: ONBMACF, answers: Explanations, x: Hashable, y: Hashable, place: int) -> bytes:
+def divides(explainer: ONBMACF, found: Counterfactual, x: Hashable, y: Hashable) -> bool:
+    """Say whether the way to a plan can be seen in two features: it moves there, and not all in one colour.
+
+    In tables of many columns the balls are so large that each fills the whole plane of two features.
+    """
+    metric, names, Z = explainer.metric, explainer.schema_.names, explainer.Z_
+    if x not in found.changed and y not in found.changed:
+        return False
+    if not isinstance(metric, str):  # nothing is drawn of its balls
+        return True
+    columns = [explainer.fitted_.space.blocks[names.index(name)].start for name in (x, y)]
+    balls, (low, high) = explainer.cover_, known_ends(Z[:, columns])
+    largest = np.argsort(-np.bincount(balls.owner[balls.owner >= 0], minlength=len(balls)), kind="stable")[:N_BALLS]
+    centers = Z[balls.centers[largest]][:, columns]
+    corner = np.where(centers - low > high - centers, low, high)  # the farthest of the plane
+    return bool((paired(centers, corner, metric) > balls.radii[largest]).any())
+
+
+def walk_svg(explainer: ONBMACF, answers: Explanations, x: Hashable, y: Hashable, place: int) -> str:
     """Draw the way from the row to a plan over the balls."""
     ax = _axes()
     plots.cover(explainer, x, y, largest=N_BALLS, ax=ax)
@@ -274,7 +350,7 @@ def walk_svg(explainer: ONBMACF, answers: Explanations, x: Hashable, y: Hashable
     return _svg(ax)
 
 
-def front_svg(frame: pd.DataFrame) -> bytes:
+def front_svg(frame: pd.DataFrame) -> str:
     """Draw the Pareto front."""
     return _svg(plots.front(frame, ax=_axes()))
 
@@ -285,7 +361,7 @@ def _axes() -> Any:
     return Figure(figsize=PICTURE_SIZE, layout="constrained").add_subplot()
 
 
-def _svg(ax: Any) -> bytes:
+def _svg(ax: Any) -> str:
     import warnings
 
     from matplotlib import rc_context
@@ -294,4 +370,4 @@ def _svg(ax: Any) -> bytes:
     with rc_context({"svg.fonttype": "none", "svg.hashsalt": "onbmacf"}), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing")  # the reader's browser has its own fonts
         ax.figure.savefig(sink, format="svg", metadata={"Date": None})
-    return sink.getvalue()
+    return sink.getvalue().decode("utf-8")

@@ -1,6 +1,6 @@
 """One person's row, what may change in it and how, and what was saved. Kept in memory, per session.
 
-form  ->  Preferences  ->  Ask                what a person wants, as a question to the library
+form  ->  Preferences  ->  Question                what a person wants, as a question to the library
 Sessions  ->  Session  ->  Case, SavedPlan    what each browser has open
 """
 
@@ -16,8 +16,10 @@ import pandas as pd
 
 from onbmacf._base.arrays import take
 from onbmacf._base.checks import shortened, whole_number
+from onbmacf._explain.request import Question
+from onbmacf._text.wording import joined, shown
 from onbmacf._views.fields import Field, read_end
-from onbmacf._views.plans import Ask, Source, label_of
+from onbmacf._views.plans import Source, label_of
 from onbmacf.errors import ParameterError
 from onbmacf.explainer import ONBMACF
 from onbmacf.explanation import Counterfactual
@@ -45,6 +47,7 @@ class Preferences:
     high: Mapping[Hashable, float] = field(default_factory=dict)
     direction: Mapping[Hashable, str] = field(default_factory=dict)  # "up" or "down"
     ease: Mapping[Hashable, str] = field(default_factory=dict)  # "easy" or "hard"
+    only: Mapping[Hashable, tuple[Any, ...]] = field(default_factory=dict)  # the levels that a feature may change to
     dial: float | None = None
     n: int = 3
     target: Any = None
@@ -66,18 +69,19 @@ class Preferences:
             high=ends["high"],
             direction={name: way for name, way in direction.items() if way in DIRECTIONS},
             ease={name: kind for name, kind in ease.items() if kind in COSTS and kind != "usual"},
+            only={entry.name: chosen for entry in fields if (chosen := _chosen_levels(entry, form))},
             dial=_read_dial(form.get("dial", "")),
             n=_read_count(form.get("n", "3")),
             target=label_of(target, source.classes) if target else source.target,
         )
 
-    def ask(self, explainer: ONBMACF, ranges: bool = False) -> Ask:
+    def ask(self, explainer: ONBMACF, ranges: bool = False) -> Question:
         """Return the question that the preferences make."""
         names, fitted_rules = explainer.schema_.names, explainer.fitted_.constraints.rules
         if len(self.locked) == len(names):
             raise ParameterError("every feature is locked: nothing could change. Unlock at least one.")
-        rules = self._narrowed(fitted_rules)
-        return Ask(
+        rules = self.narrowed(fitted_rules)
+        return Question(
             target=self.target,
             n=self.n * SPARE if self.ease else self.n,
             plausibility=self.dial,
@@ -86,18 +90,37 @@ class Preferences:
             ranges=ranges,
         )
 
-    def _narrowed(self, rules: Rules) -> Rules:
+    def conditions(self, explainer: ONBMACF) -> list[str]:
+        """Return what plans keep to, a line each, for a page on paper."""
+        wanted = self.target if isinstance(self.target, list) else [] if self.target is None else [self.target]
+        kept = [str(name) for name in explainer.schema_.names if name in self.locked]
+        lines = [f"Wanted: {joined([shown(label) for label in wanted], 'or')}"] if wanted else []
+        lines += [f"Kept as they are: {joined(kept)}"] if kept else []
+        lines += self.narrowed(explainer.fitted_.constraints.rules).in_words()
+        lines += [f"{name}: {kind} to change" for name, kind in self.ease.items()]
+        dial = explainer.plausibility if self.dial is None else self.dial
+        return [*lines, f"From nearest (0) to most typical (1): {shown(dial)}"]
+
+    def narrowed(self, rules: Rules) -> Rules:
         """Return the rules of a map, in which dates are numbers, narrowed by the preferences."""
         features = dict(rules.features)
-        for name in {*self.low, *self.high, *self.direction}:
-            rule = features.get(name, Rule())
+        for name in dict.fromkeys([*self.low, *self.high, *self.direction, *self.only]):
+            rule, only = features.get(name, Rule()), self.only.get(name)
+            both = [level for level in only or () if rule.allowed is None or level in rule.allowed]
             features[name] = replace(
                 rule,
                 low=max(rule.low, self.low.get(name, -inf)),
                 high=min(rule.high, self.high.get(name, inf)),
                 direction=self.direction.get(name, rule.direction),
+                allowed=rule.allowed if only is None else tuple(both),
             )
         return replace(rules, features=features)
+
+
+def _chosen_levels(entry: Field, form: Mapping[str, str]) -> tuple[Any, ...]:
+    """Return the levels that are ticked; none: any."""
+    levels = entry.feature.levels or () if entry.offers_levels else ()
+    return tuple(level for place, level in enumerate(levels) if form.get(f"{entry.id}-only{place}"))
 
 
 def _read_dial(text: str) -> float | None:

@@ -1,7 +1,8 @@
 """Where the library is called: a bounded queue in front of one thread, or of processes that share the map.
 
     async with engine.slot():                         503 where too many wait
-        await engine.run(function, *arguments)        function(explainer, *arguments), 503 where it takes too long
+        await engine.run(function, *arguments)        function(explainer, *arguments), 503 where it takes too long: it
+                                                      asks the model nothing more then
     await engine.call(function, *arguments)           both, for a request that is one call
 
 The model of a caller need not be safe for threads, so one thread asks it. With workers, each process reads the map from
@@ -20,11 +21,13 @@ import threading
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from math import inf
 from pathlib import Path
-from time import monotonic
+from time import monotonic, time
 from typing import Any
 
+from onbmacf._base.limits import OverdueError, awaited_until
 from onbmacf.errors import ModelError, ParameterError
 from onbmacf.explainer import ONBMACF
 from onbmacf.web.responses import HTTPProblem
@@ -123,20 +126,23 @@ class Engine:
             detail += " Start the service again if it stays so."
             raise HTTPProblem(503, "Model stuck", detail, {"Retry-After": "30"})
         submitted = monotonic()
-        executor, future = self._submit(function, arguments)
+        executor, future = self._submit(partial(awaited_until, time() + self.limits.timeout, function), arguments)
         try:
             return await asyncio.wait_for(asyncio.wrap_future(future), self.limits.timeout)
         except BrokenExecutor:
             self._replace(executor)
             detail = "A process that answers has died, and this request with it. Ask again."
             raise HTTPProblem(503, "Worker lost", detail, {"Retry-After": "1"}) from None
-        except TimeoutError:
+        except (TimeoutError, OverdueError):
             if future.running():
                 self.overdue.add(future)
                 future.add_done_callback(self.overdue.discard)
             self._replace_if_lost(submitted)
-            detail = f"No answer within {self.limits.timeout:g} s. Ask for fewer rows, or as a stream of lines."
-            raise HTTPProblem(503, "Timed out", detail, {"Retry-After": "5"}) from None
+            raise self._too_late("Ask for fewer rows, or as a stream of lines.") from None
+
+    def _too_late(self, advice: str) -> HTTPProblem:
+        detail = f"No answer within {self.limits.timeout:g} s. {advice}"
+        return HTTPProblem(503, "Timed out", detail, {"Retry-After": "5"})
 
     async def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Return what `run` does, for a request that is this one call."""
@@ -207,7 +213,10 @@ class Engine:
         """Return function(*arguments), called in the thread that draws."""
         async with self.slot():
             future = self.plot_executor.submit(function, *arguments)
-            return await asyncio.wait_for(asyncio.wrap_future(future), self.limits.timeout)
+            try:
+                return await asyncio.wait_for(asyncio.wrap_future(future), self.limits.timeout)
+            except TimeoutError:
+                raise self._too_late("Other pictures are being drawn: ask again shortly.") from None
 
     async def draw_long(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Return what `draw` does, however long it takes."""

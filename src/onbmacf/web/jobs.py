@@ -27,8 +27,9 @@ import pandas as pd
 from onbmacf import __version__
 from onbmacf._base.files import sole_writer, write_atomically
 from onbmacf._disk.answer_file import read_answers, write_answers
+from onbmacf._explain.request import Question
 from onbmacf._text.records import plain
-from onbmacf._views.plans import Ask, Source, explained, label_of
+from onbmacf._views.plans import Source, explained, label_of
 from onbmacf.errors import OnbmacfError, StoreError
 from onbmacf.explanations import Explanations
 from onbmacf.report.render import model_digest, table_digest
@@ -223,7 +224,7 @@ class AuditJobs:
 
     async def _answer(self, job: AuditJob) -> None:
         """Answer the parts that are not on disk yet."""
-        ask, form = Ask(target=job.scope.target), self.source.explainer.fitted_.space.form
+        ask, form = Question(target=job.scope.target), self.source.explainer.fitted_.space.form
         job.n_done = 0
         for rows, path in self._parts(job):
             self.refresh()  # it may have been cancelled in another service

@@ -19,7 +19,7 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from onbmacf._base.checks import MOST_SHOWN
-from onbmacf._text.wording import quoted, rounded, shown, visible
+from onbmacf._text.wording import for_all_borders, quoted, rounded, shown, visible
 from onbmacf._views.style import style
 from onbmacf._views.templating import environment
 from onbmacf.errors import (
@@ -82,7 +82,9 @@ def as_problem(error: Exception) -> HTTPProblem:
     for kind, status in STATUS_OF.items():
         if isinstance(error, kind):
             title = re.sub("(?<=.)(?=[A-Z])", " ", type(error).__name__).capitalize()  # Parameter error
-            return HTTPProblem(status, title, str(error), {"Retry-After": "10"} if status == 503 else {})
+            return HTTPProblem(
+                status, title, for_all_borders(str(error)), {"Retry-After": "10"} if status == 503 else {}
+            )
     return HTTPProblem(500, "Internal error", "Something went wrong here. It was written to the log of the service.")
 
 
@@ -135,8 +137,10 @@ def download(text: str, kind: str, name: str) -> Response:
     return Response(text.encode("utf-8", "backslashreplace"), media_type=kind, headers=headers)
 
 
-def picture(svg: bytes | str) -> Response:
-    """Return an SVG picture."""
+def picture(svg: str) -> Response:
+    """Return an SVG picture that follows the reader's choice of light or dark."""
+    start = svg.index(">", svg.index("<svg")) + 1
+    svg = f"{svg[:start]}<style>{style('pictures.css')}</style>{svg[start:]}"
     # Opened alone, it is a document: it may have styles in it, and nothing else.
     headers = {"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'"}
     return Response(svg, media_type="image/svg+xml", headers=headers)

@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from onbmacf._base.checks import check_count, listed
+from onbmacf._explain.request import Question
 from onbmacf._text.wording import shown as written
 from onbmacf._views.fields import Field, fields_of, read_row, written_row
-from onbmacf._views.plans import Ask, Source, explained, no_plan, percent, plan_views, predicted
+from onbmacf._views.plans import Source, explained, no_plan, percent, plan_views, predicted
 from onbmacf.errors import OnbmacfError, ParameterError, RowsError
 from onbmacf.explanation import Explanation
 
@@ -46,7 +47,7 @@ class Person:
         """The features that are kept before anything is pressed, by name."""
         return [str(name) for name in self.source.explainer.schema_.immutable]
 
-    def ask(self, locked: Sequence[str], ranges: bool) -> Ask:
+    def ask(self, locked: Sequence[str], ranges: bool) -> Question:
         """Return the question in which these features are kept."""
         unknown = [name for name in locked if name not in self.source.column_of]
         if unknown:
@@ -54,7 +55,7 @@ class Person:
         vary = tuple(name for text, name in self.source.column_of.items() if text not in set(locked))
         if not vary:
             raise ParameterError("every feature is kept: nothing could change. Let at least one change.")
-        return Ask(target=self.target, n=self.n, vary=vary, ranges=ranges)
+        return Question(target=self.target, n=self.n, vary=vary, ranges=ranges)
 
 
 class Shown(NamedTuple):

@@ -2,29 +2,62 @@
 // Everything works without it.
 "use strict";
 
+const NOBODY = "The service did not answer.";
 const WAIT = 350; // milliseconds after the last key before a live form is sent
 let running = null;
+const waiting = []; // requests that are sent one after the other: the answer of each is shown
 
-async function swap(address, options, says, shows) {
-  if (running) running.abort();
-  const controller = (running = new AbortController());
-  document.body.setAttribute("aria-busy", "true");
-  try {
-    const response = await fetch(address, { ...options, signal: controller.signal });
-    if (!(response.headers.get("content-type") || "").startsWith("text/html")) throw new Error("no page");
-    put(new DOMParser().parseFromString(await response.text(), "text/html"));
-    if (options.method !== "POST") history.replaceState(null, "", response.url);
-    say(response.ok ? says : document.querySelector("[role=alert]")?.textContent);
-    if (shows) document.querySelector(response.ok ? `#${shows}` : "#main h1").focus(); // what was asked for is elsewhere
-  } catch (error) {
-    if (error.name !== "AbortError") say("The service did not answer. Reload the page.");
-  } finally {
-    if (running === controller) {
-      running = null;
-      document.body.removeAttribute("aria-busy");
-      load();
-    }
+function ask(request) {
+  if (running && (running.isLoad || (request.isLive && running.form === request.form))) running.controller.abort();
+  for (let at = waiting.length; at--; ) {
+    if (request.isLive && waiting[at].form === request.form) waiting.splice(at, 1); // newer words of the same form
   }
+  waiting.push(request);
+  next();
+}
+
+async function next() {
+  if (running) return;
+  const request = (running = waiting.shift() || null);
+  document.body.toggleAttribute("aria-busy", Boolean(request));
+  if (!request) return load();
+  request.controller = new AbortController();
+  document.querySelectorAll(".failed").forEach((one) => one.remove());
+  try {
+    const response = await fetch(request.address, { ...request.options, signal: request.controller.signal });
+    const page = new DOMParser().parseFromString(await response.text(), "text/html");
+    if (!page.querySelector("#main [data-part]")) throw new Error(words(page, response));
+    put(page);
+    if (request.options.method !== "POST") history.replaceState(null, "", response.url);
+    say(response.ok ? request.says : document.querySelector("[role=alert]")?.textContent);
+    if (request.shows) document.getElementById(request.shows)?.focus(); // what was asked for is elsewhere
+  } catch (error) {
+    if (error.name !== "AbortError") fail(request, error.name === "TypeError" ? NOBODY : error.message);
+  }
+  running = null;
+  next();
+}
+
+function words(page, response) {
+  const said = [page.querySelector("main h1"), page.querySelector("main p")].map((one) => one?.textContent.trim());
+  return said.filter(Boolean).join(": ") || `${NOBODY} (${response.status})`;
+}
+
+// Without an answer, what is on the page answers something else. It goes, and the reason is in its place.
+function fail(request, reason) {
+  const place = document.getElementById(request.answer || request.place) || document.getElementById("main");
+  const told = document.createElement("p");
+  told.className = "alert failed";
+  told.setAttribute("role", "alert");
+  const again = document.createElement("a");
+  [again.href, again.textContent] = [location.href.split("#")[0], "Reload the page"];
+  told.append(`${reason} `, again, ".");
+  if (!request.answer) return void place.prepend(told);
+  const head = place.querySelector("h2");
+  if (head) head.textContent = "No answer";
+  place.replaceChildren(...(head ? [head] : []), told);
+  if (request.answer === "plans") ["what-if-said", "pictures"].forEach((id) => document.getElementById(id)?.replaceChildren());
+  head?.focus();
 }
 
 // The parts of the page become those of a fresh one. What is the same in both stays the very same element: whoever is
@@ -111,7 +144,8 @@ function load() {
   const address = part.dataset.load;
   delete part.dataset.load;
   const wait = Number(part.dataset.wait || 0);
-  setTimeout(() => (running ? (part.dataset.load = address) : swap(address, { method: "GET" }, "")), wait);
+  const request = { address, options: { method: "GET" }, isLoad: true, place: part.id };
+  setTimeout(() => (running ? (part.dataset.load = address) : ask(request)), wait);
 }
 
 document.addEventListener("submit", (event) => {
@@ -120,8 +154,15 @@ document.addEventListener("submit", (event) => {
   event.preventDefault();
   const fields = new URLSearchParams(new FormData(form));
   if (event.submitter?.name) fields.set(event.submitter.name, event.submitter.value);
-  if (form.method === "get") return void swap(`${form.getAttribute("action")}?${fields}`, { method: "GET" }, "");
-  swap(form.getAttribute("action"), { method: "POST", body: fields }, form.dataset.says, form.dataset.shows);
+  const isGet = form.method === "get";
+  const { says, shows, answer } = form.dataset;
+  ask({
+    address: isGet ? `${form.getAttribute("action")}?${fields}` : form.getAttribute("action"),
+    options: isGet ? { method: "GET" } : { method: "POST", body: fields },
+    isLive: isGet || form.hasAttribute("data-live"),
+    place: form.closest("[data-part]")?.id,
+    ...{ form: form.getAttribute("action"), says, shows, answer },
+  });
 });
 
 let timer = 0;
