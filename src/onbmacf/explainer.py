@@ -88,6 +88,10 @@ class ONBMACF(SettableOptions):
         and lightgbm, also at the end of a pipeline), let the search ask an exact copy of it, and the model itself once,
         to confirm what is returned (decision 0122). False: only the model is ever asked.
 
+    decimals : {"round", "exact"}, default "round"
+        Whether a number may change up to 2 % more than it must where that makes it rounder: 24,000, not 23,917.46.
+        "exact": no more than it must, as always at ``plausibility=0``.
+
     Attributes
     ----------
     cover_ : BallCover

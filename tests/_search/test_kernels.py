@@ -24,7 +24,7 @@ PRIME = (1 << 61) - 1
 class Case:
     """Factuals and points on a small grid, full of ties, levels and missing values; what a model said is made up."""
 
-    def __init__(self, seed, kernels=rounds, n=4, capacity=80, whole=False):
+    def __init__(self, seed, kernels=rounds, n=4, capacity=80, whole=False, farther=0.0):
         rng = np.random.default_rng(seed)
         width = int(rng.integers(1, 6))
         self.is_level = (rng.random(width) < 0.3).astype(np.int8)
@@ -34,9 +34,9 @@ class Case:
         self.ranks = ranks
         self.power = int(rng.choice([0, 1, 2]))
         self.most_changes = int(rng.choice([2, width]))
-        step = rng.choice([1.0, 0.5, 0.1], width)
+        step, farther = rng.choice([1.0, 0.5, 0.1], width), np.full(width, farther)
         self.features = kernels.Features(
-            self.is_level, self.scale, self.absent, step, ranks, SALT[:width].copy(), self.power, self.most_changes
+            self.is_level, self.scale, self.absent, step, ranks, SALT[:width].copy(), self.power, self.most_changes, farther
         )
         self.factuals = self.values(rng, (n, width), 0.1 * (not whole))
         self.free = rng.random((n, width)) < 0.9
@@ -90,6 +90,7 @@ class Case:
 
 
 def both(seed, **how):
+    how = {"farther": (0.0, 0.02, 0.3)[seed % 3], **how}
     return [(Case(seed, module, **how), module) for module in (rounds, SOURCE.rounds)]
 
 
@@ -549,3 +550,37 @@ def test_what_the_model_said_scores_highest_whatever_the_map_says(seed):
         assert after[said] >= others.max() + 1e-6 * 0.999
         assert (others <= np.delete(before, said)).all()
         assert after[said] >= before[said]
+
+
+def n_digits(value):
+    """Return how many digits of a number are more than zeros at its ends."""
+    return len(f"{abs(value):.6f}".replace(".", "").strip("0"))
+
+
+@pytest.mark.parametrize("kernels", [rounds, SOURCE.rounds], ids=["compiled", "source"])
+def test_a_number_goes_on_to_the_roundest_in_reach(kernels):
+    """Beside all numbers of six decimals in reach, of which it has the fewest digits, and of these the nearest."""
+    rng, n_moved = np.random.default_rng(0), 0
+    for _ in range(300):
+        start, value = rng.normal(0, 10.0 ** rng.integers(-1, 3), 2).round(3)
+        ranks = np.sort(rng.normal(0, 100, (1, 101)).round(1), axis=1)
+        ones, part = np.ones(1), float(rng.choice([0.02, 0.1]))
+        given = np.zeros(1, np.int8), ones, ones, ones, ranks, SALT[:1].copy(), 1, 1, np.array([part])
+        found = kernels.rounder(kernels.Features(*given), 0, start, value)
+        most, side = abs(value - start) * part, np.sign(value - start)
+        assert -1e-9 <= side * (found - value) <= most + 1e-9
+        low, high = ranks[0, [0, -1]]
+        if low <= value <= high:
+            assert low - 1e-9 <= found <= high + 1e-9
+            most = min(most, high - value if side > 0 else value - low)
+        units = 10.0 ** np.arange(-6, 4)
+        tried = [side * np.ceil(side * value / unit - 1e-9) * unit for unit in units]
+        tried = [near for near in tried if abs(near - value) <= most]
+        best = min(tried, key=n_digits, default=value)
+        assert n_digits(found) <= max(n_digits(best), n_digits(value))
+        n_moved += found != value
+    assert n_moved > 200
+    assert kernels.rounder(kernels.Features(np.ones(1, np.int8), *given[1:]), 0, 1.0, 2.123) == 2.123  # a level
+    assert kernels.rounder(kernels.Features(*given[:-1]), 0, 1.0, 2.123) == 2.123  # nothing is allowed
+    assert np.isnan(kernels.rounder(kernels.Features(*given), 0, np.nan, np.nan))
+    assert kernels.rounder(kernels.Features(*given), 0, np.nan, 2.123) == 2.123  # filled in: there is no way

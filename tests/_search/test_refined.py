@@ -12,7 +12,7 @@ from sklearn.preprocessing import MinMaxScaler
 
 from _search.test_paper import explained_by_the_package
 from amounts import examples, seeds
-from onbmacf import ONBMACF, Relaxation, Schema
+from onbmacf import ONBMACF, Relaxation, Rule, Rules, Schema
 from onbmacf._explain.answers import repeats
 from onbmacf._search import rounds
 from onbmacf._search.choose import ALIKE
@@ -290,3 +290,44 @@ def test_the_points_of_a_step_do_not_grow_with_the_columns_of_a_wide_table(monke
     answers = explainer.explain(table.head(2))
     assert set(answers.statuses) == {"found"}
     assert max(sizes) < 2 * 700
+
+
+def roundest(before, after, low, high):
+    """Return the largest power of ten of which a multiple is at most 2 % farther, and between the fitted values."""
+    farther = after + (after - before) * 0.02
+    ends = sorted([after, min(max(farther, low), high)])
+    units = [unit for unit in 10.0 ** np.arange(-6, 5) if np.floor(ends[1] / unit + 1e-9) * unit >= ends[0] - 1e-9]
+    return max(units)
+
+
+@pytest.mark.parametrize("read_model", [True, False])
+def test_numbers_are_as_round_as_two_percent_allow(fitted, table, model, read_model):
+    """Nine of ten at least; exactly what is needed is less round, and seldom much nearer."""
+    rows = table[model.predict(table) == 1].head(60)
+    shares, means = {}, {}
+    for decimals in ("round", "exact"):
+        asked = explained(fitted, rows, decimals=decimals, read_model=read_model)
+        changes = asked.changes()
+        is_round = []
+        for name, before, after in changes[["feature", "before", "after"]].itertuples(index=False):
+            assert table[name].min() <= after <= table[name].max()
+            unit = roundest(float(before), float(after), table[name].min(), table[name].max())
+            is_round.append(np.isclose(after / unit, round(after / unit)))
+        shares[decimals], means[decimals] = np.mean(is_round), asked.batch.distance.mean()
+    assert shares["round"] >= 0.9 > shares["exact"]
+    assert means["round"] <= 1.02 * means["exact"]
+
+
+def test_the_nearest_answers_are_no_rounder_than_they_are_near(fitted, at_risk):
+    asked = {"plausibility": 0.0, "min_probability": 0}
+    assert explained(fitted, at_risk, **asked).to_json() == explained(fitted, at_risk, decimals="exact", **asked).to_json()
+
+
+def test_dates_and_steps_of_rules_are_not_rounded():
+    rng = np.random.default_rng(0)
+    days = pd.Timestamp("2001-03-07") + pd.to_timedelta(rng.integers(0, 4000, 150), "D")
+    table = pd.DataFrame({"since": days, "pay": rng.integers(700, 6300, 150), "x": rng.normal(0, 1, 150).round(3)})
+    written = ONBMACF().fit(table, lambda rows: rows["pay"].to_numpy() > 2500).fitted_
+    stepped = written.under(written.space.schema.with_rules(Rules({"pay": Rule(step=7)})))
+    for fitted, expected in ((written, [False, True, True]), (stepped, [False, False, True])):
+        assert Values(fitted.space, fitted.constraints).is_written.tolist() == expected

@@ -23,6 +23,7 @@ from onbmacf.errors import ParameterError
 EFFORTS = {"full": 1.0, "half": 0.5, "quarter": 0.25}  # points asked about per row, in parts of the usual number
 RELEASES = ("immutable", "nothing", "rules")
 SEARCHES = ("best_first", "exhaustive")
+DECIMALS = ("round", "exact")
 LIMITS = ("max_model_rows", "max_model_calls")  # of what is spent on one row
 OF_FIT = ("metric", "competitors", "predict_chunk", "private")  # cannot change once a map is fitted
 
@@ -51,6 +52,7 @@ class Options:
     private: int | None = None
     effort: Any = "full"
     read_model: bool = True
+    decimals: str = "round"
 
     @property
     def limits(self) -> str:
@@ -72,6 +74,7 @@ CHOICES = {
     "association": ASSOCIATIONS,
     "boundary": BOUNDARIES,
     "search": SEARCHES,
+    "decimals": DECIMALS,
 }
 
 

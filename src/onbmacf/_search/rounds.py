@@ -43,6 +43,7 @@ FEW_JOINT = 512  # combinations of values that are asked about at once, instead 
 CAPACITY = sum(CAPS) + EXTRA_ROUNDS * CAPS[-1] + FEW_JOINT  # points that are remembered of a factual
 SLIGHT = 1e-9  # the margin of a point that is accepted for its label alone
 MOST_UNDONE = 256  # changes of a point that are undone one by one: the least telling ones of a very wide table
+ROUNDER = 0.02  # of the way of a number, which may be that much longer where that makes it rounder
 IN_COMMON = 16  # answers with which the best one is compared for changes that both make
 NEARER = 0.65  # of a round, for points that may be nearer; the rest for those that may be better for their neighbours
 SHARES_OF_ROUNDS = (0.4, 0.25, 0.2, 0.15)  # of a limited number of rows
@@ -181,7 +182,9 @@ def first_round(search: Search, wanted: Mask | None = None, active: Mask | None 
     labels other than that of the nearest fitted row.
     """
     factuals, n = search.factuals, len(search.factuals)
-    features = search.table.features(search.values.steps, search.options.metric, search.max_changes)
+    is_round = search.options.decimals == "round" and search.options.plausibility > 0
+    farther = ROUNDER * (search.values.is_written & is_round)
+    features = search.table.features(search.values.steps, search.options.metric, search.max_changes, farther)
     more = NEAREST_ROUNDS * CAPS[-1] * (search.options.plausibility == 0.0)
     capacity = FEW_JOINT + int((CAPACITY - FEW_JOINT + more) * max(1.0, search.effort))
     record = Record.of(factuals, search.free, features, capacity, 2 * max(CAPS))

@@ -78,15 +78,16 @@ class SearchTable:
     def _balls(self) -> tuple[Matrix, Rows, Matrix]:
         return np.ascontiguousarray(self.N[self.centers]), self.labels[self.centers], np.array(self.radii)
 
-    def features(self, step: Matrix, metric: Metric, most_changes: int | None) -> rounds.Features:
-        """Return the features for the kernels; a metric that they do not know is taken for Manhattan's."""
+    def features(self, step: Matrix, metric: Metric, most_changes: int | None, farther: Matrix) -> rounds.Features:
+        """Return the features for the kernels; a metric that they do not know is taken for Manhattan's.
+
+        `farther` is by which part of its way a number may go on to a rounder one.
+        """
         power = power_of(metric)
-        power = 1 if power is None else power
         most = len(self.scale) if most_changes is None else min(most_changes, len(self.scale))
         kinds = self.is_level.astype(np.int8)
-        return rounds.Features(
-            kinds, self.scale, self.absent, step, self.ranks, self._salt, 1 if power is None else power, most
-        )
+        given = kinds, self.scale, self.absent, step, self.ranks, self._salt, 1 if power is None else power, most
+        return rounds.Features(*given, farther)
 
     def nearest_rows(self, factuals: Matrix, free: Mask, wanted: Mask, most: int) -> Rows:
         """Return the fitted rows of wanted labels nearest to each factual, -1 where there are fewer."""

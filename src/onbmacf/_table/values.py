@@ -153,6 +153,14 @@ class Values:
         return np.array([float(step or usual) for step, usual in zip(given, units.tolist(), strict=True)])
 
     @cached_property
+    def is_written(self) -> Mask:
+        """Per feature: whether its numbers are those that people read: no dates, and no steps of a rule."""
+        rules, names = self.constraints.in_steps.features, self.space.schema.names
+        is_written = np.array([name not in rules or not rules[name].step for name in names])
+        is_written[[at for at, by in self.space.form.converters if by.kind != "decimal"]] = False
+        return is_written
+
+    @cached_property
     def _powers(self) -> tuple[Matrix, Matrix]:
         decimals = [0 if places is None else places for places in self.space.readable]
         return tuple(np.array([10.0 ** max(0, sign * places) for places in decimals]) for sign in (1, -1))  # type: ignore

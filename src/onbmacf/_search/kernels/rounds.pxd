@@ -1,5 +1,5 @@
 cimport cython
-from libc.math cimport sqrt
+from libc.math cimport ceil, floor, sqrt
 
 cdef double SPARSITY
 cdef double INF
@@ -16,6 +16,7 @@ cdef class Features:
     cdef const unsigned long long[::1] salt  # numbers whose sums tell points and sets of features apart
     cdef int power  # costs add up as Manhattan (1), Euclidean (2) or Chebyshev (0)
     cdef Py_ssize_t most_changes
+    cdef const double[::1] farther  # by which part of its way a number may go on to a rounder one
 
 cdef class Trace:
     cdef const double[:, ::1] factuals  # x features
@@ -61,6 +62,8 @@ cpdef object find_refused(Trace trace, Features features, const double[:, ::1] p
 cpdef Py_ssize_t append(Trace trace, Features features, const double[:, ::1] points, const unsigned long long[:, ::1] bits, const Py_ssize_t[::1] owner, const char[::1] part, char[::1] allowed, Py_ssize_t[::1] first, Py_ssize_t[::1] room, Py_ssize_t[::1] row, Py_ssize_t[::1] slot, Py_ssize_t[::1] line)
 @cython.locals(i=Py_ssize_t, k=Py_ssize_t, best=double, other=double, is_known=bint)
 cpdef object margins(const double[:, ::1] scores, const Py_ssize_t[::1] codes, const char[:, ::1] wanted, const Py_ssize_t[::1] owner, double refused, double[::1] out)
+@cython.locals(most=double, low=double, high=double, unit=double, best=double, near=double, turn=Py_ssize_t)
+cpdef double rounder(Features features, Py_ssize_t f, double start, double value) noexcept nogil
 @cython.locals(low=Py_ssize_t, high=Py_ssize_t, middle=Py_ssize_t)
 cdef Py_ssize_t place_of(const double[:, ::1] ranks, Py_ssize_t f, double value, bint after) noexcept nogil
 @cython.locals(n=Py_ssize_t, r=Py_ssize_t, turn=Py_ssize_t, j=Py_ssize_t, f=Py_ssize_t, g=Py_ssize_t, k=Py_ssize_t, side=Py_ssize_t, place=Py_ssize_t, move=Py_ssize_t, first=Py_ssize_t, last=Py_ssize_t, n_free=Py_ssize_t, start=double, value=double)
@@ -99,7 +102,7 @@ cdef Py_ssize_t combine(Trace trace, Features features, Py_ssize_t r, Py_ssize_t
 cdef bint differs_only_in(Trace trace, Py_ssize_t r, Py_ssize_t s, Py_ssize_t t, Py_ssize_t f) noexcept nogil
 @cython.locals(key=cython.ulonglong, without=cython.ulonglong, start=double, here=double, low=double, margin=double, value=double, at=double, step=double, t=Py_ssize_t, g=Py_ssize_t, k=Py_ssize_t, n_steps=double)
 cdef Py_ssize_t shrink(Trace trace, Features features, Py_ssize_t r, Py_ssize_t s, Py_ssize_t f, Py_ssize_t parts, double[:, ::1] out, Py_ssize_t[::1] owner, Py_ssize_t n) noexcept nogil
-@cython.locals(f=Py_ssize_t, k=Py_ssize_t, share=double)
+@cython.locals(f=Py_ssize_t, k=Py_ssize_t, share=double, start=double)
 cdef Py_ssize_t whole_way(Trace trace, Features features, Py_ssize_t r, Py_ssize_t s, double[:, ::1] out, Py_ssize_t[::1] owner, Py_ssize_t n) noexcept nogil
 @cython.locals(s=Py_ssize_t, a=Py_ssize_t, f=Py_ssize_t, g=Py_ssize_t, k=Py_ssize_t, side=Py_ssize_t, need=double, before=double, total=double, less=double, value=double, most_worth=double, n_changed=Py_ssize_t)
 cdef void repair(Trace trace, Features features, Py_ssize_t r, Py_ssize_t n_use, double limit, Py_ssize_t most, double belief) noexcept nogil

@@ -18,7 +18,7 @@ except ImportError:  # the source runs as it is
     from onbmacf._base import plain_cython as cython
 
 if not cython.compiled:
-    from math import sqrt
+    from math import ceil, floor, sqrt
 
 SPARSITY = 0.03  # what one more changed feature costs, in units of distance
 MOST_SINGLES = 24  # of one feature, each way, that the surrogate knows
@@ -34,9 +34,10 @@ NAN = float("nan")
 class Features:
     """The features of a table, as a search sees them."""
 
-    def __init__(self, is_level, scale, absent, step, ranks, salt, power, most_changes):
+    def __init__(self, is_level, scale, absent, step, ranks, salt, power, most_changes, farther=None):
         self.is_level, self.scale, self.absent, self.step = is_level, scale, absent, step
         self.ranks, self.salt, self.power, self.most_changes = ranks, salt, power, most_changes
+        self.farther = np.zeros(len(scale)) if farther is None else farther
 
 
 class Trace:
@@ -216,6 +217,31 @@ def margins(scores, codes, wanted, owner, refused, out):
                     out[i] = refused
 
 
+def rounder(features, f, start, value):
+    """Return the roundest number a little farther from the start than a value: 24,000 for 23,917.46.
+
+    It lies within the fitted values if the value does. All numbers of fewer digits in reach are tried, so what comes
+    out has the fewest.
+    """
+    most = abs(value - start) * features.farther[f]
+    if features.is_level[f] or not 0.0 < most < INF:
+        return value
+    low, high = features.ranks[f, 0], features.ranks[f, features.ranks.shape[1] - 1]
+    unit, best = 1.0, value
+    while unit > most:
+        unit /= 10.0
+    while unit * 10.0 <= most:
+        unit *= 10.0
+    for turn in range(16):  # a multiple of the first unit is in reach; of each larger one, only while one was before
+        near = ceil(value / unit - 1e-9) if value > start else floor(value / unit + 1e-9)
+        near *= unit
+        if abs(near - value) > most or (low <= value <= high and not low <= near <= high):
+            break
+        best = near
+        unit *= 10.0
+    return best
+
+
 # --- round 1: every free feature alone ----------------------------------------------------------------------------
 
 
@@ -277,7 +303,7 @@ def singles(trace, features, order, shares, room, out, owner):
                             else:
                                 place = place_of(features.ranks, f, start, True) - 1 + move
                             place = 0 if place < 0 else (last if place > last else place)
-                            value = features.ranks[f, place]
+                            value = rounder(features, f, start, features.ranks[f, place])
                             if (side == 0 and not value < start) or (side == 1 and not value > start):
                                 continue
                         if value != value or n - first >= room[r]:
@@ -345,7 +371,8 @@ def reached(trace, features, r, f, side, k, gain):
         value, before = trace.value[f, side, k - 1], trace.gain[f, side, k - 1]
     if trace.gain[f, side, k] <= before or gain <= before:
         return trace.value[f, side, k]
-    return value + (trace.value[f, side, k] - value) * (gain - before) / (trace.gain[f, side, k] - before)
+    value += (trace.value[f, side, k] - value) * (gain - before) / (trace.gain[f, side, k] - before)
+    return rounder(features, f, trace.factuals[r, f], value)
 
 
 def gain_at(trace, features, r, f, value):
@@ -586,7 +613,7 @@ def chain(trace, features, r, s, need, out, owner, n):
                 best, best_f, best_gain = rate, f, gain
         if best_f < 0:
             break
-        trace.room[best_f] = trace.points[r, s, best_f]
+        trace.room[best_f] = rounder(features, best_f, trace.factuals[r, best_f], trace.points[r, s, best_f])
         taken += 1
         sum_ += best_gain
         if sum_ >= 0.7 * need and n < out.shape[0]:
@@ -672,7 +699,7 @@ def shrink(trace, features, r, s, f, parts, out, owner, n):
         if abs(at - low) < abs(here - low) and n < out.shape[0]:
             for g in range(trace.factuals.shape[1]):
                 out[n, g] = trace.points[r, s, g]
-            out[n, f] = at
+            out[n, f] = rounder(features, f, start, at)
             owner[n] = r
             n += 1
     parts = parts if parts + 1 < n_steps else cython.cast(cython.Py_ssize_t, n_steps - 0.5)
@@ -681,7 +708,7 @@ def shrink(trace, features, r, s, f, parts, out, owner, n):
             break
         for g in range(trace.factuals.shape[1]):
             out[n, g] = trace.points[r, s, g]
-        out[n, f] = low + (here - low) * k / (parts + 1)
+        out[n, f] = rounder(features, f, start, low + (here - low) * k / (parts + 1))
         owner[n] = r
         n += 1
     return n
@@ -696,7 +723,8 @@ def whole_way(trace, features, r, s, out, owner, n):
         for f in range(trace.factuals.shape[1]):
             out[n, f] = trace.points[r, s, f]
             if not features.is_level[f] and trace.factuals[r, f] == trace.factuals[r, f]:
-                out[n, f] = trace.factuals[r, f] + share * (trace.points[r, s, f] - trace.factuals[r, f])
+                start = trace.factuals[r, f]
+                out[n, f] = rounder(features, f, start, start + share * (trace.points[r, s, f] - start))
         owner[n] = r
         n += 1
     return n
@@ -766,7 +794,7 @@ def explore(trace, features, r, limit, most):
                 here = place_of(features.ranks, f, trace.value[f, side, k], side == 0) - (side == 0)
                 middle = (before + here) // 2
                 if middle != before and middle != here and 0 <= middle < features.ranks.shape[1]:
-                    value = features.ranks[f, middle]
+                    value = rounder(features, f, start, features.ranks[f, middle])
                     cost = cost_of(features, f, start, value) + SPARSITY
                     if cost < limit and value != start:
                         wide = here - before if side == 1 else before - here
@@ -932,7 +960,7 @@ def between(trace, features, r, f, start, goal, share):
     low, high = features.ranks[f, 0], features.ranks[f, features.ranks.shape[1] - 1]
     low, high = factual if factual < low else low, factual if factual > high else high
     value = low if value < low else (high if value > high else value)
-    return factual if abs(value - factual) * features.scale[f] < SPARSITY else value
+    return factual if abs(value - factual) * features.scale[f] < SPARSITY else rounder(features, f, factual, value)
 
 
 def pull(trace, features, score, active, out, owner, label):
