@@ -4,13 +4,13 @@ Messages of the library name its arguments; here they name the options that set 
 """
 
 import re
+import shlex
 import sys
 import time
 import warnings
 from typing import Any
 
 from onbmacf._text.wording import visible
-from onbmacf.cli.options import flag
 from onbmacf.errors import OnbmacfWarning
 
 PROGRESS_SECONDS = 2.0  # between two lines of progress
@@ -64,6 +64,11 @@ def show(text: str, is_drawn: bool = False) -> None:
     sys.stdout.flush()
 
 
+def command_line() -> str:
+    """Return the command as it was typed, for a report or to continue a stopped command."""
+    return shlex.join(["onbmacf", *sys.argv[1:]])
+
+
 def survive_any_text() -> None:
     """Escape characters that the terminal's encoding lacks, rather than fail."""
     for stream in (sys.stdout, sys.stderr):
@@ -99,6 +104,15 @@ def in_options(message: str) -> str:
 
     message = _LEADING.sub(lambda found: flag(found[1]), _WITH_VALUE.sub(with_value, message))
     return _NAMED.sub(lambda found: flag(found[1]), message)
+
+
+def flag(name: str, on: bool = True) -> str:
+    """Return how an option is typed.
+
+    >>> flag("target_column"), flag("header", on=False)
+    ('--target-column', '--no-header')
+    """
+    return f"--{'' if on else 'no-'}{name.replace('_', '-')}"
 
 
 class Progress:

@@ -10,8 +10,8 @@ import typer
 from typer.testing import CliRunner
 
 from onbmacf.cli import preparation
-from onbmacf.cli.options import Arguments, flag, offers
-from onbmacf.cli.terminal import ARGUMENTS, in_options
+from onbmacf.cli.explain import Arguments, offers
+from onbmacf.cli.terminal import ARGUMENTS, flag, in_options
 from onbmacf.errors import ParameterError
 from onbmacf.io.models import LOADERS
 
