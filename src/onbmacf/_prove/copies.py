@@ -26,9 +26,20 @@ from threadpoolctl import threadpool_limits
 
 from onbmacf._base.arrays import Mask, Matrix, Rows, objects
 from onbmacf._base.checks import error_words
-from onbmacf._prove.columns import NotKnownError, dense, is_of, parted, through
+from onbmacf._prove.columns import (
+    NotKnownError,
+    Program,
+    Recipe,
+    Stage,
+    dense,
+    is_of,
+    parted,
+    recipes_of,
+    through,
+    varied,
+    whole_features,
+)
 from onbmacf._prove.readers import DOUBLE, SINGLE, Structure, reader_of
-from onbmacf._prove.recipes import Program, Recipe, Stage, recipes_of, varied, whole_features
 from onbmacf._prove.sums import Sums, sums_of
 from onbmacf._table.cells import cast
 from onbmacf._table.form import TableForm

@@ -19,11 +19,11 @@ from onbmacf.audit.arguments import typed
 from onbmacf.audit.changes import check_same
 from onbmacf.explainer import ONBMACF
 from onbmacf.explanations import Explanations
+from onbmacf.report.elements import cases, table
 from onbmacf.report.extras import Against, more_sections
 from onbmacf.report.first_page import first_page
 from onbmacf.report.render import Report, model_digest, table_digest, versions
 from onbmacf.report.sections import Comparison, Subject, beside, sections
-from onbmacf.report.tables import cases, table
 from onbmacf.rules import describe
 
 MOST_LEVELS = 8  # of a category, in the list of columns
