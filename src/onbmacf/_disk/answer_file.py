@@ -94,10 +94,6 @@ def _range(told: Mapping[str, Any], ends: list[Any], form: TableForm) -> Range:
     return Range(feature.name, None, None, tuple((feature.levels or ())[code] for code in told["levels"]), *rest)
 
 
-def _certificate(told: Mapping[str, Any]) -> Certificate:
-    return Certificate(**{**told, "kind": CertificateKind(told["kind"])})
-
-
 # --- the file ---------------------------------------------------------------------------------------------------------
 
 
@@ -141,7 +137,11 @@ def _answers(arrays: Any, manifest: Any, rows: pd.DataFrame, form: TableForm) ->
     batch, warnings = _joined(arrays, manifest["words"], form), tuple(manifest["warnings"])
     whole = {"rows": form.arrange(rows)[0], "warnings": warnings, "polars": form.polars, "days": form.days}
     told = manifest["certificates"]
-    certificates = None if told is None else objects([None if one is None else _certificate(one) for one in told])
+    certificates = None
+    if told is not None:
+        certificates = objects(
+            [None if one is None else Certificate(**{**one, "kind": CertificateKind(one["kind"])}) for one in told]
+        )
     return Explanations(batch=batch, certificates=certificates, **whole, **of_rows, **counts)
 
 

@@ -95,11 +95,16 @@ def trained_network(task: Task, seed: int, folder: Path | None = None) -> Networ
     network = Network(forward_net([task.Z.shape[1], *HIDDEN, 2]))
     path = None if folder is None else folder / f"{task.name}-{_fingerprint(task, seed)}.safetensors"
     if path is not None and path.exists():
-        _load(network, path)
+        from safetensors.torch import load
+
+        network.module.load_state_dict(load(path.read_bytes()))
+        network.module.requires_grad_(False).eval()
         return network
     network = train(task, seed)
     if path is not None:
-        _save(network, path)
+        from safetensors.torch import save
+
+        write_atomically(path, save(network.module.state_dict()))
     return network
 
 
@@ -145,16 +150,3 @@ def _fingerprint(task: Task, seed: int) -> str:
     inputs += [MOST_STEPS, MOST_EPOCHS, TRAINING_SHARE, torch.__version__]
     rows = hashlib.sha256(task.Z.tobytes() + task.y.astype(np.int8).tobytes()).hexdigest()
     return hashlib.sha256(json.dumps([*inputs, rows]).encode()).hexdigest()[:16]
-
-
-def _save(network: Network, path: Path) -> None:
-    from safetensors.torch import save
-
-    write_atomically(path, save(network.module.state_dict()))
-
-
-def _load(network: Network, path: Path) -> None:
-    from safetensors.torch import load
-
-    network.module.load_state_dict(load(path.read_bytes()))
-    network.module.requires_grad_(False).eval()

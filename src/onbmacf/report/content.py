@@ -152,7 +152,9 @@ def audit_report(
     check_same(answers, explainer.schema_)
     about, by = about or About(), by if isinstance(by, Mapping) else list(by)
     n_cases = n_cases if explainer.private is None else 0  # single rows are what must not be shown
-    cost = _weights(explainer) if cost is None else cost
+    if cost is None:
+        rules = explainer.schema_.rules.features
+        cost = {name: rule.weight for name, rule in rules.items() if rule.weight != 1} or None
     decisions = None if target is None else audit.Decisions.of(explainer, target, truth)
     subject = Subject(explainer, answers, Comparison.of(answers, by, decisions, cost, seed, bands), target, n_actions)
     content = {
@@ -162,7 +164,10 @@ def audit_report(
         "asked": _question(explainer, answers, target, list(by)),
         "data": _data(explainer, about),
         "columns": table("Columns of the table", _columns(explainer)),
-        "model": _model(explainer, about),
+        "model": [
+            ("Model", about.model or type(explainer.fitted_.black_box.model).__name__),
+            ("Digest of its labels on the table", f"sha256 {model_digest(explainer)}"),
+        ],
         "classes": table("The model's labels on the table", _classes(explainer)),
         "cases": cases(explainer, answers, n_cases),
         "cases_intro": _cases_intro(answers, n_cases),
@@ -206,11 +211,6 @@ def _head(explainer: ONBMACF, answers: Explanations, about: About) -> dict[str, 
     return {"title": about.title, "lead": lead, "made": [line for line in lines if line[1]]}
 
 
-def _weights(explainer: ONBMACF) -> dict[Hashable, float] | None:
-    weights = {name: rule.weight for name, rule in explainer.schema_.rules.features.items() if rule.weight != 1}
-    return weights or None
-
-
 def _question(explainer: ONBMACF, answers: Explanations, target: Any, by: Sequence[Hashable]) -> list[tuple[str, str]]:
     several = target if isinstance(target, list | tuple | set) else [target]
     goal = "any label other than the row's own" if target is None else " or ".join(quoted(label) for label in several)
@@ -248,13 +248,6 @@ def _data(explainer: ONBMACF, about: About) -> list[tuple[str, str]]:
         ("Rows and columns", f"{len(explainer.Z_):,} and {len(explainer.schema_.features)}"),
         ("Digest of the rows", f"sha256 {table_digest(explainer)}"),
         ("What a saved map of it holds", held),
-    ]
-
-
-def _model(explainer: ONBMACF, about: About) -> list[tuple[str, str]]:
-    return [
-        ("Model", about.model or type(explainer.fitted_.black_box.model).__name__),
-        ("Digest of its labels on the table", f"sha256 {model_digest(explainer)}"),
     ]
 
 
