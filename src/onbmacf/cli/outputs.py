@@ -146,7 +146,7 @@ WRITERS: dict[str, Callable[[Explanations], str]] = {
 
 @contextmanager
 def output_file(out: Path | None, arguments: Arguments) -> Iterator[None]:
-    """Check where the result is to be written, before any work, and hold it; nothing to do without a file."""
+    """Check, before any work, that the result can be written, and keep other commands from writing there meanwhile."""
     if out is None:
         yield
         return

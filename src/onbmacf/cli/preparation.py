@@ -68,9 +68,8 @@ def prepare(arguments: Arguments) -> Setup:
     if not arguments.model and not arguments.target_column:
         raise ParameterError("give a model (--model), or a column to train one on (--target-column).")
     table, y, numbers = read_columns(arguments.table, arguments)
-    TableForm.fit(
-        table, Schema.infer(table) if arguments.map else _schema(table, arguments)
-    )  # before a model is trained
+    # Faults of the table are told before a model is trained, which takes time.
+    TableForm.fit(table, Schema.infer(table) if arguments.map else _schema(table, arguments))
     chosen = chosen_model(table, y, arguments)
     explainer, target = _fitted(table, chosen.model, arguments)
     return Setup(

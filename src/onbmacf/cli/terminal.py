@@ -1,48 +1,12 @@
-"""What the terminal shows: results on stdout; notes, warnings, errors and progress on stderr, all as plain text.
+"""What the terminal shows: results on stdout; notes, warnings, errors and progress on stderr, all as plain text."""
 
-Messages of the library name its arguments; here they name the options that set them.
-"""
-
-import re
 import shlex
 import sys
 import time
-import warnings
-from typing import Any
 
 from onbmacf._text.wording import visible
-from onbmacf.errors import OnbmacfWarning
 
 PROGRESS_SECONDS = 2.0  # between two lines of progress
-ARGUMENTS = (  # of the library, each set by the option of the same name
-    "classes",
-    "encoding",
-    "header",
-    "fillable",
-    "front",
-    "immutable",
-    "max_model_calls",
-    "max_model_rows",
-    "max_seconds",
-    "min_probability",
-    "output",
-    "plausibility",
-    "private",
-    "prove",
-    "prove_seconds",
-    "ranges",
-    "release",
-    "sheet",
-    "strategy",
-    "target",
-    "threshold",
-    "trust_pickle",
-    "vary",
-)
-# A message may show an argument with its value, begin with it, or name one that has an underscore and so is no word.
-_WITH_VALUE = re.compile(rf"\b({'|'.join(ARGUMENTS)})=(True|False|'[^']*'|\"[^\"]*\")")
-_LEADING = re.compile(rf"^({'|'.join(ARGUMENTS)})(?= (?:must be|needs|names|is empty|asks|does|looks) )")
-_NAMED = re.compile(rf"(?<![\w'\"-])({'|'.join(name for name in ARGUMENTS if '_' in name)})(?![\w'\"=])")
 
 
 def say(text: str) -> None:
@@ -74,36 +38,6 @@ def survive_any_text() -> None:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
-
-
-def plain_warnings() -> None:
-    """Print our warnings as one line each, and those of other libraries not at all."""
-
-    def as_line(message: Any, *_: Any, **__: Any) -> None:
-        say(f"note: {in_options(str(message))}")
-
-    warnings.showwarning = as_line
-    warnings.simplefilter("ignore")
-    warnings.filterwarnings("always", category=OnbmacfWarning)
-
-
-def in_options(message: str) -> str:
-    """Return a message of the library that names options instead of arguments.
-
-    >>> in_options('Pass its encoding, e.g. encoding="latin-1".')
-    'Pass its encoding, e.g. --encoding latin-1.'
-    >>> in_options("plausibility must be in [0, 1], got 3.0.")
-    '--plausibility must be in [0, 1], got 3.0.'
-    >>> in_options("prove asks the model beyond max_model_rows: leave one of them out.")
-    '--prove asks the model beyond --max-model-rows: leave one of them out.'
-    """
-
-    def with_value(found: re.Match[str]) -> str:
-        name, value = found[1], found[2]
-        return flag(name, value == "True") if value in ("True", "False") else f"{flag(name)} {value[1:-1]}"
-
-    message = _LEADING.sub(lambda found: flag(found[1]), _WITH_VALUE.sub(with_value, message))
-    return _NAMED.sub(lambda found: flag(found[1]), message)
 
 
 def flag(name: str, on: bool = True) -> str:
