@@ -27,6 +27,10 @@ from onbmacf.report.sections import Comparison, Subject, beside, sections
 from onbmacf.rules import describe
 
 MOST_LEVELS = 8  # of a category, in the list of columns
+KINDS_OF_CASES = (
+    "of each kind of answer the most central row; first kinds with a released feature, then without a counterfactual, "
+    "then the others by their number of rows."
+)
 LIMITS = (
     "A counterfactual is about the model, not about causes: it says what the model would answer for other values, not "
     "what would happen to a person whose values changed.",
@@ -170,7 +174,7 @@ def audit_report(
         ],
         "classes": table("The model's labels on the table", _classes(explainer)),
         "cases": cases(explainer, answers, n_cases),
-        "cases_intro": _cases_intro(answers, n_cases),
+        "cases_intro": f"Up to {n_cases} of {len(answers):,} rows that stand for many: {KINDS_OF_CASES}",
         "limits": [*LIMITS, *(f"Warning: {message}" for message in answers.warnings)],
         "again": _again(explainer, about, seed),
         "command": about.command,
@@ -270,13 +274,6 @@ def _classes(explainer: ONBMACF) -> pd.DataFrame:
     counts = np.bincount(explainer.labels_, minlength=len(explainer.classes_))
     frame = pd.DataFrame({"label": [quoted(label) for label in explainer.classes_], "n_rows": counts})
     return frame.assign(share=counts / counts.sum())
-
-
-def _cases_intro(answers: Explanations, n_cases: int) -> str:
-    return (
-        f"Up to {n_cases} of {len(answers):,} rows that stand for many: of each kind of answer the most central row; "
-        "first kinds with a released feature, then without a counterfactual, then the others by their number of rows."
-    )
 
 
 def _again(explainer: ONBMACF, about: About, seed: int) -> list[tuple[str, str]]:
