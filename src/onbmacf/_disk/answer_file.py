@@ -63,6 +63,7 @@ def joined_ranges(ends: Mapping[str, Any], words: list[Any], form: TableForm) ->
 
 
 def _with_ends(ranges: NDArray[Any], values: pd.DataFrame, end: str) -> pd.DataFrame:
+    """Return the values of counterfactuals with one end of each range, low or high, in place of the value."""
     columns = {
         name: pd.Series(
             [_end(of_row, name, end, value) for of_row, value in zip(ranges, column, strict=True)], dtype=dtype
@@ -78,6 +79,7 @@ def _end(ranges: Any, name: Any, end: str, value: Any) -> Any:
 
 
 def _words(range_: Range, form: TableForm) -> dict[str, Any]:
+    """Return what a range holds beside its ends: positions of the feature and of levels, and the rest as it is."""
     at = form.schema.names.index(range_.feature)
     levels = (
         None if range_.levels is None else [(form.schema.features[at].levels or ()).index(one) for one in range_.levels]

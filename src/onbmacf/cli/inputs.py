@@ -234,6 +234,7 @@ def as_fitted(rows: pd.DataFrame, form: TableForm) -> pd.DataFrame:
 
 
 def _cells(column: "pd.Series[Any]", feature: Feature) -> "pd.Series[Any]":
+    """Return a column with numbers where the feature has numbers, cell by cell, and names where it has names."""
     levels = feature.levels or ()
     if feature.is_numeric or all(isinstance(level, Real) and not isinstance(level, bool) for level in levels):
         if not pd.api.types.is_object_dtype(column.dtype) and not pd.api.types.is_string_dtype(column.dtype):
