@@ -70,7 +70,7 @@ def main() -> None:
 
 def cleaned() -> tuple[pd.DataFrame, "pd.Series[Any]", dict[str, Any]]:
     """Return the audited rows as FACTS' example cleans them, their true labels, and the weights of the model."""
-    from onbmacf.bench.sources import locate
+    from onbmacf.bench.datasets import locate
 
     table = pd.read_csv(locate("adult").path).drop(columns="fnlwgt")
     table["hours-per-week"] = pd.cut(table["hours-per-week"], HOURS[0], labels=HOURS[1]).astype(str)

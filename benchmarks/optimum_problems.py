@@ -243,8 +243,7 @@ def _torch_network(estimator):
     """Return the benchmark's network with the weights of a scikit-learn one: its scores are 0 and the logit."""
     import torch
 
-    from onbmacf.bench._torch import forward_net
-    from onbmacf.bench.network import Network
+    from onbmacf.bench.network import Network, forward_net
 
     sizes = [estimator.coefs_[0].shape[0], *(len(offsets) for offsets in estimator.intercepts_[:-1]), 2]
     module = forward_net(sizes)

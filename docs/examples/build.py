@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from onbmacf.bench.sources import locate
+from onbmacf.bench.datasets import locate
 
 HERE = Path(__file__).parent
 DATE = "1767225600"  # 2026-01-01, as SOURCE_DATE_EPOCH

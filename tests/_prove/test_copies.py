@@ -44,12 +44,12 @@ from xgboost import XGBClassifier
 from amounts import IS_ALL
 from onbmacf import Schema
 from onbmacf._columns.interop import as_frame
-from onbmacf._prove import recipes, sums
-from onbmacf._prove.columns import NotKnownError
+from onbmacf._prove import columns as recipes
+from onbmacf._prove import sums
+from onbmacf._prove.columns import NotKnownError, Program, Recipe, Stage
 from onbmacf._prove.copies import ColumnsCopy, ModelCopy
 from onbmacf._prove.kernels import evaluate
 from onbmacf._prove.readers import read
-from onbmacf._prove.recipes import Program, Recipe, Stage
 from onbmacf._table.form import TableForm
 from onbmacf._table.replies import margins_of
 

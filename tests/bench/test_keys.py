@@ -29,7 +29,6 @@ DECIDES = {
     "bench/methods/__init__.py": set(),  # another entry is no reason to compute the rest again
     "bench/metrics.py": EVERY,
     "bench/network.py": EVERY,
-    "bench/_torch.py": EVERY,
     "_table/space.py": EVERY,
     "plots/_map.py": set(),
     "report/render.py": set(),
@@ -44,7 +43,7 @@ VIEWS = (
     "web/*.py",
     "widget/*.py",
 )  # they show results and change none
-IDLE = ("errors.py", "rules.py", "_base/*.py", "bench/sources.py", "**/__init__.py", *VIEWS)
+IDLE = ("errors.py", "rules.py", "_base/*.py", "**/__init__.py", *VIEWS)
 
 
 @pytest.mark.parametrize(

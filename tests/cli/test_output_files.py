@@ -16,7 +16,7 @@ from cli.conftest import people, run  # noqa: F401 - fixtures
 from commands import PATIENCE, command, one_line, wait_for
 from onbmacf import ONBMACF
 from onbmacf._base.files import sole_writer
-from onbmacf.cli import parts
+from onbmacf.cli import outputs
 from onbmacf.cli.outputs import check_names
 from onbmacf.errors import ParameterError, StoreError
 
@@ -179,7 +179,7 @@ def test_parts_do_not_depend_on_the_number_of_processes(rule, monkeypatch):
     table = pd.read_csv("people.csv").drop(columns="income")
     model = lambda rows: np.where(rows["pay"] > 50, "high", "low")  # noqa: E731
     explainer = ONBMACF(predict_chunk=256).fit(table, model)  # no larger calls for all rows at once
-    monkeypatch.setattr(parts, "CHUNK", 30)
+    monkeypatch.setattr(outputs, "CHUNK", 30)
     asked = []
 
     def explain(rows, target=None):
@@ -189,18 +189,18 @@ def test_parts_do_not_depend_on_the_number_of_processes(rule, monkeypatch):
         return ONBMACF.explain(explainer, rows, target=target)
 
     def place(n_jobs):
-        return parts.parts_beside(Path("x"), explainer.set_params(n_jobs=n_jobs), None)
+        return outputs.parts_beside(Path("x"), explainer.set_params(n_jobs=n_jobs), None)
 
     monkeypatch.setattr(explainer, "explain", explain)
-    with pytest.raises(parts.StoppedError, match="stopped after 90 of 160 rows"):
-        parts.explain_in_parts(explainer, table, None, place(3))
+    with pytest.raises(outputs.StoppedError, match="stopped after 90 of 160 rows"):
+        outputs.explain_in_parts(explainer, table, None, place(3))
     assert asked == [90]
     asked.clear()
-    with pytest.raises(parts.StoppedError, match="stopped after 120 of 160 rows"):
-        parts.explain_in_parts(explainer, table, None, place(1))
+    with pytest.raises(outputs.StoppedError, match="stopped after 120 of 160 rows"):
+        outputs.explain_in_parts(explainer, table, None, place(1))
     assert asked == [30]
     asked.clear()
-    answers = parts.explain_in_parts(explainer, table, None, place(2))
+    answers = outputs.explain_in_parts(explainer, table, None, place(2))
     assert asked == [40]
     assert len(list(Path("x.parts").iterdir())) == 6  # parts are deleted by whoever has written the result
     place(5).clear(table)

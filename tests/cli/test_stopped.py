@@ -51,11 +51,11 @@ def test_stopped_work_goes_on_and_ends_as_if_it_had_not_been_stopped(run, people
 
 
 def test_parts_that_are_there_are_not_explained_again(people, tmp_path, monkeypatch):
-    from onbmacf.cli import parts
+    from onbmacf.cli import outputs
 
     table = pd.concat([pd.read_csv(people).drop(columns="income")] * 2, ignore_index=True)
     explainer = ONBMACF().fit(table, lambda rows: np.where(rows["pay"] > 50, "high", "low"))
-    place, asked = parts.parts_beside(tmp_path / "x", explainer, None), []
+    place, asked = outputs.parts_beside(tmp_path / "x", explainer, None), []
 
     def explain(rows, target=None):
         if len(asked) == 2:
@@ -64,27 +64,27 @@ def test_parts_that_are_there_are_not_explained_again(people, tmp_path, monkeypa
         return ONBMACF.explain(explainer, rows, target=target)
 
     monkeypatch.setattr(explainer, "explain", explain)
-    with pytest.raises(parts.StoppedError, match="stopped after 200 of 320 rows"):
-        parts.explain_in_parts(explainer, table, None, place)
+    with pytest.raises(outputs.StoppedError, match="stopped after 200 of 320 rows"):
+        outputs.explain_in_parts(explainer, table, None, place)
     asked.clear()
-    answers = parts.explain_in_parts(explainer, table, None, place)
+    answers = outputs.explain_in_parts(explainer, table, None, place)
     assert asked == [200, 300]
     monkeypatch.undo()
     pd.testing.assert_frame_equal(answers.to_frame(), explainer.explain(table).to_frame())
 
 
 def test_a_copy_of_another_part_is_explained_again(people, tmp_path):
-    from onbmacf.cli import parts
+    from onbmacf.cli import outputs
 
     table = pd.read_csv(people).drop(columns="income")
     table = pd.concat([table, table.assign(pay=table["pay"] / 2)], ignore_index=True).head(300)
     explainer = ONBMACF().fit(table, lambda rows: np.where(rows["pay"] > 50, "high", "low"))
-    place = parts.parts_beside(tmp_path / "x", explainer, None)
-    expected = parts.explain_in_parts(explainer, table, None, place)
+    place = outputs.parts_beside(tmp_path / "x", explainer, None)
+    expected = outputs.explain_in_parts(explainer, table, None, place)
     first, second, third = (chunk.path for chunk in place.of(table))
     shutil.copy(first, second)
     third.unlink()
-    answers = parts.explain_in_parts(explainer, table, None, place)
+    answers = outputs.explain_in_parts(explainer, table, None, place)
     pd.testing.assert_frame_equal(answers.to_frame(), expected.to_frame())
     pd.testing.assert_frame_equal(answers.status_frame(), expected.status_frame())
 
@@ -106,14 +106,14 @@ def test_long_work_says_how_far_it_is(monkeypatch, capsys):
 
 def test_parts_come_back_as_they_were(people, tmp_path):
     from onbmacf._disk.answer_file import read_answers, write_answers
-    from onbmacf.cli import parts
+    from onbmacf.cli import outputs
 
     table = pd.read_csv(people).drop(columns="income")
     model = lambda rows: np.where(rows["pay"] > 50, "high", "low")  # noqa: E731
     explainer = ONBMACF(2).fit(table, model, schema=Schema.infer(table, immutable=["sex"]))
     rows = table.head(250).astype({"town": object})
     rows.loc[3, "town"] = "nowhere"
-    place = parts.parts_beside(tmp_path / "x", explainer, None)
+    place = outputs.parts_beside(tmp_path / "x", explainer, None)
     whole, form = explainer.explain(rows), explainer.fitted_.space.form
     for half in (rows.iloc[:70], rows.iloc[70:]):
         answers = explainer.explain(half)
@@ -158,7 +158,7 @@ def test_ranges_proofs_and_a_committee_come_back_as_they_were(people, tmp_path):
 
 
 def test_a_part_that_the_time_cuts_short_is_not_kept(people, tmp_path, monkeypatch):
-    from onbmacf.cli import parts
+    from onbmacf.cli import outputs
 
     table = pd.concat([pd.read_csv(people).drop(columns="income")] * 2, ignore_index=True)
     explainer, calls = ONBMACF().fit(table, lambda rows: np.where(rows["pay"] > 50, "high", "low")), []
@@ -166,39 +166,39 @@ def test_a_part_that_the_time_cuts_short_is_not_kept(people, tmp_path, monkeypat
     def explain(rows, target=None, max_seconds=None):
         calls.append(max_seconds)
         answers = ONBMACF.explain(explainer, rows, target=target)
-        monkeypatch.setattr(parts, "is_over", lambda deadline: len(calls) >= 2)
-        monkeypatch.setattr(parts, "seconds_left", lambda deadline, most: 50.0 if len(calls) < 2 else 0.0)
+        monkeypatch.setattr(outputs, "is_over", lambda deadline: len(calls) >= 2)
+        monkeypatch.setattr(outputs, "seconds_left", lambda deadline, most: 50.0 if len(calls) < 2 else 0.0)
         return answers
 
     monkeypatch.setattr(explainer, "explain", explain)
     asked = {"max_seconds": 100.0}
-    place = parts.parts_beside(tmp_path / "x", explainer, None, asked)
-    parts.explain_in_parts(explainer, table, None, place, asked)
+    place = outputs.parts_beside(tmp_path / "x", explainer, None, asked)
+    outputs.explain_in_parts(explainer, table, None, place, asked)
     assert [part.is_there for part in place.of(table)] == [True, False, False, False]
     assert calls[0] > 99
-    assert calls[1:] == [50.0, parts.LEAST_SECONDS, parts.LEAST_SECONDS]
+    assert calls[1:] == [50.0, outputs.LEAST_SECONDS, outputs.LEAST_SECONDS]
 
 
 def test_what_is_asked_is_in_the_names_of_parts(people):
-    from onbmacf.cli import parts
+    from onbmacf.cli import outputs
 
     table = pd.read_csv(people).drop(columns="income")
     explainer = ONBMACF().fit(table, lambda rows: (rows["pay"] > 50).astype(int))
     every = ({}, {"ranges": True}, {"prove": True}, {"prove": True, "prove_seconds": 3.0}, {"front": True})
     every += ({"min_probability": 0.6}, {"min_probability": "lasting"})
-    names = {parts.parts_beside(Path("x"), explainer, 1, asked).path(table, 0) for asked in every}
+    names = {outputs.parts_beside(Path("x"), explainer, 1, asked).path(table, 0) for asked in every}
     assert len(names) == len(every)
-    timed = [parts.parts_beside(Path("x"), explainer, 1, {"max_seconds": n}).path(table, 0) for n in (1.0, 2.0)]
+    timed = [outputs.parts_beside(Path("x"), explainer, 1, {"max_seconds": n}).path(table, 0) for n in (1.0, 2.0)]
     assert timed[0] == timed[1]  # a part is kept only where its time was not over
 
 
 def test_parts_of_another_question_are_not_taken(people):
-    from onbmacf.cli import parts
+    from onbmacf.cli import outputs
 
     table = pd.read_csv(people).drop(columns="income")
     explainer = ONBMACF().fit(table, lambda rows: (rows["pay"] > 50).astype(int))
     names = {
-        parts.parts_beside(Path("x"), explainer, target).path(rows, 0)
+        outputs.parts_beside(Path("x"), explainer, target).path(rows, 0)
         for target in (None, 1)
         for rows in (table.head(5), table.head(6))
     }

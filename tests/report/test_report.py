@@ -242,7 +242,7 @@ def test_a_fresh_audit_of_titanic_says_the_same(data_dir, monkeypatch):
 
 
 def test_ends_of_an_interval_are_written_as_the_share_they_belong_to():
-    from onbmacf.report.tables import table
+    from onbmacf.report.elements import table
 
     own = table("", pd.DataFrame({"share": [0.5], "low": [0.25], "high": [0.75]}))
     assert own["rows"] == [["50.0 %", "25.0 %", "75.0 %"]]

@@ -20,7 +20,7 @@ from commands import PATIENCE, command, kill_group, members, wait_for
 from onbmacf import ONBMACF, Rules
 from onbmacf._base.asked import ASKED
 from onbmacf._explain.request import Question
-from onbmacf.cli.options import Arguments
+from onbmacf.cli.explain import Arguments
 from onbmacf.errors import ModelError
 from onbmacf.web.api import Explain
 from serving import serving

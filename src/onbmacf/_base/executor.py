@@ -22,11 +22,11 @@ from typing import Any, TypeVar
 from onbmacf._base.limits import as_awaited
 from onbmacf.errors import ModelError, OnbmacfWarning, ParameterError
 
-EVERY = 0.1  # seconds after which processes started since are watched, too
-ENDED = (-signal.SIGKILL, -signal.SIGTERM)  # how the pool ends the others
 Piece = TypeVar("Piece")
 Result = TypeVar("Result")
 
+EVERY = 0.1  # seconds after which processes started since are watched, too
+ENDED = (-signal.SIGKILL, -signal.SIGTERM)  # how the pool ends the others
 PATIENCE = 1.0  # seconds before a progress bar appears
 SHARES = 4  # pieces per thread of a cluster: enough that no thread is idle for long at the end
 _OPENING = threading.Lock()  # several threads of a worker may call one parcel at the same time

@@ -1,1 +1,1 @@
-"""The caller's columns: containers of rows, frames, kinds of columns, and what is measured but no number, as dates."""
+"""The caller's columns: containers, frames, kinds, and values such as dates, which are measured but are no numbers."""

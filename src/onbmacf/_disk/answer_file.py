@@ -63,6 +63,7 @@ def joined_ranges(ends: Mapping[str, Any], words: list[Any], form: TableForm) ->
 
 
 def _with_ends(ranges: NDArray[Any], values: pd.DataFrame, end: str) -> pd.DataFrame:
+    """Return the values of counterfactuals with one end of each range, low or high, in place of the value."""
     columns = {
         name: pd.Series(
             [_end(of_row, name, end, value) for of_row, value in zip(ranges, column, strict=True)], dtype=dtype
@@ -78,6 +79,7 @@ def _end(ranges: Any, name: Any, end: str, value: Any) -> Any:
 
 
 def _words(range_: Range, form: TableForm) -> dict[str, Any]:
+    """Return what a range holds beside its ends: positions of the feature and of levels, and the rest as it is."""
     at = form.schema.names.index(range_.feature)
     levels = (
         None if range_.levels is None else [(form.schema.features[at].levels or ()).index(one) for one in range_.levels]
@@ -92,10 +94,6 @@ def _range(told: Mapping[str, Any], ends: list[Any], form: TableForm) -> Range:
         low, high = ends
         return Range(feature.name, low, high, None, *rest)
     return Range(feature.name, None, None, tuple((feature.levels or ())[code] for code in told["levels"]), *rest)
-
-
-def _certificate(told: Mapping[str, Any]) -> Certificate:
-    return Certificate(**{**told, "kind": CertificateKind(told["kind"])})
 
 
 # --- the file ---------------------------------------------------------------------------------------------------------
@@ -141,7 +139,11 @@ def _answers(arrays: Any, manifest: Any, rows: pd.DataFrame, form: TableForm) ->
     batch, warnings = _joined(arrays, manifest["words"], form), tuple(manifest["warnings"])
     whole = {"rows": form.arrange(rows)[0], "warnings": warnings, "polars": form.polars, "days": form.days}
     told = manifest["certificates"]
-    certificates = None if told is None else objects([None if one is None else _certificate(one) for one in told])
+    certificates = None
+    if told is not None:
+        certificates = objects(
+            [None if one is None else Certificate(**{**one, "kind": CertificateKind(one["kind"])}) for one in told]
+        )
     return Explanations(batch=batch, certificates=certificates, **whole, **of_rows, **counts)
 
 

@@ -165,7 +165,10 @@ def _space(arrays: dict[str, Any], manifest: dict[str, Any]) -> FeatureSpace:
 
 
 def _options(manifest: dict[str, Any]) -> dict[str, Any]:
-    """Return the options, without those that do nothing; releasing immutables was the default once, nobody's wish."""
+    """Return the options without those that do nothing.
+
+    In old maps release="immutable" was the default and not what the caller asked for: it is left open.
+    """
     given: dict[str, Any] = manifest["parameters"]
     strategy = STRATEGIES.get(given.get("strategy", DEFAULTS["strategy"]))
     idle = GONE if strategy is None else (*GONE, *strategy.ignores)
@@ -176,7 +179,7 @@ def _options(manifest: dict[str, Any]) -> dict[str, Any]:
 
 
 def _readable(manifest: dict[str, Any], schema: Schema, span: Matrix) -> tuple[int | None, ...]:
-    """Return the decimals of changed values; maps of before they were saved go by the range alone."""
+    """Return the decimals of changed values; older maps do not hold them and go by the range alone."""
     if "readable" in manifest:
         return tuple(manifest["readable"])
     weights = [rule.weight if (rule := schema.rules.features.get(name)) else 1.0 for name in schema.names]
@@ -226,7 +229,7 @@ def _converter_in(kind: str, dtype: str, unit: str) -> Converter:
 
 
 def _polars_out(types: PolarsTypes | None) -> list[list[Any]] | None:
-    """Return the dtypes of polars; None, as in maps of before there were any, where the caller uses other rows."""
+    """Return the dtypes of polars; None, as in older maps, where the fitted table is of another library."""
     if types is None:
         return None
     entries = types.described()
@@ -245,7 +248,7 @@ def _polars_in(entries: list[Any] | None) -> PolarsTypes | None:
 
 
 def _reading_out(reading: Reading) -> dict[str, Any] | None:
-    """Return how answers are read; None, as in maps of before it could be said, where they are taken as they are."""
+    """Return how the model's answers are read; None, as in older maps, where they are taken as they are."""
     if reading.is_plain:
         return None
     names = None if reading.classes is None else [_plain(label, "label") for label in reading.classes]

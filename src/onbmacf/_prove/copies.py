@@ -26,9 +26,20 @@ from threadpoolctl import threadpool_limits
 
 from onbmacf._base.arrays import Mask, Matrix, Rows, objects
 from onbmacf._base.checks import error_words
-from onbmacf._prove.columns import NotKnownError, dense, is_of, parted, through
+from onbmacf._prove.columns import (
+    NotKnownError,
+    Program,
+    Recipe,
+    Stage,
+    dense,
+    is_of,
+    parted,
+    recipes_of,
+    through,
+    varied,
+    whole_features,
+)
 from onbmacf._prove.readers import DOUBLE, SINGLE, Structure, reader_of
-from onbmacf._prove.recipes import Program, Recipe, Stage, recipes_of, varied, whole_features
 from onbmacf._prove.sums import Sums, sums_of
 from onbmacf._table.cells import cast
 from onbmacf._table.form import TableForm
@@ -124,7 +135,10 @@ class ModelCopy:
             for link in _links(structure, read.estimator):
                 copy = cls(tuple(classes), program, sums, link, order)
                 if copy._agrees(read.points, answer, slack):
-                    copy._check_sums(read.points, structure.own_scores(read.columns), slack)
+                    # Far out, probabilities would not show that the sums are others than the estimator's own.
+                    expected = structure.own_scores(read.columns)[:, order]
+                    if not np.allclose(copy._sums(read.points), expected, rtol=slack, atol=slack):
+                        raise NotKnownError(DIFFERS)
                     copy._check_labels(read.points, model.predict(read.rows), slack)
                     return copy
         raise NotKnownError(DIFFERS)
@@ -159,11 +173,6 @@ class ModelCopy:
         found: Any = self._sums(points) if not self.link else self.probabilities(points)
         least = 64 * np.finfo(answer.dtype).eps * (1.0 if self.link else np.abs(answer).max(initial=1.0))
         return found.shape == answer.shape and np.allclose(found, answer, rtol=slack, atol=least)
-
-    def _check_sums(self, points: Matrix, expected: Matrix, slack: float) -> None:
-        """Raise NotKnownError where sums are not the estimator's own; far out, probabilities would not show it."""
-        if not np.allclose(self._sums(points), expected[:, self.order], rtol=slack, atol=slack):
-            raise NotKnownError(DIFFERS)
 
     def _check_labels(self, points: Matrix, labels: Any, slack: float) -> None:
         """Raise NotKnownError where the scores, beyond doubt, are those of another label."""

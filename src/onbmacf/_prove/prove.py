@@ -14,14 +14,13 @@ import numpy as np
 
 from onbmacf._base.arrays import Mask, Matrix, Rows
 from onbmacf._prove.boxes import Conditions, Forest, IsAnswer, Solved, nearest_leaf, posed, solve
-from onbmacf._prove.columns import NotKnownError, unwrapped
+from onbmacf._prove.columns import NotKnownError, Program, Recipe, unwrapped
 from onbmacf._prove.domain import Choices, ColumnTable, Domain, below, near_enough, only_own
 from onbmacf._prove.kernels.additive import AdditiveSearch
 from onbmacf._prove.kernels.network import NetworkSearch
 from onbmacf._prove.kernels.search import Search
 from onbmacf._prove.kernels.trees import TreeSearch
 from onbmacf._prove.readers import Additive, Layers, Network, Structure, Trees, has_scores, read, reader_of
-from onbmacf._prove.recipes import Program, Recipe
 from onbmacf._prove.sums import sums_of
 from onbmacf._table.calls import ENDLESS
 from onbmacf._table.form import TableForm

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onbmacf._base.arrays import Mask, Matrix, Rows
+from onbmacf._prove.columns import Recipe, Stage
 from onbmacf._prove.kernels.evaluate import add_leaves, add_products, add_trees
 from onbmacf._prove.readers import ACTIVATIONS, Network, Structure, Tree, Trees
-from onbmacf._prove.recipes import Recipe, Stage
 
 TOGETHER = 64  # points that go down a tree together
 MOST_LEAVES = 32  # of a tree whose leaves are bits

@@ -64,7 +64,8 @@ def counterfactual_frame(answers: Any) -> pd.DataFrame:
         is_first = ranks(batch.factual) == 1
         kinds, bounds = proven_columns(answers.certificates[batch.factual])
         found |= {"certificate": np.where(is_first, kinds, ""), "bound": np.where(is_first, bounds, np.nan)}
-    found["released"] = _listed(batch.released, answers.rows.columns)
+    features = answers.rows.columns
+    found["released"] = objects([", ".join(str(name) for name in features[line]) for line in batch.released])
     if batch.ranges is not None:
         found |= {"ranges": _in_words(batch.ranges), "box": _in_words(batch.box)}
     names = {name: _free(name, answers.rows.columns) for name in found}
@@ -188,15 +189,6 @@ def row_of(frame: pd.DataFrame, place: int) -> "pd.Series[Any]":
 def ranks(factual: Rows) -> Rows:
     """Return 1, 2, ... within each run of equal factuals."""
     return np.arange(len(factual)) - np.searchsorted(factual, factual) + 1
-
-
-def _listed(released: NDArray[Any], columns: Any) -> NDArray[Any]:
-    """Return, per line, the names of the released features as one text."""
-    texts = [
-        ", ".join(str(name) for name, is_released in zip(columns, line, strict=True) if is_released)
-        for line in released
-    ]
-    return objects(texts)
 
 
 def _in_words(ranges: NDArray[Any]) -> NDArray[Any]:

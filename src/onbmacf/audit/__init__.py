@@ -165,6 +165,8 @@ class AuditTable(NamedTuple):
     make: Callable[[Explanations, Schema], pd.DataFrame]
 
 
+# The only list of the tables that every report shows: a new one is a function from answers to a frame, in a file of
+# this package, and a line here.
 TABLES: tuple[AuditTable, ...] = (
     AuditTable("outcome", "Status of the rows", lambda answers, schema: status_counts(answers)),
     AuditTable("outcome", "Immutable features that were released", released),

@@ -1,6 +1,6 @@
-"""What the public functions of audit, plots and report are given: anything else is one sentence, before any work.
+"""Checks of what callers give to audit, plots and report: a wrong type is an error of one sentence, before any work.
 
-A batch of answers or one explanation of it, as answers.
+Where a function takes answers, one explanation will do: `as_answers` makes a batch of it.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set

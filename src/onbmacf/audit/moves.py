@@ -290,9 +290,13 @@ def _better(
     """Return the variation of one action with which all of them are worth most; None if none is better."""
     held = held_by([*chosen[:at], *chosen[at + 1 :]], len(rows.N))
     tried = list(dict.fromkeys(_variations(rows.fitted, chosen[at].action, moves, most_features)))
-    tried = _promising(rows, tried, price, held)
     if not tried:
         return None
+    # All variations are asked about some rows, and those that are worth most to these about all rows.
+    lines, stand_for = _screening_rows(held)
+    screened = np.maximum(worths(rows.some(lines), tried, price, held[lines]), held[lines, np.newaxis])
+    order = np.argsort(-(screened * stand_for[:, np.newaxis]).sum(axis=0), kind="stable")
+    tried = [tried[place] for place in order[:PROMISING]]
     found = worths(rows, tried, price, held)
     totals = np.maximum(found, held[:, np.newaxis]).sum(axis=0)
     best = int(totals.argmax())  # a tie goes to the first
@@ -300,14 +304,6 @@ def _better(
         return None
     # Its worth also where another action is worth more to the row now: that one may change.
     return Valued(tried[best], worths(rows, [tried[best]], price)[:, 0])
-
-
-def _promising(rows: RefusedRows, tried: list[Action], price: float, held: Values) -> list[Action]:
-    """Return the variations that are worth most to some of the rows."""
-    lines, stand_for = _screening_rows(held)
-    found = np.maximum(worths(rows.some(lines), tried, price, held[lines]), held[lines, np.newaxis])
-    totals = (found * stand_for[:, np.newaxis]).sum(axis=0)
-    return [tried[place] for place in np.argsort(-totals, kind="stable")[:PROMISING]]
 
 
 def _screening_rows(held: Values) -> tuple[NDArray[np.intp], Values]:

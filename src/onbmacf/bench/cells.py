@@ -27,8 +27,8 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.neighbors import NearestNeighbors
 
-from onbmacf.bench import metrics, sources
-from onbmacf.bench.datasets import load_task
+from onbmacf.bench import metrics
+from onbmacf.bench.datasets import load_task, locate
 from onbmacf.bench.methods import REGISTRY, create
 from onbmacf.bench.protocol import Found, Matrix, Model, Task, factual_rows
 from onbmacf.errors import StoreError
@@ -40,7 +40,7 @@ COMMON_CODE = (
     "schema.py",
     "_columns/*.py",
     *(f"_table/{name}.py" for name in ("space", "scales", "form", "cells")),
-    *(f"bench/{name}.py" for name in ("protocol", "datasets", "_torch", "network", "metrics", "cells")),
+    *(f"bench/{name}.py" for name in ("protocol", "datasets", "network", "metrics", "cells")),
     "bench/methods/_[!_]*.py",  # what methods share; the registry is not code: each entry is hashed with its method
 )
 
@@ -69,7 +69,7 @@ def key(cell: Cell, data_dir: Path | None) -> str:
     """Return a hash of everything that a cell's result depends on."""
     inputs = {
         "cell": asdict(cell),
-        "data": sources.locate(cell.dataset, data_dir).digest,
+        "data": locate(cell.dataset, data_dir).digest,
         "versions": versions(),
         "code": _code_digest(cell.method),
     }

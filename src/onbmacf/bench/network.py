@@ -8,15 +8,35 @@ the file holds a digest of everything it depends on.
 
 import hashlib
 import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from onbmacf._base.files import write_atomically
-from onbmacf.bench._torch import forward_net, nn, seeded, torch
 from onbmacf.bench.protocol import Labels, Matrix, Task
+
+try:
+    import torch
+    from torch import nn
+except ImportError as error:
+    raise ImportError("the benchmark's network needs torch: pip install 'onbmacf[bench]'.") from error
+
+__all__ = [
+    "Network",
+    "accuracy",
+    "forward_net",
+    "nn",
+    "retrained_networks",
+    "seeded",
+    "torch",
+    "train",
+    "trained_network",
+]
 
 HIDDEN = (32, 16)
 LEARNING_RATE = 0.002
@@ -25,6 +45,27 @@ MOST_STEPS = 6000
 MOST_EPOCHS = 200  # for small tables, where more epochs only memorise the rows
 TRAINING_SHARE = 0.75
 RETRAININGS = 1000  # seeds between a network and its first retraining: nobody counts so far
+
+
+@contextmanager
+def seeded(seed: int) -> Iterator[None]:
+    """Run with a seeded torch generator and one thread, then restore both: the same result everywhere."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            yield
+    finally:
+        torch.set_num_threads(threads)
+
+
+def forward_net(widths: Sequence[int]) -> nn.Sequential:
+    """Return fully connected layers of these widths in float64, with ReLU between them."""
+    layers: list[nn.Module] = []
+    for inputs, outputs in pairwise(widths):
+        layers += [nn.Linear(inputs, outputs, dtype=torch.float64), nn.ReLU()]
+    return nn.Sequential(*layers[:-1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,11 +95,16 @@ def trained_network(task: Task, seed: int, folder: Path | None = None) -> Networ
     network = Network(forward_net([task.Z.shape[1], *HIDDEN, 2]))
     path = None if folder is None else folder / f"{task.name}-{_fingerprint(task, seed)}.safetensors"
     if path is not None and path.exists():
-        _load(network, path)
+        from safetensors.torch import load
+
+        network.module.load_state_dict(load(path.read_bytes()))
+        network.module.requires_grad_(False).eval()
         return network
     network = train(task, seed)
     if path is not None:
-        _save(network, path)
+        from safetensors.torch import save
+
+        write_atomically(path, save(network.module.state_dict()))
     return network
 
 
@@ -104,16 +150,3 @@ def _fingerprint(task: Task, seed: int) -> str:
     inputs += [MOST_STEPS, MOST_EPOCHS, TRAINING_SHARE, torch.__version__]
     rows = hashlib.sha256(task.Z.tobytes() + task.y.astype(np.int8).tobytes()).hexdigest()
     return hashlib.sha256(json.dumps([*inputs, rows]).encode()).hexdigest()[:16]
-
-
-def _save(network: Network, path: Path) -> None:
-    from safetensors.torch import save
-
-    write_atomically(path, save(network.module.state_dict()))
-
-
-def _load(network: Network, path: Path) -> None:
-    from safetensors.torch import load
-
-    network.module.load_state_dict(load(path.read_bytes()))
-    network.module.requires_grad_(False).eval()

@@ -65,7 +65,7 @@ def run(
     retry: bool = False,
     say: Callable[[str], None] = lambda line: None,
 ) -> Plan:
-    """Compute the cells that have no file yet, `jobs` at a time; a second run in the same folder is told so."""
+    """Compute the cells that have no file yet, `jobs` at a time; a second run in the same folder is an error."""
     check_count("jobs", jobs)
     check_folder(folder)
     with sole_writer(folder / MANIFEST, ".lock"):

@@ -2,11 +2,16 @@
 
 main  ->  explain | audit | notice | serve | map | bench | demo  ->  exit code
 
+Messages of the library name its arguments; here they name the options that set them.
+
 Exit codes: 0, 2 (an error in one line), 130 (Ctrl-C), 143 (SIGTERM), 1 (a bug).
 """
 
 import os
+import re
 import sys
+import warnings
+from dataclasses import fields
 from itertools import pairwise
 from typing import Annotated, Any
 
@@ -17,10 +22,11 @@ except ImportError as error:  # pragma: no cover - depends on the installation
 
 from onbmacf import __version__
 from onbmacf._base.limits import exit_code, termination_is_an_interrupt
+from onbmacf._text.wording import for_all_borders
 from onbmacf.bench.cli import app as bench_app
 from onbmacf.cli import explain, maps, reports, serve
-from onbmacf.cli.terminal import in_options, plain_warnings, say, show, survive_any_text
-from onbmacf.errors import OnbmacfError, ParameterError
+from onbmacf.cli.terminal import flag, say, show, survive_any_text
+from onbmacf.errors import OnbmacfError, OnbmacfWarning, ParameterError
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
 app.command("explain")(explain.explain)
@@ -33,6 +39,15 @@ app.add_typer(bench_app, name="bench")
 
 # Errors of the command line itself, wherever this release of typer keeps them.
 _UsageError: Any = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
+
+# Options that no message means as an argument of the library: it has no such argument, or the name is a word.
+WORDS = {"between", "dates", "drop", "drop_missing", "id_column", "ids", "jobs", "kinds", "map", "model", "n"}
+WORDS |= {"predicted", "rows", "rows_file", "rules", "table", "target_column"}
+ARGUMENTS = [field.name for field in fields(explain.Arguments) if field.name not in WORDS]
+# A message may show an argument with its value, begin with it, or name one that has an underscore and so is no word.
+_WITH_VALUE = re.compile(rf"\b({'|'.join(ARGUMENTS)})=(True|False|'[^']*'|\"[^\"]*\")")
+_LEADING = re.compile(rf"^({'|'.join(ARGUMENTS)})(?= (?:must be|needs|names|is empty|asks|does|looks) )")
+_NAMED = re.compile(rf"(?<![\w'\"-])({'|'.join(name for name in ARGUMENTS if '_' in name)})(?![\w'\"=])")
 
 
 @app.callback(invoke_without_command=True)
@@ -99,3 +114,34 @@ def _print_error(error: Exception) -> int:
         return 1
     say(f"onbmacf: {' '.join(words.split())}")
     return 2
+
+
+def plain_warnings() -> None:
+    """Print our warnings as one line each, and those of other libraries not at all."""
+
+    def as_line(message: Any, *_: Any, **__: Any) -> None:
+        say(f"note: {in_options(str(message))}")
+
+    warnings.showwarning = as_line
+    warnings.simplefilter("ignore")
+    warnings.filterwarnings("always", category=OnbmacfWarning)
+
+
+def in_options(message: str) -> str:
+    """Return a message of the library that names options instead of arguments.
+
+    >>> in_options('Pass its encoding, e.g. encoding="latin-1".')
+    'Pass its encoding, e.g. --encoding latin-1.'
+    >>> in_options("plausibility must be in [0, 1], got 3.0.")
+    '--plausibility must be in [0, 1], got 3.0.'
+    >>> in_options("prove asks the model beyond max_model_rows: leave one of them out.")
+    '--prove asks the model beyond --max-model-rows: leave one of them out.'
+    """
+
+    def with_value(found: re.Match[str]) -> str:
+        name, value = found[1], found[2]
+        return flag(name, value == "True") if value in ("True", "False") else f"{flag(name)} {value[1:-1]}"
+
+    message = _WITH_VALUE.sub(with_value, for_all_borders(message))
+    message = _LEADING.sub(lambda found: flag(found[1]), message)
+    return _NAMED.sub(lambda found: flag(found[1]), message)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from onbmacf.cli.options import MODEL_OUTPUT, READING, SEARCH, SOURCE, Arguments, offers
+from onbmacf.cli.explain import MODEL_OUTPUT, READING, SEARCH, SOURCE, Arguments, offers
 from onbmacf.cli.terminal import say, show
 
 if TYPE_CHECKING:

@@ -13,10 +13,24 @@ import pandas as pd
 from onbmacf._explain.request import Question
 from onbmacf._table.form import TableForm
 from onbmacf._table.readings import Between
-from onbmacf.cli.inputs import as_fitted, chosen_model, labelled_heart, named_model, read_columns, read_file
-from onbmacf.cli.options import Arguments, flag
-from onbmacf.cli.terminal import say
-from onbmacf.cli.words import columns_of, ends_of, kinds_of, label_of, labels_of, named, numbered, split
+from onbmacf.cli.explain import Arguments
+from onbmacf.cli.inputs import (
+    as_fitted,
+    chosen_model,
+    columns_of,
+    ends_of,
+    kinds_of,
+    label_of,
+    labelled_heart,
+    labels_of,
+    named,
+    named_model,
+    numbered,
+    read_columns,
+    read_file,
+    split,
+)
+from onbmacf.cli.terminal import flag, say
 from onbmacf.datasets import heart_network
 from onbmacf.errors import ParameterError
 from onbmacf.explainer import ONBMACF
@@ -54,9 +68,8 @@ def prepare(arguments: Arguments) -> Setup:
     if not arguments.model and not arguments.target_column:
         raise ParameterError("give a model (--model), or a column to train one on (--target-column).")
     table, y, numbers = read_columns(arguments.table, arguments)
-    TableForm.fit(
-        table, Schema.infer(table) if arguments.map else _schema(table, arguments)
-    )  # before a model is trained
+    # Faults of the table are told before a model is trained, which takes time.
+    TableForm.fit(table, Schema.infer(table) if arguments.map else _schema(table, arguments))
     chosen = chosen_model(table, y, arguments)
     explainer, target = _fitted(table, chosen.model, arguments)
     return Setup(

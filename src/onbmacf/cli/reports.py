@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from onbmacf.cli.options import MODEL_OUTPUT, READING, SEARCH, SHOWN, SOURCE, Arguments, command_line, offers
-from onbmacf.cli.terminal import say, show
+from onbmacf.cli.explain import MODEL_OUTPUT, READING, SEARCH, SHOWN, SOURCE, Arguments, offers
+from onbmacf.cli.terminal import command_line, say, show
 
 if TYPE_CHECKING:
     from onbmacf.cli.preparation import Setup
@@ -130,10 +130,9 @@ def _check_suffix(out: Path) -> None:
 def _audit(arguments: Arguments, out: Path, options: ReportOptions) -> None:
     """Explain, write the report, and delete the parts, in this order."""
     from onbmacf._text.wording import visible
-    from onbmacf.cli.outputs import check_room, kept_parts, summary
-    from onbmacf.cli.parts import StoppedError, explain_in_parts, parts_beside
+    from onbmacf.cli.inputs import bands_of
+    from onbmacf.cli.outputs import StoppedError, check_room, explain_in_parts, kept_parts, parts_beside, summary
     from onbmacf.cli.preparation import chosen_rows, prepare
-    from onbmacf.cli.words import bands_of
 
     setup = prepare(arguments)
     groups = _group_columns(setup, arguments, options.by)
@@ -157,7 +156,7 @@ def _audit(arguments: Arguments, out: Path, options: ReportOptions) -> None:
 
 def _group_columns(setup: "Setup", arguments: Arguments, by: tuple[str, ...]) -> list[Any]:
     """Return the columns whose groups are compared; an error where one of them is left out."""
-    from onbmacf.cli.words import columns_of, split
+    from onbmacf.cli.inputs import columns_of, split
     from onbmacf.errors import ParameterError
 
     columns = list(setup.table.columns)
@@ -219,7 +218,7 @@ def _report(
 
 def _usable_truth(setup: "Setup") -> Any:
     """Return the true labels of the table as the model's labels; None, and a note, where they are others."""
-    from onbmacf.cli.words import same_label
+    from onbmacf.cli.inputs import same_label
 
     if setup.truth is None or setup.target is None or len(setup.truth) != len(setup.explainer.Z_):
         return None

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from onbmacf.cli.options import MODEL_OUTPUT, READING, SEARCH, SOURCE, Arguments, offers
+from onbmacf.cli.explain import MODEL_OUTPUT, READING, SEARCH, SOURCE, Arguments, offers
 from onbmacf.cli.terminal import say, show
 
 PortOption = Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes a free one.")]

@@ -109,16 +109,15 @@ class RemoteModel:
         frame = rows if isinstance(rows, pd.DataFrame) else pd.DataFrame(np.asarray(rows))
         found: list[Any] = []
         for start in range(0, len(frame), self.batch):
-            found += self._predict_batch(frame.iloc[start : start + self.batch], start)
-        is_matrix = bool(found) and isinstance(found[0], list)
-        return np.array(found, dtype=np.float64) if is_matrix else _column(found)
-
-    def _predict_batch(self, frame: pd.DataFrame, start: int) -> list[Any]:
-        """Return the predictions for one request."""
-        where = f"rows {start} to {start + len(frame) - 1}" if len(frame) > 1 else f"row {start}"
-        names = [str(name) for name in frame.columns]
-        body = json.dumps(FORMS[self.form](names, _rows(frame))).encode("utf-8")
-        return _predictions(self._posted(body, where), len(frame), self.url)
+            part = frame.iloc[start : start + self.batch]
+            where = f"rows {start} to {start + len(part) - 1}" if len(part) > 1 else f"row {start}"
+            body = json.dumps(FORMS[self.form]([str(name) for name in part.columns], _rows(part))).encode("utf-8")
+            found += _predictions(self._posted(body, where), len(part), self.url)
+        if found and isinstance(found[0], list):
+            return np.array(found, dtype=np.float64)
+        # Labels as numpy would hold them, without turning numbers among text into text.
+        is_of_one_type = len({type(value) for value in found}) == 1
+        return np.array(found) if is_of_one_type else np.array([*found, None], dtype=object)[:-1]
 
     def _posted(self, body: bytes, where: str) -> bytes:
         """Send a request, again after a pause where that may help; return the body of the answer."""
@@ -235,12 +234,6 @@ def _plain(value: Any) -> Any:
     if pd.api.types.is_scalar(value) and pd.isna(value):
         return None
     return value if isinstance(value, float) else str(value)
-
-
-def _column(found: list[Any]) -> Any:
-    """Return labels as numpy would hold them, without turning numbers among text into text."""
-    kinds = {type(value) for value in found}
-    return np.array(found) if len(kinds) == 1 else np.array([*found, None], dtype=object)[:-1]
 
 
 def _names_host(url: Any) -> bool:

@@ -77,6 +77,8 @@ def before_after(counterfactual: Any, ax: Any = None, *, place: int = 0) -> Any:
     found = chosen(counterfactual, place)
     if isinstance(found, Explanation):
         return _reason(found, ax)
+    from matplotlib.patches import Patch
+
     names = list(found.changed)
     height = 0.9 + ROOMY * max(min(len(names), MANY), 1) + TIGHT * max(len(names) - MANY, 0)
     ax = axes_on(ax, (width_for(names, 7.2), height))
@@ -94,7 +96,8 @@ def before_after(counterfactual: Any, ax: Any = None, *, place: int = 0) -> Any:
     ax.set_xticks([])
     ax.set_xlim(min(0.0, lengths.min(initial=0.0)) * 1.05, 1.45)
     set_titles(ax, f"Changes that lead to {quoted(found.label)}")
-    _add_key(ax)
+    handles = [Patch(edgecolor="black", linewidth=0.8, **looks) for looks in LOOKS]
+    add_legend(ax, handles, ["before", "after"], fontsize="small", loc="upper left", bbox_to_anchor=(1.0, 1.0))
     bare(ax, "top", "right", "bottom")
     return ax
 
@@ -180,13 +183,6 @@ def _write_value(ax: Any, lengths: Any, row: int, side: int, text: str) -> None:
         write(ax, max(lengths[side], 0), y, text, right=4, **looks)
     else:
         write(ax, 0, y, text, right=8, bbox={"boxstyle": "round,pad=0.25", "linewidth": 0.9, **BOXES[side]}, **looks)
-
-
-def _add_key(ax: Any) -> None:
-    from matplotlib.patches import Patch
-
-    handles = [Patch(edgecolor="black", linewidth=0.8, **looks) for looks in LOOKS]
-    add_legend(ax, handles, ["before", "after"], fontsize="small", loc="upper left", bbox_to_anchor=(1.0, 1.0))
 
 
 def _lengths(old: Any, new: Any) -> tuple[float, float]:

@@ -19,14 +19,18 @@ from onbmacf.audit.arguments import typed
 from onbmacf.audit.changes import check_same
 from onbmacf.explainer import ONBMACF
 from onbmacf.explanations import Explanations
+from onbmacf.report.elements import cases, table
 from onbmacf.report.extras import Against, more_sections
 from onbmacf.report.first_page import first_page
 from onbmacf.report.render import Report, model_digest, table_digest, versions
 from onbmacf.report.sections import Comparison, Subject, beside, sections
-from onbmacf.report.tables import cases, table
 from onbmacf.rules import describe
 
 MOST_LEVELS = 8  # of a category, in the list of columns
+KINDS_OF_CASES = (
+    "of each kind of answer the most central row; first kinds with a released feature, then without a counterfactual, "
+    "then the others by their number of rows."
+)
 LIMITS = (
     "A counterfactual is about the model, not about causes: it says what the model would answer for other values, not "
     "what would happen to a person whose values changed.",
@@ -152,7 +156,9 @@ def audit_report(
     check_same(answers, explainer.schema_)
     about, by = about or About(), by if isinstance(by, Mapping) else list(by)
     n_cases = n_cases if explainer.private is None else 0  # single rows are what must not be shown
-    cost = _weights(explainer) if cost is None else cost
+    if cost is None:
+        rules = explainer.schema_.rules.features
+        cost = {name: rule.weight for name, rule in rules.items() if rule.weight != 1} or None
     decisions = None if target is None else audit.Decisions.of(explainer, target, truth)
     subject = Subject(explainer, answers, Comparison.of(answers, by, decisions, cost, seed, bands), target, n_actions)
     content = {
@@ -162,10 +168,13 @@ def audit_report(
         "asked": _question(explainer, answers, target, list(by)),
         "data": _data(explainer, about),
         "columns": table("Columns of the table", _columns(explainer)),
-        "model": _model(explainer, about),
+        "model": [
+            ("Model", about.model or type(explainer.fitted_.black_box.model).__name__),
+            ("Digest of its labels on the table", f"sha256 {model_digest(explainer)}"),
+        ],
         "classes": table("The model's labels on the table", _classes(explainer)),
         "cases": cases(explainer, answers, n_cases),
-        "cases_intro": _cases_intro(answers, n_cases),
+        "cases_intro": f"Up to {n_cases} of {len(answers):,} rows that stand for many: {KINDS_OF_CASES}",
         "limits": [*LIMITS, *(f"Warning: {message}" for message in answers.warnings)],
         "again": _again(explainer, about, seed),
         "command": about.command,
@@ -204,11 +213,6 @@ def _head(explainer: ONBMACF, answers: Explanations, about: About) -> dict[str, 
         f"Made by onbmacf {__version__}."
     )
     return {"title": about.title, "lead": lead, "made": [line for line in lines if line[1]]}
-
-
-def _weights(explainer: ONBMACF) -> dict[Hashable, float] | None:
-    weights = {name: rule.weight for name, rule in explainer.schema_.rules.features.items() if rule.weight != 1}
-    return weights or None
 
 
 def _question(explainer: ONBMACF, answers: Explanations, target: Any, by: Sequence[Hashable]) -> list[tuple[str, str]]:
@@ -251,13 +255,6 @@ def _data(explainer: ONBMACF, about: About) -> list[tuple[str, str]]:
     ]
 
 
-def _model(explainer: ONBMACF, about: About) -> list[tuple[str, str]]:
-    return [
-        ("Model", about.model or type(explainer.fitted_.black_box.model).__name__),
-        ("Digest of its labels on the table", f"sha256 {model_digest(explainer)}"),
-    ]
-
-
 def _columns(explainer: ONBMACF) -> pd.DataFrame:
     ends = explainer.fitted_.space.decode(np.stack(known_ends(explainer.Z_)))
     lines = []
@@ -277,13 +274,6 @@ def _classes(explainer: ONBMACF) -> pd.DataFrame:
     counts = np.bincount(explainer.labels_, minlength=len(explainer.classes_))
     frame = pd.DataFrame({"label": [quoted(label) for label in explainer.classes_], "n_rows": counts})
     return frame.assign(share=counts / counts.sum())
-
-
-def _cases_intro(answers: Explanations, n_cases: int) -> str:
-    return (
-        f"Up to {n_cases} of {len(answers):,} rows that stand for many: of each kind of answer the most central row; "
-        "first kinds with a released feature, then without a counterfactual, then the others by their number of rows."
-    )
 
 
 def _again(explainer: ONBMACF, about: About, seed: int) -> list[tuple[str, str]]:

@@ -16,8 +16,8 @@ from onbmacf.audit.figures import is_asked
 from onbmacf.audit.sentences import claim_sentences
 from onbmacf.explainer import ONBMACF
 from onbmacf.explanations import Explanations
+from onbmacf.report.elements import new_figure, picture, table
 from onbmacf.report.sections import ColumnComparison, Section, Subject, section
-from onbmacf.report.tables import new_figure, picture, table
 
 Against = tuple[str, ONBMACF, Explanations]  # another model: its name, its explainer, its answers for the same rows
 

@@ -13,8 +13,8 @@ from onbmacf._columns.converters import converter_of, days_in, size_unit
 from onbmacf._text.wording import rounded, sentence, shown, visible
 from onbmacf.audit.sentences import CLEAR, DECISION, NOT_CLEAR, claim_sentence
 from onbmacf.explanation import Counterfactual
+from onbmacf.report.elements import bars, new_figure, picture, representatives
 from onbmacf.report.sections import Comparison, Subject
-from onbmacf.report.tables import bars, new_figure, picture, representatives
 
 MARKS = {CLEAR: "clear", NOT_CLEAR: "none"}
 NO_COLUMN = (

@@ -284,11 +284,12 @@ def notice(
     if len(answers) != 1:
         raise ParameterError(f"a notice is about one row, got {len(answers)}.")
     answer = answers[0]
+    wanted = target if isinstance(target, list | tuple | set) else [] if target is None else [target]
     alone = explainer.responsiveness(row, target)
     return Notice(
         {
             "date": str(date or datetime.date.today()),
-            "wanted": _wanted(target),
+            "wanted": [plain(label) for label in wanted],
             "answer": answer.to_dict(),
             "reasons": _reasons(answer, alone),
             "no_help": [plain(name) for name in alone.loc[alone["share"] == 0, "feature"]],
@@ -303,11 +304,6 @@ def notice(
         },
         language,
     )
-
-
-def _wanted(target: Any) -> list[Any]:
-    several = target if isinstance(target, list | tuple | set) else [] if target is None else [target]
-    return [plain(label) for label in several]
 
 
 def _kept(explainer: ONBMACF, answer: Explanation) -> list[Hashable]:

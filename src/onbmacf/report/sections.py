@@ -17,7 +17,7 @@ from onbmacf.audit.figures import wilson_interval
 from onbmacf.audit.sentences import CLEAR, MEASURE_NAMES, could_miss
 from onbmacf.explainer import ONBMACF
 from onbmacf.explanations import Explanations
-from onbmacf.report.tables import bars, new_figure, picture, table
+from onbmacf.report.elements import bars, new_figure, picture, table
 from onbmacf.schema import Schema
 
 Section = dict[str, Any]

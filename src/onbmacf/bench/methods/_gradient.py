@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from onbmacf.bench._torch import nn, torch
 from onbmacf.bench.metrics import feature_differences, l1
+from onbmacf.bench.network import nn, torch
 from onbmacf.bench.protocol import Found, Matrix, Model, Task
 from onbmacf.errors import ParameterError
 

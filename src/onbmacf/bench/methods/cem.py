@@ -17,9 +17,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from onbmacf.bench._torch import forward_net, nn, seeded, torch
 from onbmacf.bench.methods._gradient import BestRows, minimise, torch_module
 from onbmacf.bench.metrics import feature_differences, l1, l2
+from onbmacf.bench.network import forward_net, nn, seeded, torch
 from onbmacf.bench.protocol import Found, Matrix, Model, Task
 
 KAPPA, BETA = 0.1, 0.9

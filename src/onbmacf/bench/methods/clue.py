@@ -15,8 +15,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from onbmacf.bench._torch import forward_net, nn, seeded, torch
 from onbmacf.bench.methods._gradient import BestRows, kl_to_normal, minimise, sampled, torch_module
+from onbmacf.bench.network import forward_net, nn, seeded, torch
 from onbmacf.bench.protocol import Found, Matrix, Model, Task
 
 WIDTH, DEPTH, LATENT = 10, 3, 12

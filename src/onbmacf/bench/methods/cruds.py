@@ -17,8 +17,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from onbmacf.bench._torch import forward_net, nn, seeded, torch
 from onbmacf.bench.methods._gradient import BestRows, kl_to_normal, sampled, torch_module
+from onbmacf.bench.network import forward_net, nn, seeded, torch
 from onbmacf.bench.protocol import Found, Matrix, Model, Task
 
 HIDDEN, LATENT, SUBSPACE = 16, 8, 2

@@ -63,13 +63,10 @@ class DiCE:
                 posthoc_sparsity_algorithm="binary",
                 verbose=False,
             )
-            return self._encoded(answer.cf_examples_list[0].final_cfs_df_sparse)
+            found = answer.cf_examples_list[0].final_cfs_df_sparse
+            if found is not None and len(found):
+                return self.task_.to_rows(_encode(self.task_, found.drop(columns=OUTCOME)))
         return None  # dice-ml raises this when it finds nothing
-
-    def _encoded(self, found: pd.DataFrame | None) -> Found:
-        if found is None or not len(found):
-            return None
-        return self.task_.to_rows(_encode(self.task_, found.drop(columns=OUTCOME)))
 
 
 class RawModel:

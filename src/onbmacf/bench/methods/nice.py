@@ -54,12 +54,9 @@ class NICE:
         tried = np.repeat(current[:, np.newaxis], len(blocks), axis=1)  # rows x features x columns
         for position, block in enumerate(blocks):
             tried[:, position, block] = goals[:, block]
-        scores = self._target_probability(tried.reshape(-1, current.shape[1])).reshape(len(current), -1)
+        scores = self.model_.probability_of(tried.reshape(-1, current.shape[1])).reshape(len(current), -1)
+        scores = scores if self.task_.target == 1 else 1.0 - scores
         is_same = (tried == current[:, np.newaxis]).all(axis=2)
         best = np.where(is_same, -np.inf, scores).argmax(axis=1)
         chosen: Matrix = tried[np.arange(len(current)), best]
         return chosen
-
-    def _target_probability(self, Z: Matrix) -> Matrix:
-        probability = self.model_.probability_of(Z)
-        return probability if self.task_.target == 1 else 1.0 - probability

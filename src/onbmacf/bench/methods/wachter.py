@@ -12,8 +12,8 @@ Immutables: not part of the method's paper; ignored. Nothing is random.
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from onbmacf.bench._torch import nn, torch
 from onbmacf.bench.methods._gradient import BestRows, Lines, torch_module
+from onbmacf.bench.network import nn, torch
 from onbmacf.bench.protocol import Found, Matrix, Model, Task
 
 WEIGHTS = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001)
