@@ -25,7 +25,7 @@ from onbmacf.io.models import LOADERS, described
 
 # Groups that several commands offer, in the order of the help.
 SOURCE = ("table", "model", "target_column")
-READING = ("id_column", "drop", "drop_missing", "header", "encoding", "sheet", "dates", "kinds")
+READING = ("id_column", "drop", "drop_missing", "header", "encoding", "sheet", "dates", "kinds", "labels")
 SEARCH = ("strategy", "plausibility", "release", "private")
 LIMITS = ("max_model_rows", "max_model_calls", "max_seconds")
 SHOWN = ("ranges", "prove", "prove_seconds")
@@ -82,6 +82,7 @@ class Arguments:
     rules: Annotated[
         Path | None, typer.Option(help="TOML file of rules: immutable, directions, ranges, costs and more.")
     ] = None
+    labels: Annotated[Path | None, typer.Option(help="TOML file of what people call columns, units and codes.")] = None
     drop: Annotated[tuple[str, ...], typer.Option(help="Columns to leave out.")] = ()
     id_column: Annotated[str, typer.Option(help="Column that names the rows; not a feature.")] = ""
     drop_missing: Annotated[bool, typer.Option("--drop-missing", help="Leave out rows with missing values.")] = False
@@ -139,7 +140,8 @@ class Arguments:
     def inputs(self) -> list[Path]:
         """Return the paths that the command reads; the model's need not be a file."""
         model = Path(self.model) if self.model else None
-        return [path for path in (self.table, self.rules, self.map, self.rows_file, model) if path is not None]
+        paths = (self.table, self.rules, self.labels, self.map, self.rows_file, model)
+        return [path for path in paths if path is not None]
 
     def explain_arguments(self) -> dict[str, Any]:
         """Return the arguments of `ONBMACF.explain` beside rows and target; those not typed keep their defaults."""
