@@ -83,6 +83,16 @@ def test_a_notice_has_them_and_its_facts_do_not(explainer, refused):
     assert "savings" not in paper.to_json()
 
 
+def test_the_rows_of_a_report_have_them(explainer, refused):
+    from onbmacf.report import audit_report
+
+    report = audit_report(explainer, explainer.explain(refused, "granted"), target="granted", n_cases=2)
+    (cases,) = [section["cases"] for section in report.content["sections"] if section.get("cases")] or [[]]
+    for case in cases or report.content["cases"]:
+        assert_in_words(" ".join(case["sentences"]))
+        assert_in_words(" ".join(str(table["rows"]) for table in case["tables"]))
+
+
 def test_a_saved_map_keeps_them(explainer, tmp_path, refused):
     explainer.save(tmp_path / "map.onb")
     loaded = ONBMACF.load(tmp_path / "map.onb", decision)
