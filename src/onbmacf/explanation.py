@@ -7,7 +7,7 @@ made when they are looked at in turn: `changes()` needs no semifactual.
 """
 
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import pandas as pd
@@ -16,6 +16,7 @@ from onbmacf._base.arrays import deferring
 from onbmacf._base.enums import Relaxation, Status
 from onbmacf._text import frames, records, wording
 from onbmacf._text import records as short
+from onbmacf._text.labels import Labels
 from onbmacf._text.wording import Ranges
 from onbmacf.certificate import Certificate
 
@@ -158,6 +159,8 @@ class Explanation:
         What was proven about the answer; None unless a proof was asked for.
     days : tuple
         Names of the columns whose times are whole days; `to_dict` has no time of day there.
+    words : dict
+        What people call columns and values: the ``labels`` of the schema. Sentences and tables have them, data do not.
 
     """
 
@@ -169,6 +172,7 @@ class Explanation:
     counterfactuals: tuple[Counterfactual, ...]
     certificate: Certificate | None = None
     days: tuple[Hashable, ...] = ()
+    words: Labels = field(default_factory=Labels)
 
     def __repr__(self) -> str:
         return short.explanation(self)
@@ -183,9 +187,13 @@ class Explanation:
         if not self.counterfactuals:
             said = [f"{wording.name_of(self)}: {self.reason}"]
         else:
-            said = [wording.sentence(self.label, found) for found in self.counterfactuals]
+            said = [wording.sentence(self.label, found) for found in self.in_words().counterfactuals]
         lasting = wording.lasting_of(self) if self.counterfactuals else ""
         return [" ".join(filter(None, (said[0], lasting, wording.proven_of(self)))), *said[1:]]
+
+    def in_words(self) -> "Explanation":
+        """Return the same with columns and values as people call them, as text: what every view shows."""
+        return self.words.answer(self) if self.words else self
 
     def plot(self, ax: Any = None, *, place: int = 0) -> Any:
         """Draw one of the row's counterfactuals, as `plots.before_after` does; return the Axes.

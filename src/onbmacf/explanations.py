@@ -6,7 +6,7 @@ A batch is held as a few frames and parallel arrays; the single results are made
 """
 
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import Any, NamedTuple, overload
 
@@ -19,6 +19,7 @@ from onbmacf._base.enums import Relaxation, Status
 from onbmacf._columns.interop import PolarsTypes, polars_frame
 from onbmacf._table.lazy_rows import LazyRows
 from onbmacf._text import frames, records, wording
+from onbmacf._text.labels import Labels
 from onbmacf.errors import ParameterError
 from onbmacf.explanation import Counterfactual, Explanation, Semifactual
 
@@ -100,6 +101,8 @@ class Explanations(Sequence[Explanation]):
         The dtypes of the table's columns, where ``fit`` was given a frame of polars: `to_polars` returns these.
     days : tuple
         Names of the columns whose times are whole days; dicts and JSON have no time of day there.
+    words : dict
+        What people call columns and values: the ``labels`` of the schema.
 
     """
 
@@ -119,6 +122,7 @@ class Explanations(Sequence[Explanation]):
     certificates: NDArray[Any] | None = None
     polars: PolarsTypes | None = None
     days: tuple[Hashable, ...] = ()
+    words: Labels = field(default_factory=Labels)
 
     @classmethod
     def concat(cls, parts: "Sequence[Explanations]") -> "Explanations":
@@ -158,6 +162,7 @@ class Explanations(Sequence[Explanation]):
             certificates=_joined([part.certificates for part in parts]),
             polars=parts[0].polars,
             days=parts[0].days,
+            words=parts[0].words,
         )
 
     def __len__(self) -> int:
@@ -178,7 +183,8 @@ class Explanations(Sequence[Explanation]):
         found = tuple(self._counterfactual(line, factual, label) for line in self._lines(place))
         status, reason, needs = Status(self.statuses[place]), self.reasons[place], tuple(self.would_need[place])
         certificate = None if self.certificates is None else self.certificates[place]
-        return Explanation(factual, self.labels[place], status, reason, needs, found, certificate, self.days)
+        of_form = (self.days, self.words)
+        return Explanation(factual, self.labels[place], status, reason, needs, found, certificate, *of_form)
 
     def __iter__(self) -> Iterator[Explanation]:
         return (self[place] for place in range(len(self)))
@@ -316,7 +322,7 @@ class Explanations(Sequence[Explanation]):
         asked = (self.n_calls, self.n_questions, self.n_model_rows)
         counts = (*asked, self.n_members, self.n_member_questions, self.n_copy_questions)
         certificates = None if self.certificates is None else self.certificates[places]
-        whole = (certificates, self.polars, self.days)
+        whole = (certificates, self.polars, self.days, self.words)
         return Explanations(self.rows.iloc[places], *of_rows, batch, self.warnings, *counts, *whole)
 
     def _counterfactual(self, line: int, factual: Any, label: Hashable) -> Counterfactual:

@@ -29,6 +29,7 @@ from onbmacf._columns.converters import converter_of, holds
 from onbmacf._columns.interop import as_frame, repeated
 from onbmacf._columns.kinds import KINDS, NUMERIC, Kind, guess, is_own_text, step_of
 from onbmacf._text import records as short
+from onbmacf._text.labels import Labels
 from onbmacf.errors import ParameterError
 from onbmacf.rules import Rule, Rules, summary
 
@@ -136,6 +137,9 @@ class Schema:
         One per column.
     rules : Rules
         Directions, ranges, steps, costs and the like; none by default.
+    labels : dict
+        What people call columns and their values: per column a dict of ``name``, ``unit`` and ``levels`` (words by
+        code), or the name alone. Sentences, pages, notices and widgets show it; frames and JSON do not.
 
     Examples
     --------
@@ -152,8 +156,10 @@ class Schema:
 
     features: tuple[Feature, ...]
     rules: Rules = field(default_factory=Rules)
+    labels: Labels = field(default_factory=Labels)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "labels", Labels.of(self.labels))
         object.__setattr__(self, "features", sequence(_feature)("features", self.features))
         if isinstance(self.rules, Mapping):
             object.__setattr__(self, "rules", Rules.from_dict(self.rules))
@@ -166,6 +172,7 @@ class Schema:
         if self.features and all(feature.immutable for feature in self.features):
             raise ParameterError("every feature is immutable: nothing could change. Leave at least one mutable.")
         self.rules.check(names)
+        self.labels.check(names)
 
     def _take_over(self, immutable: tuple[Hashable, ...]) -> None:
         """Make the features immutable that the rules call so; from then on the schema says it."""
@@ -186,6 +193,7 @@ class Schema:
         decimals: Mapping[Hashable, int] | None = None,
         fillable: Iterable[Hashable] = (),
         rules: Rules | Mapping[str, Any] | None = None,
+        labels: Mapping[Any, Any] | None = None,
     ) -> "Schema":
         """Read the kinds of the columns off a table.
 
@@ -215,6 +223,8 @@ class Schema:
             Columns in which a counterfactual may fill in a value that a row lacks; none by default.
         rules : Rules or dict, optional
             Further restrictions; a dict has the keys of `Rules.from_dict`.
+        labels : dict, optional
+            What people call columns and values, as for `Schema`: ``{"dur": {"name": "duration", "unit": "months"}}``.
 
         Returns
         -------
@@ -247,7 +257,7 @@ class Schema:
         rules = Rules.from_dict(rules) if isinstance(rules, Mapping) else rules
         named["rules"] = rules.features if isinstance(rules, Rules) else ()
         features = _holding(features, frame, {name for names in named.values() for name in names})
-        return cls(tuple(features), Rules() if rules is None else rules)
+        return cls(tuple(features), Rules() if rules is None else rules, Labels.of(labels))
 
     def __repr__(self) -> str:
         return f"{_heading(self)}\n{short.text_table(HEAD, _lines(self))}"

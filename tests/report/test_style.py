@@ -38,10 +38,11 @@ def written():
 
 def test_reports_and_notices_hold_the_shared_sheets_and_no_colour_of_their_own(written):
     shared = style("palette.css", "text.css")
+    assert style("pictures.css") in written["report"]
     for page in written.values():
         [sheet] = re.findall("<style>(.*?)</style>", page.split("<body>")[0], flags=re.S)
         assert shared in sheet
-        assert COLOUR.findall(sheet.replace(shared, "")) == []
+        assert COLOUR.findall(sheet.replace(shared, "").replace(style("pictures.css"), "")) == []
 
 
 def test_pages_and_widget_hold_the_shared_sheets_and_no_colour_of_their_own():

@@ -138,6 +138,7 @@ def _answers(arrays: Any, manifest: Any, rows: pd.DataFrame, form: TableForm) ->
     counts: dict[str, Any] = {name: int(manifest[name]) for name in (*COUNTS, "n_members")}
     batch, warnings = _joined(arrays, manifest["words"], form), tuple(manifest["warnings"])
     whole = {"rows": form.arrange(rows)[0], "warnings": warnings, "polars": form.polars, "days": form.days}
+    whole["words"] = form.schema.labels
     told = manifest["certificates"]
     certificates = None
     if told is not None:

@@ -31,6 +31,7 @@ from onbmacf._table.model import OUTPUTS
 from onbmacf._table.private import check_groups
 from onbmacf._table.scales import weights_of
 from onbmacf._table.space import FeatureSpace
+from onbmacf._text.labels import Labels
 from onbmacf.errors import InvalidFileError, StoreError
 from onbmacf.rules import PAIRS, RULE_KEYS
 
@@ -39,7 +40,7 @@ SAMPLE = 32  # rows of a larger one whose nearest enemy is looked for again
 MOST_BYTES = 1 << 24  # that one call of the model may hand over, or so many times the file: see LEAST_SHARE
 LEAST_SHARE = 8
 MOST_JOBS = 256
-LATER = ("reading", "lacking", "converters", "polars")  # keys of the manifest that older maps lack
+LATER = ("reading", "lacking", "converters", "polars", "labels")  # keys of the manifest that older maps lack
 SINCE_READABLE = "agreement"  # an option that came after the key `readable`: only maps without it may lack the key
 
 
@@ -106,6 +107,7 @@ MANIFEST_KEYS: dict[str, Check] = {
     "reading": optional(lambda name, entry: checked(name, entry, READING_KEYS, READING_KEYS)),
     "converters": sequence(_converter),
     "polars": optional(sequence(_polars_type)),
+    "labels": lambda _, entry: Labels.of(entry),
 }
 
 

@@ -4,7 +4,7 @@ Fitted, Options  ->  save_map  ->  store.write        store.read  ->  SavedMap  
 """
 
 import re
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -78,6 +78,7 @@ def save_map(path: Any, fitted: Fitted, options: Options) -> None:
         "warnings": list(fitted.warnings),
         "features": [_feature_out(feature) for feature in form.schema.features],
         "rules": _rules_out(form.schema.rules),
+        "labels": {name: asdict(label) for name, label in form.schema.labels.items()},
         "dtypes": [_dtype_out(dtype) for dtype in form.dtypes],
         "lacking": [next((n for n, known in MISSING.items() if known is value), "NaN") for value in form.lacking],
         "converters": [[at, converter.kind, str(converter.dtype), converter.unit] for at, converter in form.converters],
@@ -153,6 +154,7 @@ def load_map(path: Any, model: Any) -> tuple[Fitted, dict[str, Any]]:
 
 def _space(arrays: dict[str, Any], manifest: dict[str, Any]) -> FeatureSpace:
     schema = Schema(tuple(_feature_in(entry) for entry in manifest["features"]), _rules_in(manifest["rules"]))
+    schema = replace(schema, labels=manifest.get("labels", {}))
     array_dtype = None if manifest["array_dtype"] is None else np.dtype(manifest["array_dtype"])
     dtypes = tuple(_dtype_in(entry) for entry in manifest["dtypes"])
     lacking = tuple(MISSING[name] for name in manifest.get("lacking", ()))

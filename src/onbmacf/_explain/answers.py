@@ -69,7 +69,8 @@ def answered(asker: Asker, found: Found, effort: Effort, frame: pd.DataFrame) ->
             reasons[row] = f"{reasons[row]} Some probabilities are not known: {unknown[row]}.".strip()
     of_rows = (frame, factuals.labels, statuses, reasons, objects([()] * len(frame)))
     form = request.fitted.space.form
-    return Explanations(*of_rows, batch, n_members=request.n_members, polars=form.polars, days=form.days)
+    answers = Explanations(*of_rows, batch, n_members=request.n_members)
+    return replace(answers, polars=form.polars, days=form.days, words=form.schema.labels)
 
 
 def _weak(request: Request, batch: Batch, n_rows: int) -> Mask:

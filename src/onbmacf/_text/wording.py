@@ -247,6 +247,7 @@ COLUMNS = ("row", "from", "to", "changes", "distance", "even if")
 
 def lines(explanation: Any) -> list[list[str]]:
     """Return the cells of COLUMNS as text, one line per counterfactual; a row without one says why on one line."""
+    explanation = explanation.in_words()
     name, label = name_of(explanation), quoted(explanation.label)
     if not explanation.counterfactuals:
         return [[name, label, "", why_none(explanation), "", ""]]

@@ -15,12 +15,14 @@ from onbmacf._base.checks import listed, shortened
 from onbmacf._columns.converters import Converter
 from onbmacf._columns.interop import frame_of_cells
 from onbmacf._columns.moments import allowed_in, end_in, value_in, written
+from onbmacf._text.labels import NOTHING, Labels
 from onbmacf._text.records import few
 from onbmacf._text.wording import shown
 from onbmacf._views.plans import Source
 from onbmacf.errors import RowsError
 from onbmacf.schema import Feature
 
+NO_LABELS = Labels()
 MOST_LEVELS = 8  # of one feature, where they are only named
 MOST_TICKED = 40  # where they can be chosen from
 
@@ -36,6 +38,7 @@ class Field(NamedTuple):
     high: str
     step: str
     converter: Converter | None = None  # of dates and the like
+    words: Labels = NO_LABELS
 
     @property
     def input(self) -> str:
@@ -54,7 +57,22 @@ class Field(NamedTuple):
     @property
     def some_levels(self) -> str:
         """The first levels, and how many others there are."""
-        return few(self.levels, MOST_LEVELS)
+        return few([said for _, said in self.options], MOST_LEVELS)
+
+    @property
+    def said(self) -> str:
+        """What people call it."""
+        return self.words.name(self.name)
+
+    @property
+    def unit(self) -> str:
+        """The unit of its numbers; empty where none is known."""
+        return self.words.get(str(self.name), NOTHING).unit
+
+    @property
+    def options(self) -> list[tuple[str, str]]:
+        """Its levels, and what people call them."""
+        return [(level, self.words.value(self.name, level)) for level in self.levels]
 
     @property
     def offers_levels(self) -> bool:
@@ -77,7 +95,8 @@ def _field(source: Source, place: int, feature: Feature) -> Field:
     levels = () if feature.is_numeric else tuple(shown(level) for level in feature.levels or ())
     converter = source.explainer.fitted_.space.form.converter(place)
     step = "any" if feature.kind != "integer" or (converter is not None and converter.unit == "us") else "1"
-    return Field(f"f{place}", feature.name, feature, levels, low, high, step, converter)
+    words = source.explainer.schema_.labels
+    return Field(f"f{place}", feature.name, feature, levels, low, high, step, converter, words)
 
 
 def read_row(form: Mapping[str, str], fields: list[Field], name: Any = "typed") -> pd.DataFrame:
@@ -89,6 +108,11 @@ def read_row(form: Mapping[str, str], fields: list[Field], name: Any = "typed") 
 def written_row(row: pd.DataFrame, fields: list[Field]) -> dict[str, str]:
     """Return the values of a row as a form shows them, by the fields' ids."""
     return {field.id: _written(field, row[field.name].iloc[0]) for field in fields}
+
+
+def said_row(row: pd.DataFrame, fields: list[Field]) -> dict[str, str]:
+    """Return the values of a row as people read them, by the fields' ids."""
+    return {field.id: field.words.value(field.name, row[field.name].iloc[0]) for field in fields}
 
 
 def _written(field: Field, value: Any) -> str:

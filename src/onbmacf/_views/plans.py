@@ -15,6 +15,7 @@ from onbmacf._base.enums import Status
 from onbmacf._base.missing import known_ends
 from onbmacf._columns.interop import frame_of_cells
 from onbmacf._explain.request import Question
+from onbmacf._text.labels import Labels
 from onbmacf._text.wording import joined, quoted, rounded, shown, whole_percent
 from onbmacf.errors import OnbmacfWarning, ParameterError, RowsError
 from onbmacf.explainer import ONBMACF
@@ -150,28 +151,31 @@ def no_plan(answer: Explanation) -> str:
 
 
 def _view(answer: Explanation, place: int, ids: dict[Hashable, str]) -> dict[str, Any]:
-    found = answer.counterfactuals[place]
+    found, said = answer.counterfactuals[place], answer.in_words().counterfactuals[place]
     return {
         "place": place,
         "number": place + 1,
         "label": shown(found.label),
         "probability": percent(found.probability),
-        "changes": [_change(found, name, ids) for name in found.changed],
-        "even_if": _even_if(answer, found),
+        "changes": [_change(found, said, name, ids, answer.words) for name in found.changed],
+        "even_if": _even_if(answer, said),
         "plausibility": plausibility_words(found),
         "distance": distance_words(found),
     }
 
 
-def _change(found: Counterfactual, name: Hashable, ids: dict[Hashable, str]) -> dict[str, Any]:
-    before, after = found.factual[name], found.values[name]
+def _change(
+    found: Counterfactual, said: Counterfactual, name: Hashable, ids: dict[Hashable, str], words: Labels
+) -> dict[str, Any]:
+    before, after, called = found.factual[name], found.values[name], words.name(name)
     return {
         "id": ids[name],
         "feature": str(name),
-        "before": shown(before),
-        "after": shown(after),
+        "said": called,
+        "before": words.value(name, before),
+        "after": words.value(name, after),
         "arrow": _way(before, after),
-        "range": "" if found.box is None or name not in found.box else str(found.box[name]),  # which hold together
+        "range": "" if said.box is None or called not in said.box else str(said.box[called]),  # which hold together
         "is_released": name in found.released,
     }
 

@@ -13,6 +13,7 @@ import pandas as pd
 from onbmacf._explain.request import Question
 from onbmacf._table.form import TableForm
 from onbmacf._table.readings import Between
+from onbmacf._text.labels import Labels
 from onbmacf.cli.explain import Arguments
 from onbmacf.cli.inputs import (
     as_fitted,
@@ -136,6 +137,7 @@ def _loaded(path: Path, model: Any, arguments: Arguments) -> ONBMACF:
     immutable, vary = (columns_of(getattr(arguments, name), columns, flag(name)) for name in ("immutable", "vary"))
     rules = None if arguments.rules is None else Rules.from_toml(arguments.rules)
     schema = Question(immutable=immutable or None, vary=vary or None, rules=rules).schema(explainer.schema_)
+    schema = schema if arguments.labels is None else replace(schema, labels=Labels.from_toml(arguments.labels))
     explainer.fitted_ = explainer.fitted_.under(schema)
     return explainer
 
@@ -171,7 +173,8 @@ def _schema(table: pd.DataFrame, arguments: Arguments) -> Schema:
     immutable = columns_of(arguments.immutable, columns, "--immutable")
     fillable = columns_of(arguments.fillable, columns, "--fillable")
     kinds, ordinal = kinds_of(arguments.kinds, columns)
-    schema = Schema.infer(table, immutable=immutable, kinds=kinds, ordinal=ordinal, fillable=fillable)
+    labels = None if arguments.labels is None else Labels.from_toml(arguments.labels)
+    schema = Schema.infer(table, immutable=immutable, kinds=kinds, ordinal=ordinal, fillable=fillable, labels=labels)
     schema = Question(vary=columns_of(arguments.vary, columns, "--vary") or None).schema(schema)
     return schema if arguments.rules is None else schema.with_rules(Rules.from_toml(arguments.rules))
 

@@ -4,7 +4,6 @@ import io
 import re
 import warnings
 from collections import Counter
-from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
@@ -181,11 +180,11 @@ def _cell(is_share: bool, value: Any) -> str:
 def cases(explainer: ONBMACF, answers: Explanations, most: int) -> list[dict[str, Any]]:
     """Return up to `most` rows that stand for many: released ones first, then some without a counterfactual."""
     kinds = _kinds(answers)
-    sizes = Counter(kinds)
+    sizes, columns = Counter(kinds), [answers.words.name(name) for name in answers.rows.columns]
     return [
         {
             **_case(answers[place], FIRST_PICTURE + number),
-            "kind": _kind_in_words(kinds[place], sizes[kinds[place]], list(answers.rows.columns)),
+            "kind": _kind_in_words(kinds[place], sizes[kinds[place]], columns),
         }
         for number, place in enumerate(representatives(explainer, answers, most))
     ]
@@ -233,10 +232,10 @@ def _medoid(explainer: ONBMACF, answers: Explanations, places: list[int]) -> int
     return some[int(distances(Z, Z, explainer.metric).sum(axis=1).argmin())]
 
 
-def _kind_in_words(kind: Any, size: int, columns: list[Hashable]) -> str:
+def _kind_in_words(kind: Any, size: int, columns: list[str]) -> str:
     if kind is None:
         return ""
-    names = joined([str(columns[at]) for at in kind[1]]) if kind[0] != "none" else ""
+    names = joined([columns[at] for at in kind[1]]) if kind[0] != "none" else ""
     what = f"whose first counterfactual changes {names}" if names else f"with the status {kind[1]}"
     return f"One of {size:,} rows {what}."
 
@@ -245,10 +244,10 @@ def _case(answer: Explanation, place: int) -> dict[str, Any]:
     title = f"Row {shown(answer.factual.name)}: {quoted(answer.label)}"
     if not answer.counterfactuals:
         return {"title": title, "sentences": [why_none(answer)], "tables": [], "pictures": []}
-    found = answer.counterfactuals[0]
+    found, said = answer.counterfactuals[0], answer.in_words().counterfactuals
     ax = plots.before_after(found, new_figure())
-    drawn = picture(place, f"Row {shown(answer.factual.name)} before and after", _in_words(found), ax)
-    tables = [table(f"Counterfactual {rank}", _changes(f)) for rank, f in enumerate(answer.counterfactuals, start=1)]
+    drawn = picture(place, f"Row {shown(answer.factual.name)} before and after", _in_words(said[0]), ax)
+    tables = [table(f"Counterfactual {rank}", _changes(f)) for rank, f in enumerate(said, start=1)]
     return {"title": title, "sentences": answer.sentences(), "tables": tables, "pictures": [drawn]}
 
 

@@ -7,7 +7,7 @@ import datetime
 import json
 import tomllib
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -17,6 +17,7 @@ from onbmacf import __version__
 from onbmacf._base.checks import listed
 from onbmacf._base.files import write_atomically
 from onbmacf._columns.moments import is_moment_text
+from onbmacf._text.labels import Labels
 from onbmacf._text.records import cell, plain
 from onbmacf._text.wording import is_absent, quoted, shown, whole_percent
 from onbmacf.audit.arguments import typed
@@ -65,7 +66,7 @@ def _folder() -> Any:
 # --- facts in words ---------------------------------------------------------------------------------------------------
 
 
-def described(facts: Mapping[str, Any], words: Words, language: str) -> dict[str, Any]:
+def described(facts: Mapping[str, Any], words: Words, language: str, labels: Labels) -> dict[str, Any]:
     """Return everything that a page shows, as text."""
     answer = facts["answer"]
     return {
@@ -73,11 +74,11 @@ def described(facts: Mapping[str, Any], words: Words, language: str) -> dict[str
         "words": words,
         "head": [(words["reference"], shown(answer["row"])), (words["date"], facts["date"])],
         "decision": _decision(facts, words),
-        "reasons": [_reason(reason, words) for reason in facts["reasons"]] or [_no_reasons(answer, words)],
-        "plans": [_plan(n, found, words) for n, found in enumerate(answer["counterfactuals"], start=1)],
+        "reasons": [_reason(reason, words, labels) for reason in facts["reasons"]] or [_no_reasons(answer, words)],
+        "plans": [_plan(n, found, words, labels) for n, found in enumerate(answer["counterfactuals"], start=1)],
         "no_plan": "" if answer["counterfactuals"] else _no_plan(answer, words),
-        "would_not": _would_not(facts, words) or [words["not_nothing"]],
-        "asked": _question(facts, words),
+        "would_not": _would_not(facts, words, labels) or [words["not_nothing"]],
+        "asked": _question(facts, words, labels),
         "again": [
             (words["contact"], facts["contact"] or words["contact_blank"]),
             (words["review"], facts["review"] or words["review_blank"]),
@@ -93,13 +94,14 @@ def _decision(facts: Mapping[str, Any], words: Words) -> list[str]:
     return [said] if is_there else [said, words["decision_wanted"].format(wanted=wanted)]
 
 
-def _reason(reason: Mapping[str, Any], words: Words) -> str:
-    values = {"feature": reason["feature"], "value": shown(reason["value"])}
+def _reason(reason: Mapping[str, Any], words: Words, labels: Labels) -> str:
+    feature = reason["feature"]
+    values = {"feature": labels.name(feature), "value": labels.value(feature, reason["value"])}
     if not reason["alone"]:
         return words["reason_together"].format(**values)
     key = "reason_only" if reason["n_asked"] == 1 else "reason_alone"
     counts = {name: _whole(reason[name], words) for name in ("n_asked", "n_reached")}
-    return words[key].format(**values, **counts, nearest=shown(reason["nearest"]))
+    return words[key].format(**values, **counts, nearest=labels.value(feature, reason["nearest"]))
 
 
 def _no_reasons(answer: Mapping[str, Any], words: Words) -> str:
@@ -109,14 +111,13 @@ def _no_reasons(answer: Mapping[str, Any], words: Words) -> str:
     return words["reasons_none" if f"no_plan_{answer['status']}" in words else "reasons_unasked"]
 
 
-def _plan(number: int, found: Mapping[str, Any], words: Words) -> dict[str, Any]:
+def _plan(number: int, found: Mapping[str, Any], words: Words, labels: Labels) -> dict[str, Any]:
     box = {side["feature"]: side for side in found.get("box") or ()}  # ranges that hold all at once, as one table reads
     rows = [
         (
-            change["feature"],
-            shown(change["before"]),
-            shown(change["after"]),
-            _works(box.get(change["feature"]), words),
+            labels.name(change["feature"]),
+            *(labels.value(change["feature"], change[when]) for when in ("before", "after")),
+            _works(box.get(change["feature"]), words, labels),
         )
         for change in found["changes"]
     ]
@@ -126,14 +127,14 @@ def _plan(number: int, found: Mapping[str, Any], words: Words) -> dict[str, Any]
     return {"title": words["plan"].format(number=number), "heads": heads, "rows": rows, "note": note}
 
 
-def _works(side: Mapping[str, Any] | None, words: Words) -> str:
+def _works(side: Mapping[str, Any] | None, words: Words, labels: Labels) -> str:
     """Return the range of a value in words; empty where none is known."""
     if side is None:
         return ""
     if side["levels"] is not None:
-        levels = [shown(level) for level in side["levels"]]
+        levels = [labels.value(side["feature"], level) for level in side["levels"]]
         return words["one_of"].format(levels=", ".join(levels)) if len(levels) > 1 else words["exactly"]
-    low, high = shown(side["low"]), shown(side["high"])
+    low, high = (labels.value(side["feature"], side[end]) for end in ("low", "high"))
     if side["low"] == side["high"]:
         return words["exactly"]
     if side["reaches_low"] != side["reaches_high"]:
@@ -151,20 +152,24 @@ def _no_plan(answer: Mapping[str, Any], words: Words) -> str:
     return f"{words[key]} {words['no_plan_needs'].format(needs=_list(answer['would_need'], words))}"
 
 
-def _would_not(facts: Mapping[str, Any], words: Words) -> list[str]:
+def _would_not(facts: Mapping[str, Any], words: Words, labels: Labels) -> list[str]:
     kept = next((found["semifactual"] for found in facts["answer"]["counterfactuals"][:1]), None)
     said = []
     if kept is not None:
-        changes = [{name: shown(value) for name, value in change.items()} for change in kept["changes"]]
+        changes = [
+            {"feature": labels.name(one["feature"])}
+            | {when: labels.value(one["feature"], one[when]) for when in ("before", "after")}
+            for one in kept["changes"]
+        ]
         parts = [words["even_if_change"].format(**change) for change in changes]
         said.append(words["even_if"].format(changes=_list(parts, words)))
     if facts["no_help"]:
-        said.append(words["no_help"].format(features=", ".join(str(name) for name in facts["no_help"])))
+        said.append(words["no_help"].format(features=", ".join(map(labels.name, facts["no_help"]))))
     return said
 
 
-def _question(facts: Mapping[str, Any], words: Words) -> list[tuple[str, str]]:
-    kept = ", ".join(str(name) for name in facts["kept"]) or words["kept_none"]
+def _question(facts: Mapping[str, Any], words: Words, labels: Labels) -> list[tuple[str, str]]:
+    kept = ", ".join(map(labels.name, facts["kept"])) or words["kept_none"]
     text = "questions_one" if facts["n_questions"] == 1 else "questions_text"
     count = words[text].format(count=_whole(facts["n_questions"], words))
     return [
@@ -199,19 +204,25 @@ class Notice:
         Everything it says, as text and numbers, in no language.
     language : str
         In which it is written.
+    labels : dict
+        What people call columns and values: the ``labels`` of the schema. The facts have the table's own.
 
     """
 
     facts: dict[str, Any]
     language: str = "en"
+    labels: Labels = field(default_factory=Labels)
 
     def html(self) -> str:
         """Return one self-contained HTML page, without scripts and without anything loaded from elsewhere."""
-        return rendered("notice.html", "html", described(self.facts, catalogue(self.language), self.language))
+        return rendered("notice.html", "html", self._described())
 
     def markdown(self) -> str:
         """Return the notice as Markdown."""
-        return rendered("notice.md", "markdown", described(self.facts, catalogue(self.language), self.language))
+        return rendered("notice.md", "markdown", self._described())
+
+    def _described(self) -> dict[str, Any]:
+        return described(self.facts, catalogue(self.language), self.language, self.labels)
 
     def to_json(self, indent: int | None = 2) -> str:
         """Return the facts as JSON."""
@@ -303,6 +314,7 @@ def notice(
             "review": review,
         },
         language,
+        explainer.schema_.labels,
     )
 
 

@@ -171,7 +171,7 @@ def _rows(service: Service, job: AuditJob, page: int, feature: str, status: str)
     number = min(max(page, 1), n_pages)
     lines = []
     for place in places[(number - 1) * PER_PAGE : number * PER_PAGE]:
-        answer = job.answers[int(place)]
+        answer = job.answers[int(place)].in_words()
         first = answer.counterfactuals[0] if answer.counterfactuals else None
         lines.append(
             {

@@ -23,7 +23,7 @@ from onbmacf._base.checks import whole_number
 from onbmacf._base.missing import known_ends
 from onbmacf._text.frames import as_csv
 from onbmacf._text.wording import shown
-from onbmacf._views.fields import read_row, written_row
+from onbmacf._views.fields import read_row, said_row, written_row
 from onbmacf._views.plans import Prediction, Source, explained, no_plan, percent, plan_views, predicted
 from onbmacf.errors import OnbmacfError
 from onbmacf.explainer import ONBMACF
@@ -171,7 +171,8 @@ async def _content(
         "has_ranges": answers is not None and answers.batch.ranges is not None,
         "no_ranges": found.no_ranges,
         "fields": service.fields,
-        "values": written_row(case.row, service.fields),
+        "facts_said": said_row(case.row, service.fields),
+        "called": service.source.explainer.schema_.labels.name,
         "n_facts": N_FACTS,
         "preferences": case.preferences,
         "ids": ids,

@@ -93,11 +93,12 @@ class Preferences:
     def conditions(self, explainer: ONBMACF) -> list[str]:
         """Return what plans keep to, a line each, for a page on paper."""
         wanted = self.target if isinstance(self.target, list) else [] if self.target is None else [self.target]
-        kept = [str(name) for name in explainer.schema_.names if name in self.locked]
+        words = explainer.schema_.labels
+        kept = [words.name(name) for name in explainer.schema_.names if name in self.locked]
         lines = [f"Wanted: {joined([shown(label) for label in wanted], 'or')}"] if wanted else []
         lines += [f"Kept as they are: {joined(kept)}"] if kept else []
-        lines += self.narrowed(explainer.fitted_.constraints.rules).in_words()
-        lines += [f"{name}: {kind} to change" for name, kind in self.ease.items()]
+        lines += words.rules(self.narrowed(explainer.fitted_.constraints.rules)).in_words()
+        lines += [f"{words.name(name)}: {kind} to change" for name, kind in self.ease.items()]
         dial = explainer.plausibility if self.dial is None else self.dial
         return [*lines, f"From nearest (0) to most typical (1): {shown(dial)}"]
 
@@ -191,8 +192,8 @@ class SavedPlan:
 
     @property
     def counterfactual(self) -> Counterfactual:
-        """The plan itself."""
-        return self.answers[0].counterfactuals[self.place]
+        """The plan itself, as people call its values."""
+        return self.answers[0].in_words().counterfactuals[self.place]
 
 
 class Session:

@@ -12,7 +12,6 @@ import pandas as pd
 from starlette.requests import Request
 from starlette.responses import Response
 
-from onbmacf._text.wording import shown
 from onbmacf._views.fields import Field
 from onbmacf._views.plans import Source, frame_of
 from onbmacf.web.cases import Preferences, Session, Sessions
@@ -47,10 +46,10 @@ class Service:
     @cached_property
     def row_texts(self) -> "pd.Series[Any]":
         """Each row of the table as one text to search in: its name and its values on a line each, in lower case."""
-        table = self.source.table
+        table, words = self.source.table, self.source.explainer.schema_.labels
         texts = pd.Series(table.index.astype(str), dtype=object)
         for name in table.columns:
-            texts = texts + "\n" + pd.Series([shown(value) for value in table[name].array], dtype=object)
+            texts = texts + "\n" + pd.Series([words.value(name, value) for value in table[name].array], dtype=object)
         return texts.str.lower()
 
     def frame(self, records: Sequence[Any]) -> pd.DataFrame:

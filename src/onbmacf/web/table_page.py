@@ -66,7 +66,8 @@ def find_rows(service: Service, search: str, label: str, number: int) -> TablePa
     rows = source.table.iloc[places]
     names = [shown(name) for name in rows.index]
     labels = [""] * len(places) if source.labels is None else [str(known) for known in source.labels[places]]
-    columns = [[shown(value) for value in rows[name].array] for name in rows.columns]
+    words = source.explainer.schema_.labels
+    columns = [[words.value(name, value) for value in rows[name].array] for name in rows.columns]
     cells = [list(line) for line in zip(*columns, strict=True)] if len(places) else []
     lines = [TableLine(*line) for line in zip(places.tolist(), names, labels, cells, strict=True)]
     return TablePage(lines, number, n_pages, len(found), len(source.table))
@@ -79,7 +80,7 @@ def first_page(request: Request) -> Response:
     found = find_rows(service, search, label, number)
     return show(
         request, "table.html", "table", found=found, search=search, label=label,
-        columns=[(str(field.name), field.is_number) for field in service.fields],
+        columns=[(field.said, field.is_number) for field in service.fields],
         labels=[str(label) for label in service.source.classes] if service.source.labels is not None else [],
     )  # fmt: skip
 

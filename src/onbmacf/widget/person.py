@@ -117,10 +117,11 @@ def _plans(person: Person, answer: Explanation) -> list[dict[str, Any]]:
 def _field(field: Field, value: str) -> dict[str, Any]:
     return {
         "name": str(field.name),
+        "said": field.said,
         "value": value,
         "is_number": field.is_number,
         "input": field.input,
-        "levels": list(field.levels),
+        "levels": [list(option) for option in field.options],
         "low": field.low,
         "high": field.high,
         "step": field.step,

@@ -21,7 +21,7 @@ function verdict({ label, probability, reason }) {
 
 function changes(plan) {
   return make("ul", { class: "changes" }, ...plan.changes.map((change) => make("li", {},
-    make("span", { class: "feature" }, change.feature),
+    make("span", { class: "feature" }, change.said),
     make("span", { class: "move" },
       make("span", { class: "unseen" }, "from "), `${change.before} `,
       make("span", { class: "arrow", "aria-hidden": "true" }, "→"), make("span", { class: "unseen" }, " to "), " ",
@@ -38,7 +38,7 @@ function planCard(plan, keep) {
     make("p", { class: "how" }, plan.distance),
     make("p", { class: "how" }, plan.plausibility),
     make("div", { class: "buttons" }, ...plan.changes.map((change) =>
-      make("button", { type: "button", class: "quiet", onclick: () => keep(change.feature, true) }, `Keep ${change.feature}`))));
+      make("button", { type: "button", class: "quiet", onclick: () => keep(change.feature, true) }, `Keep ${change.said}`))));
 }
 
 function plans(view, keep) {
@@ -55,7 +55,7 @@ function control(field, id) {
     const traits = { type: field.input, id, value: field.value, step: field.step, "aria-describedby": `${id}-note` };
     return [make("input", traits), make("span", { class: "note", id: `${id}-note` }, `known: ${field.low} to ${field.high}${field.may_lack ? "; empty: unknown" : ""}`)];
   }
-  const options = field.levels.map((level) => make("option", { value: level, selected: level === field.value }, level));
+  const options = field.levels.map(([level, said]) => make("option", { value: level, selected: level === field.value }, said));
   if (field.may_lack) options.unshift(make("option", { value: "", selected: field.value === "" }, "unknown"));
   return [make("select", { id }, ...options)];
 }
@@ -107,11 +107,11 @@ function render({ model, el }) {
 
   const boxes = first.fields.map((field) => make("input", { type: "checkbox", onchange: (event) => keep(field.name, event.target.checked) }));
   const kept = make("fieldset", { class: "keep" }, make("legend", {}, "Keep as it is"),
-    ...first.fields.map((field, at) => make("label", {}, boxes[at], field.name)));
+    ...first.fields.map((field, at) => make("label", {}, boxes[at], field.said)));
 
   const controls = first.fields.map((field, at) => control(field, `${own}-${at}`));
   const form = make("div", { class: "fields values" }, ...first.fields.map((field, at) =>
-    make("p", { class: "field" }, make("label", { for: `${own}-${at}` }, field.name), ...controls[at])));
+    make("p", { class: "field" }, make("label", { for: `${own}-${at}` }, field.said), ...controls[at])));
   let timer = 0;
   form.addEventListener("input", () => {
     clearTimeout(timer);
