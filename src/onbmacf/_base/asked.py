@@ -24,7 +24,8 @@ ASKED: dict[str, Asked] = {
     "plausibility": Asked("From 0 (nearest) to 1 (well inside the wanted class).", float, (0, 1)),
     "min_probability": Asked(
         "The least probability that the model must give the label, from 0 to 1; or 'lasting', which is 0.6: such "
-        "answers hold after retraining more often.",
+        "answers hold after retraining more often. By default 'lasting' where the model has probabilities, and a row "
+        "without such an answer gets another one that says so.",
         float | Literal["lasting"],
     ),
     "front": Asked(
