@@ -27,13 +27,14 @@ from onbmacf._base.checks import (
 )
 from onbmacf._columns.converters import converter_of, holds
 from onbmacf._columns.interop import as_frame, repeated
-from onbmacf._columns.kinds import KINDS, NUMERIC, Kind, guess, is_own_text, step_of
+from onbmacf._columns.kinds import KINDS, NUMERIC, Kind, are_dates, guess, is_code, is_own_text, step_of
 from onbmacf._text import records as short
 from onbmacf.errors import ParameterError
 from onbmacf.rules import Rule, Rules, summary
 
 LEVELS = sequence(level)
 HOLDS = ("", "date", "time", "duration", "period")
+MOST_LOOKED_AT = 100  # values, to see whether they are dates
 HEAD = ("feature", "kind", "may change", "values")  # of the table that shows a schema
 
 
@@ -62,7 +63,8 @@ class Feature:
     fillable : bool
         Whether a counterfactual may fill in a value that a row lacks. It never removes one.
     held : bool
-        Whether it is immutable because `Schema.infer` found a text of its own in nearly every row (decision 0022).
+        Whether it is immutable because `Schema.infer` took it for names, identifiers, free text, codes that look like
+        numbers, or dates written as text (decision 0022).
     step : int or None
         Whole numbers change in multiples of it; `Schema.infer` reads it off the table. A rule's own step, or its
         ``low``, takes its place.
@@ -195,7 +197,8 @@ class Schema:
         What has no distance here (numbers stored as text, mixed types) is a `TableError` that names the column.
         Missing values do not count for the kind: whole numbers with NaN among them are integer.
         Text that differs in nearly every row (at least 20 values, 95 % of them different) is a name, an identifier or
-        free text: it is made immutable, which `fit` says, unless an argument names the column.
+        free text: it is made immutable, which `fit` says, unless an argument names the column. So are codes that look
+        like numbers (postcodes, serial numbers, 01067), and dates written as text, which have no order here.
         Whole numbers that all are multiples of one, such as 0, 5, 10, 15 or thousands, change in steps of it, unless
         ``rules`` has another step for them.
 
@@ -373,12 +376,19 @@ def _infer_feature(
 
 
 def _holding(features: list[Feature], frame: pd.DataFrame, named: set[Hashable]) -> list[Feature]:
-    """Return the features with those made immutable whose text is each row's own; not if nothing could change then."""
+    """Return the features with those held from which no advice can come; not if nothing could change then."""
     free = [feature for feature in features if not feature.immutable]
-    texts = {f.name for f in free if f.name not in named and is_own_text(frame[f.name])}
-    if len(texts) == len(free):
+    kept = {f.name for f in free if f.name not in named and _is_kept(frame[f.name])}
+    if len(kept) == len(free):
         return features
-    return [replace(f, immutable=True, held=True) if f.name in texts else f for f in features]
+    return [replace(f, immutable=True, held=True) if f.name in kept else f for f in features]
+
+
+def _is_kept(column: "pd.Series[Any]") -> bool:
+    """Say whether a column holds text of each row's own, codes, or dates written as text."""
+    return (
+        is_own_text(column) or is_code(column) or are_dates(column.dropna().drop_duplicates()[:MOST_LOOKED_AT].tolist())
+    )
 
 
 def _feature(name: str, value: Any) -> Feature:
