@@ -194,10 +194,13 @@ def test_a_code_that_the_caller_calls_a_number_may_change():
 
 
 def test_dates_in_text_are_offered_with_what_to_type():
-    table = dirty().assign(born=dirty()["signed"])
+    days = pd.to_datetime(dirty()["signed"]).dt.strftime("%d/%m/%Y")
+    table = dirty().assign(born=dirty()["signed"], called=days)
     explainer, said = fitted(table)
     dates = [message for message in explainer.warnings_ if "dates as text" in message]
-    assert len(dates) == 1
+    assert len(dates) == 2
+    assert "column 'called' holds dates as text, e.g. '01/01/2020', in a form that is not read" in dates[1]
+    assert "called" in explainer.schema_.held
     assert "read_table(..., dates=['signed', 'born']) or --dates signed,born" in dates[0]
     assert "signed" not in said[0]  # a date is no identifier
 

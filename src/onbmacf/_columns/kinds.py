@@ -39,6 +39,8 @@ GROWS |= {"past", "before", "ever", "claims", "accidents", "convictions", "arres
 STAYS = {"sex", "gender", "race", "ethnicity", "nationality", "origin", "religion", "disability", "born", "birth"}
 STAYS |= {"birthday", "birthdate", "dob"}
 SERIAL = 1_000  # numbers of one width from here on, each in one row and next to each other, are serial numbers
+ANY_DATE = re.compile(r"(\d{4}[./-]\d{1,2}[./-]\d{1,2}|\d{1,2}[./-]\d{1,2}[./-]\d{4})(?!\d)")
+LOOKED_AT = 100  # values, to see whether they are dates
 LEAST_NUMBERS = 0.5  # share of the values that look like numbers from which on the others are marks, not names
 
 
@@ -98,7 +100,16 @@ def are_dates(values: Sequence[Any]) -> bool:
     >>> are_dates(["2024-05-31", "2024-06-01"]), are_dates(["31.05.2024"]), are_dates([])
     (True, False, False)
     """
-    return bool(values) and all(map(is_date_text, values))
+    return bool(values) and all(map(is_date_text, values[:LOOKED_AT]))
+
+
+def look_like_dates(values: Sequence[Any]) -> bool:
+    """Whether all values are text that says dates, in any order of day, month and year.
+
+    >>> look_like_dates(["31.05.2024", "1/6/2024"]), look_like_dates(["1.5", "2.5"])
+    (True, False)
+    """
+    return bool(values) and all(isinstance(value, str) and ANY_DATE.match(value) for value in values[:LOOKED_AT])
 
 
 def suggested(name: Any, is_number: bool) -> str:

@@ -15,7 +15,7 @@ from onbmacf._balls.metrics import one_hot_height
 from onbmacf._balls.neighbours import Neighbours
 from onbmacf._base.arrays import Matrix, Rows, shared
 from onbmacf._base.checks import listed
-from onbmacf._columns.kinds import are_dates, are_padded
+from onbmacf._columns.kinds import are_dates, are_padded, look_like_dates
 from onbmacf._prove.copies import Answering, Surrogate, steps_of
 from onbmacf._search.options import OF_FIT, Options
 from onbmacf._search.problem import Map
@@ -37,7 +37,6 @@ from onbmacf.errors import ParameterError
 from onbmacf.schema import Feature, Schema
 
 N_PROBES = 64  # rows asked twice at fit, and again at load
-MOST_LEVELS = 100  # looked at to see whether they are dates
 TARGET_ROWS = 8  # with fewer rows, a column that matches the labels means little
 NOTHING_SAID: Mapping[str, Any] = {}  # about the model's answers: arguments of `Reading.of`
 N_NEIGHBOURS = 5  # y of the field's yNN
@@ -69,21 +68,27 @@ def fit_warnings(form: TableForm, N: Matrix, cover: BallCover, black_box: BlackB
 
 
 def _is_dates(feature: Feature) -> bool:
-    return not feature.is_numeric and are_dates((feature.levels or ())[:MOST_LEVELS])
+    return not feature.is_numeric and look_like_dates(feature.levels or ())
 
 
 def _dates_as_text(schema: Schema) -> list[str]:
     """Return which columns of text hold dates, and what to type: as levels they have no order and no days between."""
-    names = [str(feature.name) for feature in schema.features if _is_dates(feature)]
-    if not names:
-        return []
-    s, them = ("", "it") if len(names) == 1 else ("s", "them")
-    kept = f"; until then {'it is' if not s else 'they are'} kept" if {*names} & {*map(str, schema.held)} else ""
-    return [
-        f"column{s} {joined(list(map(repr, names)))} hold{'' if s else 's'} dates as text, which have no order here: "
-        f"convert {them} with pd.to_datetime, or name {them} in read_table(..., dates={names}) or --dates "
-        f"{quote(','.join(names))}{kept}."
+    dates = [feature for feature in schema.features if _is_dates(feature)]
+    said = []
+    if names := [str(feature.name) for feature in dates if are_dates(feature.levels or ())]:
+        s, them = ("", "it") if len(names) == 1 else ("s", "them")
+        said.append(
+            f"column{s} {joined(list(map(repr, names)))} hold{'' if s else 's'} dates as text, which have no order "
+            f"here: convert {them} with pd.to_datetime, or name {them} in read_table(..., dates={names}) or --dates "
+            f"{quote(','.join(names))}."
+        )
+    said += [
+        f"column {f.name!r} holds dates as text, e.g. {(f.levels or ())[0]!r}, in a form that is not read: write them "
+        "as 2024-05-31, or convert them with pd.to_datetime."
+        for f in dates
+        if not are_dates(f.levels or ())
     ]
+    return said
 
 
 def _held(schema: Schema) -> list[str]:

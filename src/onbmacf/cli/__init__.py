@@ -1,6 +1,6 @@
 """The command line: words and files in, one library call, text and files out. No heavy import until a command runs.
 
-main  ->  explain | audit | notice | serve | map | bench | demo  ->  exit code
+main  ->  explain | audit | notice | schema | serve | map | bench | demo  ->  exit code
 
 Exit codes: 0, 2 (an error in one line), 130 (Ctrl-C), 143 (SIGTERM), 1 (a bug).
 """
@@ -18,7 +18,7 @@ except ImportError as error:  # pragma: no cover - depends on the installation
 from onbmacf import __version__
 from onbmacf._base.limits import exit_code, termination_is_an_interrupt
 from onbmacf.bench.cli import app as bench_app
-from onbmacf.cli import explain, maps, reports, serve
+from onbmacf.cli import explain, maps, reports, schema, serve
 from onbmacf.cli.terminal import in_options, plain_warnings, say, show, survive_any_text
 from onbmacf.errors import OnbmacfError, ParameterError
 
@@ -26,6 +26,7 @@ app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_
 app.command("explain")(explain.explain)
 app.command("audit")(reports.audit)
 app.command("notice")(reports.notice)
+app.command("schema")(schema.schema)
 app.command("serve")(serve.serve)
 app.command("demo")(explain.demo)
 app.add_typer(maps.app, name="map")
@@ -47,6 +48,7 @@ def about(
     onbmacf explain people.csv --target-column income --rows 3,17    trains a network and says so
     onbmacf audit people.csv --target-column income --out report.html
     onbmacf notice people.csv --target-column income --rows 17 --out notice.html
+    onbmacf schema people.csv --target-column income --out people.toml    what may change and how, to edit
     onbmacf serve                                                    a page for people, a service for programs
     onbmacf COMMAND --help                                           options and more examples
     """
