@@ -116,7 +116,7 @@ def _nothing(request: Request, effort: Effort) -> tuple[Status, str]:
     asked, limits = f"{effort.asked:,} questions", request.limits
     sure = f" {request.sure}" if request.sure else ""
     agreed = f" on which {request.committee} agree" if request.needs_agreement else ""
-    none = f"none was found{sure}{agreed}{',' if sure or agreed else ''}"
+    none = f"None was found{sure}{agreed}{',' if sure or agreed else ''}"
     if effort.failed:
         return Status.MODEL_ERROR, f"{effort.raised} (on {effort.failed:,} of {asked})."
     if effort.ran_out and not effort.asked and limits == "max_seconds":
@@ -124,7 +124,7 @@ def _nothing(request: Request, effort: Effort) -> tuple[Status, str]:
     if effort.ran_out:
         return Status.NONE_FOUND, _told(f"{none} with {asked} within {limits}: raise it.", effort)
     if effort.is_proven and not agreed and not effort.raised:
-        proven = f"none exists{sure}: every combination of allowed values in the fitted ranges was asked."
+        proven = f"None exists{sure}: every combination of allowed values in the fitted ranges was asked."
         return Status.INFEASIBLE, _told(proven, effort)
     return Status.NONE_FOUND, _told(f"{none} with {asked} to the model.", effort)
 
