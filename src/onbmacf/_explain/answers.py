@@ -137,6 +137,7 @@ def _batch(asker: Asker, found: Found, N: Matrix, effort: Effort) -> Batch:
     space, z = fitted.space, asker.factuals.z[found.factual]
     distance, changed = paired(z, found.counterfactual, metric), space.changed(z, found.counterfactual)
     to_semifactual = paired(z, found.semifactual, metric)
+    predicted = None if request.options.limits else asker.box.predicted(np.vstack([asker.factuals.N[found.factual], N]))
     return Batch(
         factual=found.factual,
         rows=LazyRows(space.form, N),
@@ -153,6 +154,7 @@ def _batch(asker: Asker, found: Found, N: Matrix, effort: Effort) -> Batch:
         semifactual_distance=np.where(found.has_semifactual, to_semifactual, np.nan),
         semifactual_changed=space.changed(z, found.semifactual),
         stability=None if committee is None else committee.share(N, found.label, asker.box.counts),
+        predicted=None if predicted is None else np.column_stack(np.split(predicted, 2)),
     )
 
 
