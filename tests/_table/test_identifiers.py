@@ -226,3 +226,12 @@ def test_a_few_identifiers_add_nothing_to_a_distance():
     """With fewer than 1,000 of them, each had a column of its own, and everybody was 1 farther from everybody."""
     explainer, _ = fitted(people())
     assert explainer.fitted_.Z.shape[1] == 1 + 1 + 3
+
+
+def test_a_new_row_with_a_name_of_its_own_is_told_to_fit_without_the_column():
+    """It got the names of a dozen others, and was asked whether it meant one of them."""
+    explainer, _ = fitted(people())
+    (answer,) = explainer.explain(people().iloc[[10]].assign(name="person 61"))
+    assert answer.status == "invalid_row"
+    assert "To explain new rows, fit without it (--drop)" in answer.reason
+    assert "person 1" not in answer.reason
