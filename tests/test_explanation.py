@@ -1,5 +1,6 @@
 """Results as people read them: sentences, frames, notebooks."""
 
+import html
 import json
 import pickle
 
@@ -8,9 +9,10 @@ import pandas as pd
 import pytest
 
 from conftest import dose_model
-from onbmacf import ONBMACF, Schema
+from onbmacf import ONBMACF, Between, Schema
+from onbmacf._disk.answer_file import read_answers, write_answers
 from onbmacf._table.form import TableForm
-from onbmacf._text.wording import html_table, shown
+from onbmacf._text.wording import html_table, shown, whole_percent
 from onbmacf.errors import ParameterError
 from onbmacf.explanations import Explanations
 
@@ -55,7 +57,8 @@ def test_sentences_name_the_change_and_both_labels(answers):
     for answer in answers:
         for found, sentence in zip(answer.counterfactuals, answer.sentences(), strict=True):
             assert sentence.startswith(f"If {found.changed[0]} were ")
-            assert f"the model would say '{found.label}' instead of '{answer.label}'." in sentence
+            sure = "" if found.probability is None else f" (probability {whole_percent(found.probability)} %)"
+            assert f"the model would say '{found.label}' instead of '{answer.label}'{sure}." in sentence
             assert ("Even if" in sentence) == (found.semifactual is not None)
     assert len(answers.sentences()) == len(answers.to_frame())
 
@@ -240,3 +243,38 @@ def test_whole_days_are_written_as_days_and_times_with_their_time():
     assert joined.to_dicts() == answers.to_dicts() == [*answers[:1].to_dicts(), *answers[1:].to_dicts()]
     assert explainer.explain(first["factual"]).statuses.tolist() == ["found"]
     assert "00:00:00" not in explainer.explain(table[1:2])[0].notice(explainer).markdown()
+
+
+def test_tables_and_sentences_say_how_sure_the_model_is(heart):
+    from sklearn.linear_model import LogisticRegression
+
+    numbers = heart.drop(columns="famhist")
+    model = LogisticRegression(max_iter=1000).fit(numbers, np.where(heart["tobacco"] > 4, "yes", "no"))
+    answers = ONBMACF().fit(numbers, model).explain(numbers.head(3))
+    for answer in answers:
+        sure = whole_percent(model.predict_proba(answer.counterfactuals[0].values.to_frame().T)[0].max())
+        assert f"(probability {sure} %)." in answer.sentences()[0]
+        assert f" ({html.escape(sure)} %)</td>" in answer._repr_html_()
+
+
+def test_a_regressor_says_the_numbers_that_it_predicts(heart, tmp_path):
+    """ "Below" and "inside" are labels that nobody has chosen."""
+    weight = lambda rows: 100 + 10 * rows["tobacco"] + 3 * rows["ldl"]  # noqa: E731
+    explainer = ONBMACF().fit(heart, weight, target=Between(high=160))
+    rows = heart[weight(heart) > 200].head(3)
+    answers = explainer.explain(rows)
+    for answer in answers:
+        found = answer.counterfactuals[0]
+        before, after = weight(answer.factual), weight(found.values)
+        assert found.predicted == pytest.approx((before, after))
+        assert after <= 160 < before
+        assert f"the model would predict {after:.4g} instead of {before:.4g}." in answer.sentences()[0]
+        assert answer.sentences()[0].endswith("the number would still be above the range.")
+        assert f"&#x27;inside&#x27; ({after:.4g})" in answer._repr_html_()
+        assert answer.to_dict()["counterfactuals"][0]["predicted"] == list(found.predicted)
+    frame = answers.to_frame()
+    assert (frame["predicted_to"] <= 160).all()
+    assert (frame["predicted_from"] > 160).all()
+    form = explainer.fitted_.space.form
+    write_answers(tmp_path / "part.onb", answers, form)
+    assert read_answers(tmp_path / "part.onb", rows, form).sentences() == answers.sentences()

@@ -99,7 +99,7 @@ def test_no_answer_of_the_default_changes_an_immutable_and_the_row_says_what_it_
     assert set(answers.statuses) <= {"none_found", "infeasible"}
     for answer in answers:
         assert answer.would_need == ("age",)
-        assert answer.reason.endswith("One is found if age may change.")
+        assert "One is found if age may change." in answer.reason
         assert answer.to_dict()["would_need"] == ["age"]
     (finding,) = [text for text in audit.findings(answers, schema) if "immutable" in text]
     assert (

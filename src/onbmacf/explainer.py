@@ -166,7 +166,7 @@ class ONBMACF(SettableOptions):
         output : {"auto", "label", "probability"}
             What the model returns, where that is not plain.
         threshold : float, optional
-            The score from which on the model says the second of two classes. Scores are what ``predict_proba`` gives
+            The least score that means the second of two classes. Scores are what ``predict_proba`` gives
             the second class where the model has it, otherwise the numbers that it returns.
         classes : sequence of labels, optional
             The names of the classes, in the order of the model's columns or numbers; of a threshold's two sides, the

@@ -96,6 +96,9 @@ class Counterfactual:
         Share, from 0 to 1, of the members of the ``committee`` that say its label, too; None without a committee.
     n_members : int
         How many members that committee has; 0 without one.
+    predicted : tuple of float or None
+        The numbers that a regressor (`Between`) predicts of the row and of the counterfactual; None for a classifier,
+        and within limits on questions.
 
     """
 
@@ -115,6 +118,7 @@ class Counterfactual:
     box: Ranges | None = None
     stability: float | None = None
     n_members: int = 0
+    predicted: tuple[float, float] | None = None
 
     def __repr__(self) -> str:
         return short.counterfactual(self)

@@ -44,6 +44,7 @@ class Batch(NamedTuple):
     ranges: NDArray[Any] | None = None  # dicts of Range, or None; the column is None unless asked for
     box: NDArray[Any] | None = None
     stability: Matrix | None = None  # share of a committee's members that agree
+    predicted: Matrix | None = None  # of a regressor: the numbers before and after, lines x 2
 
     @property
     def values(self) -> pd.DataFrame:
@@ -347,6 +348,9 @@ class Explanations(Sequence[Explanation]):
             box=None if batch.box is None else batch.box[line],
             stability=None if batch.stability is None else float(batch.stability[line]),
             n_members=self.n_members,
+            predicted=None
+            if batch.predicted is None
+            else (float(batch.predicted[line, 0]), float(batch.predicted[line, 1])),
         )
 
     def _semifactual(self, line: int, factual: Any, label: Hashable) -> Semifactual | None:

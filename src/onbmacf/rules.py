@@ -333,11 +333,7 @@ class Rules:
             [features.age]
             direction = "up"
         """
-        try:
-            content = tomllib.loads(Path(path).read_text(encoding="utf-8"))
-        except (OSError, ValueError, RecursionError) as error:  # also text that is not UTF-8, or is no TOML
-            raise ParameterError(f"rules file {path}: {error}") from error
-        return cls.from_dict(content, str(path))
+        return cls.from_dict(toml_of(path), str(path))
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any], origin: str = "rules") -> "Rules":
@@ -404,6 +400,14 @@ class Rules:
     def only_weights(self) -> "Rules":
         """Return the costs without any prohibition."""
         return Rules({name: rule.only_weight() for name, rule in self.features.items()})
+
+
+def toml_of(path: Any) -> dict[str, Any]:
+    """Return what a TOML file holds."""
+    try:
+        return tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:  # also text that is not UTF-8, or is no TOML
+        raise ParameterError(f"rules file {path}: {error}") from error
 
 
 def describe(rule: Rule) -> str:

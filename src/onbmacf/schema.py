@@ -15,8 +15,10 @@ from typing import Any
 import pandas as pd
 
 from onbmacf._base.checks import (
+    Check,
     check_choice,
     check_count,
+    checked,
     did_you_mean,
     flag,
     level,
@@ -24,16 +26,31 @@ from onbmacf._base.checks import (
     names_of,
     sequence,
     shortened,
+    table,
+    word,
 )
 from onbmacf._columns.converters import converter_of, holds
 from onbmacf._columns.interop import as_frame, repeated
-from onbmacf._columns.kinds import KINDS, NUMERIC, Kind, guess, is_own_text, step_of
+from onbmacf._columns.kinds import (
+    KINDS,
+    NUMERIC,
+    Kind,
+    guess,
+    is_code,
+    is_own_text,
+    look_like_dates,
+    step_of,
+    suggested,
+)
 from onbmacf._text import records as short
 from onbmacf._text.labels import Labels
 from onbmacf.errors import ParameterError
-from onbmacf.rules import Rule, Rules, summary
+from onbmacf.rules import RULES_KEYS, Rule, Rules, summary, toml_of
 
 LEVELS = sequence(level)
+FILE_KEYS: dict[str, Check] = {"kinds": table, "ordinal": table, "decimals": table, "fillable": LEVELS}
+FILE_KEYS["dates"] = sequence(word())
+SUGGESTED = {"up": "yes (only up?)", "immutable": "yes (immutable?)"}
 HOLDS = ("", "date", "time", "duration", "period")
 HEAD = ("feature", "kind", "may change", "values")  # of the table that shows a schema
 
@@ -63,7 +80,8 @@ class Feature:
     fillable : bool
         Whether a counterfactual may fill in a value that a row lacks. It never removes one.
     held : bool
-        Whether it is immutable because `Schema.infer` found a text of its own in nearly every row (decision 0022).
+        Whether it is immutable because `Schema.infer` took it for names, identifiers, free text, codes that look like
+        numbers, or dates written as text (decision 0022).
     step : int or None
         Whole numbers change in multiples of it; `Schema.infer` reads it off the table. A rule's own step, or its
         ``low``, takes its place.
@@ -203,7 +221,8 @@ class Schema:
         What has no distance here (numbers stored as text, mixed types) is a `TableError` that names the column.
         Missing values do not count for the kind: whole numbers with NaN among them are integer.
         Text that differs in nearly every row (at least 20 values, 95 % of them different) is a name, an identifier or
-        free text: it is made immutable, which `fit` says, unless an argument names the column.
+        free text: it is made immutable, which `fit` says, unless an argument names the column. So are codes that look
+        like numbers (postcodes, serial numbers, 01067), and dates written as text, which have no order here.
         Whole numbers that all are multiples of one, such as 0, 5, 10, 15 or thousands, change in steps of it, unless
         ``rules`` has another step for them.
 
@@ -259,6 +278,22 @@ class Schema:
         features = _holding(features, frame, {name for names in named.values() for name in names})
         return cls(tuple(features), Rules() if rules is None else rules, Labels.of(labels))
 
+    @classmethod
+    def from_toml(cls, path: Any, table: Any) -> "Schema":
+        """Read a schema from a TOML file such as `onbmacf schema TABLE` writes it; the rest is read off the table.
+
+        Its keys are those of `Rules.from_toml` and, as for `infer`, ``kinds``, ``ordinal``, ``decimals`` and
+        ``fillable``. Columns in ``dates`` must have been read as dates (`io.read_table`).
+        """
+        said, rules = schema_file(path)
+        frame, dates = as_frame(table), said.pop("dates", ())
+        _check_known("dates", dates, frame.columns)
+        for name in dates:
+            if converter_of(frame[name]) is None:
+                how = f"read_table(..., dates=[{name!r}])"
+                raise ParameterError(f"{path}: column {name!r} is no date yet: read the table with {how}.")
+        return cls.infer(table, **said, rules=rules)
+
     def __repr__(self) -> str:
         return f"{_heading(self)}\n{short.text_table(HEAD, _lines(self))}"
 
@@ -289,6 +324,13 @@ class Schema:
     def held(self) -> tuple[Hashable, ...]:
         """The names of the features that are immutable because nearly every row has a text of its own there."""
         return tuple(feature.name for feature in self.features if feature.held)
+
+    @property
+    def suggested(self) -> dict[Hashable, str]:
+        """What names of columns suggest, and nobody has said: that one only goes ``"up"``, or is ``"immutable"``."""
+        found = {f.name: suggested(f.name, f.is_numeric and not f.holds) for f in self.features if not f.immutable}
+        ruled = {name for name, rule in self.rules.features.items() if rule.direction is not None}
+        return {name: what for name, what in found.items() if what and name not in ruled}
 
     def with_immutable(self, names: Iterable[Hashable]) -> "Schema":
         """Return the same schema with exactly these features immutable.
@@ -344,17 +386,25 @@ def _heading(schema: Schema) -> str:
 
 
 def _lines(schema: Schema) -> list[tuple[str, str, str, str]]:
+    hints = {name: SUGGESTED[what] for name, what in schema.suggested.items()}
     return [
-        (str(feature.name), feature.shown_kind, _may_change(feature, schema.rules), _values(feature))
-        for feature in schema.features
+        (str(f.name), f.shown_kind, _may_change(f, schema.rules, hints.get(f.name, "yes")), _values(f))
+        for f in schema.features
     ]
 
 
-def _may_change(feature: Feature, rules: Rules) -> str:
+def _may_change(feature: Feature, rules: Rules, otherwise: str) -> str:
     if feature.immutable:
         return "no"
     rule = stepped(feature, rules.features.get(feature.name, Rule()))
-    return summary(rule) if rule != Rule() else "yes"
+    return summary(rule) if rule != Rule() else otherwise
+
+
+def schema_file(path: Any) -> tuple[dict[str, Any], Rules]:
+    """Return what a TOML file says of columns, with the keys of FILE_KEYS, and the rules in it."""
+    found = checked(str(path), toml_of(path), FILE_KEYS | RULES_KEYS)
+    said = {name: found.pop(name) for name in FILE_KEYS if name in found}
+    return said, Rules.from_dict(found, str(path))
 
 
 def stepped(feature: Feature, rule: Rule) -> Rule:
@@ -383,12 +433,17 @@ def _infer_feature(
 
 
 def _holding(features: list[Feature], frame: pd.DataFrame, named: set[Hashable]) -> list[Feature]:
-    """Return the features with those made immutable whose text is each row's own; not if nothing could change then."""
+    """Return the features with those held from which no advice can come; not if nothing could change then."""
     free = [feature for feature in features if not feature.immutable]
-    texts = {f.name for f in free if f.name not in named and is_own_text(frame[f.name])}
-    if len(texts) == len(free):
+    kept = {f.name for f in free if f.name not in named and _is_kept(frame[f.name])}
+    if len(kept) == len(free):
         return features
-    return [replace(f, immutable=True, held=True) if f.name in texts else f for f in features]
+    return [replace(f, immutable=True, held=True) if f.name in kept else f for f in features]
+
+
+def _is_kept(column: "pd.Series[Any]") -> bool:
+    """Say whether a column holds text of each row's own, codes, or dates written as text."""
+    return is_own_text(column) or is_code(column) or look_like_dates(column.dropna().drop_duplicates().tolist())
 
 
 def _feature(name: str, value: Any) -> Feature:

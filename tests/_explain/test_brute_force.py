@@ -110,7 +110,7 @@ def test_every_status_agrees_with_a_search_over_all_values(seed):
         assert (answer.status == "found") == bool(len(legal)), answer.reason
         if answer.status != "found":
             assert answer.status == "infeasible"
-            assert "none exists" in answer.reason
+            assert "None exists" in answer.reason
             continue
         factual = space.encode(answer.factual.to_frame().T.astype(table.dtypes.to_dict()))
         nearest = np.abs(space.encode(legal) - factual).sum(axis=1).min()

@@ -1,5 +1,6 @@
 """A limit of time: the best so far, rows that were not reached say so, and nothing else changes."""
 
+import re
 from time import sleep
 
 import numpy as np
@@ -145,12 +146,15 @@ def test_of_many_immutable_features_those_are_released_that_tell_the_labels_apar
 
 
 def test_what_was_not_released_is_said(monkeypatch):
+    from onbmacf._explain import infeasible
+
+    monkeypatch.setattr(infeasible, "MOST_QUESTIONS", 10**6)
     both = lambda rows: ((rows["c300"] > 0.5) & (rows["c5"] > 0.4)).astype(int)  # noqa: E731
     rows = WIDE[(WIDE["c300"] < 0.4) & (WIDE["c5"] < 0.3)].head(1)
     answers, n = searches_of(monkeypatch, both, rows, ["c1", "c2"])
     assert n == 33
     said = "Only 32 of the 338 immutable features were released by themselves; all together were not."
-    assert answers[0].reason.endswith(f" questions to the model. {said}")
+    assert f" questions to the model. {said} Looking for what it would need took " in answers[0].reason
     narrow = WIDE[[*WIDE.columns[:10], "c300"]]
     few = searches_of(monkeypatch, both, rows[narrow.columns], ["c1", "c2"], narrow)[0]
     assert list(few[0].would_need) == ["c5", "c300"]  # of 9 every one is tried, and all together
@@ -166,4 +170,30 @@ def test_of_many_rules_some_are_released(monkeypatch):
     explainer = ONBMACF().fit(TABLE, lambda rows: (rows["s"] > 2).astype(int), schema=Schema.infer(TABLE, rules=rules))
     reason = explainer.explain(row)[0].reason
     assert "One is found without" in reason
-    assert reason.endswith("Only 2 of the 3 rules were released by themselves.")
+    assert "Only 2 of the 3 rules were released by themselves. Looking for what" in reason
+
+
+def test_a_reason_counts_every_question_and_looking_for_it_has_a_budget(monkeypatch):
+    """Four rows took 91,000 questions while their reasons said 586."""
+    from onbmacf._explain import infeasible
+
+    monkeypatch.setattr(infeasible, "MOST_QUESTIONS", 3000)
+    rng, names = np.random.default_rng(0), [f"x{at}" for at in range(30)]
+    table = pd.DataFrame(rng.normal(size=(400, 30)).round(2), columns=names)
+    n_high = lambda rows: (rows.to_numpy() > -0.1).sum(axis=1)  # noqa: E731
+    schema = Schema.infer(table, immutable=names[2:], rules=Rules(max_changes=2))
+    explainer = ONBMACF().fit(table, lambda rows: np.where(n_high(rows) > 18, "yes", "no"), schema=schema)
+    rows = table[n_high(table) < 15].head(3)
+    answers = explainer.explain(rows, target="yes")
+    counts = []
+    for answer in answers:
+        assert answer.status == "none_found"
+        first, more = re.search(r"with ([\d,]+) questions .* took ([\d,]+) more questions", answer.reason).groups()
+        counts.append((int(first.replace(",", "")), int(more.replace(",", ""))))
+        assert re.search(r"Only \d+ of the 28 immutable features were released", answer.reason)
+        assert answer.would_need[-1] == "the rule of at most 2 changes"  # which is looked for beyond the budget
+    assert answers.n_questions <= sum(map(sum, counts)) + 2 * len(
+        rows
+    )  # beside these, the labels and what is confirmed
+    assert all(more < 3000 + 6 * 1000 for _, more in counts)
+    assert answers[1].reason == explainer.explain(rows.iloc[[1]], target="yes")[0].reason

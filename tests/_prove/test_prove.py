@@ -117,9 +117,9 @@ def test_what_is_not_there_or_not_nearer_is_said_of_sure_labels_alone():
     assert 0.5 < sure < 0.9
     assert explainer.explain(row, "yes")[0].status == "found"
     none = explainer.explain(row, "yes", min_probability=0.9)[0]
-    assert none.reason.startswith("none exists with a probability of at least 0.9: every combination of allowed")
+    assert none.reason.startswith("None exists with a probability of at least 0.9: every combination of allowed")
     wide = explainer.with_options(max_model_rows=40, read_model=False).explain(row, "yes", min_probability=0.9)[0]
-    assert wide.reason.startswith("none was found with a probability of at least 0.9, with ")
+    assert wide.reason.startswith("None was found with a probability of at least 0.9, with ")
     proven = explainer.explain(row, "yes", min_probability=0.9, prove=True)[0].certificate
     told = "proven for this tree, for labels with a probability of at least 0.9."
     assert proven.sentence() == f"None exists among the allowed changes: {told}"
@@ -250,9 +250,9 @@ def test_a_proof_of_none_is_the_reason(table, forest):
     assert none
     for answer in none:
         assert answer.status == "infeasible"
-        assert answer.reason.startswith("none exists: proven for this forest.")
+        assert answer.reason.startswith("None exists: proven for this forest.")
         assert answer.certificate.bound == np.inf
-        assert answer.sentences()[0].count("none exists") == 1
+        assert answer.sentences()[0].count("None exists") == 1
         random = np.random.default_rng(0)
         rows = pd.DataFrame([answer.factual.astype(float)] * 2000).assign(b=random.uniform(0, 10, 2000))
         rows = rows.assign(e=random.uniform(0, 10, 2000))

@@ -167,7 +167,7 @@ def test_where_too_few_agree_the_row_says_so_and_is_not_called_infeasible():
     alone = ONBMACF().fit(table, Limit(1.5))
     answer = alone.with_options(committee=stubborn, agreement=0.5).explain(table.head(1))[0]
     assert (answer.status, answer.counterfactuals) == ("none_found", ())
-    assert answer.reason.startswith("none was found on which 2 of 4 retrained models agree, with ")
+    assert answer.reason.startswith("None was found on which 2 of 4 retrained models agree, with ")
     assert alone.with_options(committee=stubborn, agreement=0.25).explain(table.head(1))[0].status == "found"
 
 

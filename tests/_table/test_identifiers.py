@@ -99,7 +99,7 @@ def test_very_many_identifiers_are_kept_in_one_column_next_to_no_distance_apart(
 
 def test_a_map_saved_when_every_level_had_a_column_is_loaded(monkeypatch, tmp_path):
     table = many()
-    monkeypatch.setattr(scales, "MOST_COLUMNS", 10**6)
+    monkeypatch.setattr(scales, "is_aside", lambda feature: False)
     before, _ = fitted(table, None)
     before.save(tmp_path / "old.onb")
     monkeypatch.undo()
@@ -165,3 +165,73 @@ def test_several_columns_are_told_together_and_the_option_can_be_pasted_into_a_s
     (said,) = [str(one.message) for one in seen if WARNING in str(one.message)]
     assert "in columns 'full name', 'note': taken for identifiers or free text, they are kept as they are." in said
     assert "as in --kinds 'full name=categorical'; in Python, Schema.infer(" in said
+
+
+def dirty(n=60):
+    """People with codes that look like numbers, and dates that are text."""
+    days = pd.date_range("2020-01-01", periods=n).strftime("%Y-%m-%d")
+    numbers = {"postcode": 10_000 + np.arange(n) * 991 % 70_000, "customer": 4000 + np.arange(n)[::-1]}
+    return people(n).assign(**numbers, signed=days, plant=[f"{row % 7:03d}" for row in range(n)])
+
+
+def test_codes_that_look_like_numbers_are_asked_about_and_not_walked():
+    """ "If your postcode were 12 lower" is no advice."""
+    explainer, _ = fitted(dirty())
+    kinds = {"postcode": "integer", "customer": "integer", "plant": "categorical", "signed": "categorical"}
+    assert {name: explainer.schema_.kinds[name] for name in kinds} == kinds
+    assert set(explainer.schema_.held) == {"name", *kinds}
+    said = [message for message in explainer.warnings_ if "codes that look like numbers" in message]
+    assert len(said) == 1
+    assert "'postcode', 'customer', 'plant'" in said[0]
+    assert "--kinds postcode=integer" in said[0]
+    answers = explainer.explain(dirty().iloc[10:20])
+    assert {name for answer in answers for found in answer.counterfactuals for name in found.changed} == {"size"}
+
+
+def test_a_code_that_the_caller_calls_a_number_may_change():
+    free = Schema.infer(dirty(), kinds={"postcode": "integer", "customer": "continuous"})
+    assert set(free.held) == {"name", "signed", "plant"}
+
+
+def test_dates_in_text_are_offered_with_what_to_type():
+    days = pd.to_datetime(dirty()["signed"]).dt.strftime("%d/%m/%Y")
+    table = dirty().assign(born=dirty()["signed"], called=days)
+    explainer, said = fitted(table)
+    dates = [message for message in explainer.warnings_ if "dates as text" in message]
+    assert len(dates) == 2
+    assert "column 'called' holds dates as text, e.g. '01/01/2020', in a form that is not read" in dates[1]
+    assert "called" in explainer.schema_.held
+    assert "--dates signed,born; in Python, read_table(..., dates=['signed', 'born'])" in dates[0]
+    assert "signed" not in said[0]  # a date is no identifier
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "is_held"),
+    [
+        ("age", range(20, 60), False),
+        ("income", np.arange(40) * 517 + 12_000, False),  # of one width and all different, but far apart
+        ("zip", np.arange(40) % 7, True),
+        ("regionCode", np.arange(40) % 5, True),
+        ("code", np.arange(40) % 2, False),
+        ("year", np.arange(40) % 20 + 1990, False),
+        ("n", np.arange(40) + 1000.0, True),
+    ],
+)
+def test_what_looks_like_a_code(name, values, is_held):
+    table = people(40).drop(columns="name").assign(**{name: values})
+    assert Schema.infer(table).held == ((name,) if is_held else ())
+
+
+def test_a_few_identifiers_add_nothing_to_a_distance():
+    """With fewer than 1,000 of them, each had a column of its own, and everybody was 1 farther from everybody."""
+    explainer, _ = fitted(people())
+    assert explainer.fitted_.Z.shape[1] == 1 + 1 + 3
+
+
+def test_a_new_row_with_a_name_of_its_own_is_told_to_fit_without_the_column():
+    """It got the names of a dozen others, and was asked whether it meant one of them."""
+    explainer, _ = fitted(people())
+    (answer,) = explainer.explain(people().iloc[[10]].assign(name="person 61"))
+    assert answer.status == "invalid_row"
+    assert "To explain new rows, fit without it (--drop)" in answer.reason
+    assert "person 1" not in answer.reason

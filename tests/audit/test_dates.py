@@ -63,5 +63,6 @@ def test_an_action_says_dates_as_dates_and_how_many_days():
     fitted = ONBMACF().fit(table, lambda rows: rows["since"] > "2024-02-01").fitted_
     said = {how: in_words(fitted, (Move(0, how, 19_754.0),)) for how in (AT_MOST, AT_LEAST)}
     assert said == {AT_MOST: "since no later than 2024-02-01", AT_LEAST: "since no earlier than 2024-02-01"}
-    assert in_words(fitted, (Move(0, BY, 30.0), Move(1, BY, -1.0))) == "since later by 30 days and wait lower by 1 day"
+    words = in_words(fitted, (Move(0, BY, 30.0), Move(1, BY, -1.0)))
+    assert words == "since later by 30 days (not after 2024-02-29) and wait lower by 1 day (not below 0 days)"
     assert in_words(fitted, (Move(1, AT_MOST, 3.0),)) == "wait at most 3 days"

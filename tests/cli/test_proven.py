@@ -88,7 +88,7 @@ def test_that_none_exists_and_that_nothing_is_proven_is_said_everywhere(asked):
     assert (none["status"], none["certificate"]["kind"]) == ("infeasible", "none_exists")
     words = {"csv": "unproven", "json": "'unproven'", "sentences": "Not proven (a function cannot be read"}
     for kind in FORMATS:
-        assert "none exists" in str(asked("--vary", "town", "--prove", rows="2", kind=kind)), kind
+        assert "None exists" in str(asked("--vary", "town", "--prove", rows="2", kind=kind)), kind
         open_ = asked("--prove", rows="0-9", model="rule", kind=kind)
         assert words.get(kind, "(not proven)") in str(open_), kind
 

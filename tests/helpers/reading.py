@@ -23,7 +23,7 @@ WERE = (r"{name}{mark} were {after} instead of {before}", (", ", " and "))
 ARROW = (r"{name}{mark}: {before} → {after}", ("; ",))
 FROM_TO = (r"{name}{mark} from {before} to {after}", ("; ",))
 SENTENCE = (
-    r"If (?P<changes>.+?), the model would say (?P<to>{label}) instead of (?P<old>{label})\."
+    r"If (?P<changes>.+?), the model would say (?P<to>{label}) instead of (?P<old>{label})(?: \(probability [^()]* %\))?\."
     r"(?P<last_resort> No counterfactual that keeps the immutable features was found, so they were released\.)?"
     r"(?: No counterfactual that keeps (?:the immutable features and )?every rule was found, so [a-z ]+ released\.)?"
     r"(?: Even if (?P<kept>.+), it would still say (?P<still>{label})\.)?"
@@ -148,7 +148,7 @@ class Reader:
         """Read a line of COLUMNS."""
         cell = dict(zip(COLUMNS, cells, strict=True))
         kept = self.changes(cell["even if"], ARROW) if cell["even if"] else None
-        labels = self.labels[cell["from"]], self.labels[cell["to"]]
+        labels = self.labels[cell["from"]], self.labels[re.sub(r" \([^()]* %\)$", "", cell["to"])]
         said = said_of(view, place, rank, *labels, self.changes(cell["changes"], ARROW), kept)
         return said._replace(distance=cell["distance"])
 

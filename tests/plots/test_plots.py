@@ -1,5 +1,6 @@
 """What the pictures draw, not their pixels."""
 
+import pickle
 import re
 
 import numpy as np
@@ -393,3 +394,17 @@ def test_a_number_that_is_filled_in_is_no_level_and_a_small_share_is_not_nothing
     assert texts(ax)[:2] == ["299 (>99 %)", "1 (<1 %)"]
     levels, filled = ([bar.get_width() for bar in bars] for bars in ax.containers[1:])
     assert (levels, filled) == ([0, 1], [149.5, 0])
+
+
+def test_axes_that_end_a_cell_of_a_notebook_print_nothing_below_their_picture(answers, tmp_path):
+    """The picture is shown by the figure; the cell's own value read <Axes: title=...>."""
+    from IPython.core.formatters import DisplayFormatter
+
+    ax = answers.plot()
+    assert DisplayFormatter().format(ax) == ({}, {})
+    pickle.loads(pickle.dumps(ax.figure))  # figures are sent to processes
+
+
+def test_the_numbers_of_a_front_are_explained(answers):
+    ax = plots.front(answers[:1])
+    assert "number beside a point: how many features change" in ax.get_xlabel()

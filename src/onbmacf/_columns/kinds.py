@@ -1,7 +1,7 @@
 """The kind of a column that the caller did not describe, read off its dtype and its values.
 
     column  ->  guess  ->  kind, immutable, levels     (or a TableError that names the column)
-    column  ->  observed_levels, is_own_text
+    column  ->  observed_levels, is_own_text, is_code; its name  ->  suggested
 
 Nothing is guessed silently: numbers stored as text, columns that mix types and dtypes that have no distance are errors.
 """
@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 
 from onbmacf._columns.converters import converter_of
+from onbmacf._columns.moments import is_date_text
 from onbmacf.errors import TableError
 
 Kind = Literal["continuous", "integer", "ordinal", "categorical", "binary"]
@@ -31,6 +32,15 @@ NUMBER = re.compile(
     (?:[eE][+-]?\d+)? \s*[%$€£]?\s*""",
     re.VERBOSE,
 )
+WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[a-z]+")  # of a column's name: birth_date, BirthDate, birth date
+CODES = {"id", "uuid", "zip", "zipcode", "postcode", "postal", "plz", "code", "phone", "iban", "ssn"}
+GROWS = {"age", "years", "tenure", "seniority", "experience", "since", "residence", "prior", "priors", "previous"}
+GROWS |= {"past", "before", "ever", "claims", "accidents", "convictions", "arrests", "pregnancies"}
+STAYS = {"sex", "gender", "race", "ethnicity", "nationality", "origin", "religion", "disability", "born", "birth"}
+STAYS |= {"birthday", "birthdate", "dob"}
+SERIAL = 1_000  # numbers of one width from here on, each in one row and next to each other, are serial numbers
+ANY_DATE = re.compile(r"(\d{4}[./-]\d{1,2}[./-]\d{1,2}|\d{1,2}[./-]\d{1,2}[./-]\d{4})(?!\d)")
+LOOKED_AT = 100  # values, to see whether they are dates
 LEAST_NUMBERS = 0.5  # share of the values that look like numbers from which on the others are marks, not names
 
 
@@ -58,6 +68,64 @@ def is_own_text(column: "pd.Series[Any]") -> bool:
     if len(present) < OWN_ROWS or not isinstance(present.iloc[0], str):
         return False
     return bool(present.nunique() >= OWN_SHARE * len(present))
+
+
+def is_code(column: "pd.Series[Any]") -> bool:
+    """Whether numbers only name something: a postcode, the number of a customer, or text such as 01067 (decision 0022).
+
+    >>> is_code(pd.Series([1067, 80331, 1069], name="zip")), is_code(pd.Series([30, 41, 52], name="age"))
+    (True, False)
+    >>> is_code(pd.Series(range(4000, 4030))), is_code(pd.Series(["01067", "80331"]))
+    (True, True)
+    """
+    values = column.dropna().drop_duplicates()
+    if not pd.api.types.is_numeric_dtype(column.dtype):
+        return are_padded(values.tolist())
+    if len(values) < 3 or converter_of(column) is not None or not _is_whole(column):
+        return False
+    low, high = float(values.min()), float(values.max())
+    is_serial = len(values) == len(column) >= OWN_ROWS and low >= SERIAL and high - low < 3 * len(values)
+    return not CODES.isdisjoint(_words(column.name)) or (is_serial and len(f"{low:.0f}") == len(f"{high:.0f}"))
+
+
+def are_padded(values: Sequence[Any]) -> bool:
+    """Say whether all values are digits of one width, some after a zero: 01067 is no number."""
+    is_digits = bool(values) and all(isinstance(value, str) and re.fullmatch(r"\d{2,}", value) for value in values)
+    return is_digits and len({len(value) for value in values}) == 1 and any(value[0] == "0" for value in values)
+
+
+def are_dates(values: Sequence[Any]) -> bool:
+    """Whether all values are text that says dates, as ISO 8601 writes them.
+
+    >>> are_dates(["2024-05-31", "2024-06-01"]), are_dates(["31.05.2024"]), are_dates([])
+    (True, False, False)
+    """
+    return bool(values) and all(map(is_date_text, values[:LOOKED_AT]))
+
+
+def look_like_dates(values: Sequence[Any]) -> bool:
+    """Whether all values are text that says dates, in any order of day, month and year.
+
+    >>> look_like_dates(["31.05.2024", "1/6/2024"]), look_like_dates(["1.5", "2.5"])
+    (True, False)
+    """
+    return bool(values) and all(isinstance(value, str) and ANY_DATE.match(value) for value in values[:LOOKED_AT])
+
+
+def suggested(name: Any, is_number: bool) -> str:
+    """Return what the name of a column suggests: that it only goes "up", or is "immutable"; empty where it does not.
+
+    >>> suggested("n_past_claims", True), suggested("BirthDate", False), suggested("income", True)
+    ('up', 'immutable', '')
+    """
+    words = _words(name)
+    if not STAYS.isdisjoint(words):
+        return "immutable"
+    return "up" if is_number and not GROWS.isdisjoint(words) else ""
+
+
+def _words(name: Any) -> set[str]:
+    return {word.lower() for word in WORDS.findall(str(name))}
 
 
 def step_of(column: "pd.Series[Any]") -> int | None:
@@ -147,6 +215,8 @@ def numbers_as_text(texts: Sequence[str]) -> str:
     >>> numbers_as_text(["0", "1", "2", "3+"])
     ''
     """
+    if are_padded(texts):
+        return ""
     counts = Counter(texts)
     numbers = [text for text in counts if NUMBER.fullmatch(text)]
     others = [text for text in counts if not NUMBER.fullmatch(text)]

@@ -119,7 +119,7 @@ def _nothing(request: Request, effort: Effort) -> tuple[Status, str]:
     asked, limits = f"{effort.asked:,} questions", request.limits
     sure = f" {request.sure}" if request.sure else ""
     agreed = f" on which {request.committee} agree" if request.needs_agreement else ""
-    none = f"none was found{sure}{agreed}{',' if sure or agreed else ''}"
+    none = f"None was found{sure}{agreed}{',' if sure or agreed else ''}"
     if effort.failed:
         return Status.MODEL_ERROR, f"{effort.raised} (on {effort.failed:,} of {asked})."
     if effort.ran_out and not effort.asked and limits == "max_seconds":
@@ -127,7 +127,7 @@ def _nothing(request: Request, effort: Effort) -> tuple[Status, str]:
     if effort.ran_out:
         return Status.NONE_FOUND, _told(f"{none} with {asked} within {limits}: raise it.", effort)
     if effort.is_proven and not agreed and not effort.raised:
-        proven = f"none exists{sure}: every combination of allowed values in the fitted ranges was asked."
+        proven = f"None exists{sure}: every combination of allowed values in the fitted ranges was asked."
         return Status.INFEASIBLE, _told(proven, effort)
     return Status.NONE_FOUND, _told(f"{none} with {asked} to the model.", effort)
 
@@ -140,6 +140,7 @@ def _batch(asker: Asker, found: Found, N: Matrix, effort: Effort) -> Batch:
     space, z = fitted.space, asker.factuals.z[found.factual]
     distance, changed = paired(z, found.counterfactual, metric), space.changed(z, found.counterfactual)
     to_semifactual = paired(z, found.semifactual, metric)
+    predicted = None if request.options.limits else asker.box.predicted(np.vstack([asker.factuals.N[found.factual], N]))
     return Batch(
         factual=found.factual,
         rows=LazyRows(space.form, N),
@@ -156,6 +157,7 @@ def _batch(asker: Asker, found: Found, N: Matrix, effort: Effort) -> Batch:
         semifactual_distance=np.where(found.has_semifactual, to_semifactual, np.nan),
         semifactual_changed=space.changed(z, found.semifactual),
         stability=None if committee is None else committee.share(N, found.label, asker.box.counts),
+        predicted=None if predicted is None else np.column_stack(np.split(predicted, 2)),
     )
 
 

@@ -277,6 +277,6 @@ def with_proofs(answers: Explanations, certificates: NDArray[Any], are_told: boo
     statuses, reasons = answers.statuses.copy(), answers.reasons.copy()
     for line, one in enumerate(certificates):
         if one is not None and one.kind == CertificateKind.NONE_EXISTS and statuses[line] == Status.NONE_FOUND:
-            statuses[line], reasons[line] = Status.INFEASIBLE, f"none exists: proven {one.how}."
+            statuses[line], reasons[line] = Status.INFEASIBLE, f"None exists: proven {one.how}."
     answers = replace(answers, statuses=statuses, reasons=reasons)
     return replace(answers, certificates=certificates) if are_told else answers

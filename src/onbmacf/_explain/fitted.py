@@ -15,7 +15,7 @@ from onbmacf._balls.metrics import one_hot_height
 from onbmacf._balls.neighbours import Neighbours
 from onbmacf._base.arrays import Matrix, Rows, shared
 from onbmacf._base.checks import listed
-from onbmacf._columns.moments import is_date_text
+from onbmacf._columns.kinds import are_dates, are_padded, look_like_dates
 from onbmacf._prove.copies import Answering, Surrogate, steps_of
 from onbmacf._search.options import OF_FIT, Options
 from onbmacf._search.problem import Map
@@ -32,11 +32,11 @@ from onbmacf._table.readings import Reading
 from onbmacf._table.scales import MOST_COLUMNS, present, weights_of
 from onbmacf._table.space import FeatureSpace
 from onbmacf._table.values import Reach
+from onbmacf._text.wording import joined
 from onbmacf.errors import ParameterError
-from onbmacf.schema import Schema
+from onbmacf.schema import Feature, Schema
 
 N_PROBES = 64  # rows asked twice at fit, and again at load
-MOST_LEVELS = 100  # looked at to see whether they are dates
 TARGET_ROWS = 8  # with fewer rows, a column that matches the labels means little
 NOTHING_SAID: Mapping[str, Any] = {}  # about the model's answers: arguments of `Reading.of`
 N_NEIGHBOURS = 5  # y of the field's yNN
@@ -67,32 +67,58 @@ def fit_warnings(form: TableForm, N: Matrix, cover: BallCover, black_box: BlackB
     return (*messages, *model_warnings(black_box, N, labels, probe_rows(len(N))))
 
 
+def _is_dates(feature: Feature) -> bool:
+    return not feature.is_numeric and look_like_dates(feature.levels or ())
+
+
 def _dates_as_text(schema: Schema) -> list[str]:
-    """Return which columns of text hold dates: as levels they have no order and no days between them."""
-    names = [f.name for f in schema.features if f.levels and all(map(is_date_text, f.levels[:MOST_LEVELS]))]
-    if not names:
-        return []
-    s, them = ("", "it") if len(names) == 1 else ("s", "them")
-    return [
-        f"column{s} {listed(names)} hold{'' if s else 's'} dates as text, which have no order here: name {them} in "
-        f"--dates {quote(str(names[0]))}; in Python, read_table(..., dates=[{names[0]!r}]) or pd.to_datetime."
+    """Return which columns of text hold dates, and what to type: as levels they have no order and no days between."""
+    dates = [feature for feature in schema.features if _is_dates(feature)]
+    said = []
+    if names := [str(feature.name) for feature in dates if are_dates(feature.levels or ())]:
+        s, them = ("", "it") if len(names) == 1 else ("s", "them")
+        said.append(
+            f"column{s} {joined(list(map(repr, names)))} hold{'' if s else 's'} dates as text, which have no order "
+            f"here: name {them} in --dates {quote(','.join(names))}; in Python, read_table(..., dates={names}) or "
+            "pd.to_datetime."
+        )
+    said += [
+        f"column {f.name!r} holds dates as text, e.g. {(f.levels or ())[0]!r}, in a form that is not read: write them "
+        "as 2024-05-31; in Python, pd.to_datetime converts them."
+        for f in dates
+        if not are_dates(f.levels or ())
     ]
+    return said
 
 
 def _held(schema: Schema) -> list[str]:
-    """Return what was done about text of each row's own, and how to undo it (decision 0022)."""
-    if not schema.held:
-        return []
-    first, option = schema.held[0], quote(f"{schema.held[0]}=categorical")
-    is_one, names = len(schema.held) == 1, listed(schema.held)
-    kept = f"columns {names}: taken for identifiers or free text, they are kept as they are"
-    if is_one:
-        kept = f"column {names}: taken for an identifier or free text, it is kept as it is"
-    return [
-        f"nearly every row has a text of its own in {kept}. To let {'it' if is_one else 'one'} change, name its kind, "
-        f"as in --kinds {option}; in Python, Schema.infer(table, kinds={{{first!r}: 'categorical'}}), or name it in "
-        "explain(vary=...)."
-    ]
+    """Return what was done about text of each row's own and about codes, and how to undo it (decision 0022)."""
+    held = [feature for feature in schema.features if feature.held and not _is_dates(feature)]
+    said = []
+    if texts := [f.name for f in held if not f.is_numeric and not are_padded(f.levels or ())]:
+        is_one, names = len(texts) == 1, listed(texts)
+        kept = f"columns {names}: taken for identifiers or free text, they are kept as they are"
+        if is_one:
+            kept = f"column {names}: taken for an identifier or free text, it is kept as it is"
+        said.append(
+            f"nearly every row has a text of its own in {kept}. To let {'it' if is_one else 'one'} change, name its "
+            f"kind, as in {_named_kind(texts[0], 'categorical')}, or name it in explain(vary=...)."
+        )
+    if codes := [f for f in held if f.name not in texts]:
+        is_one, names = len(codes) == 1, listed([f.name for f in codes])
+        kind = codes[0].kind
+        what = "a number that counts something" if kind == "integer" else "a category that may change"
+        said.append(
+            f"column{'' if is_one else 's'} {names}: taken for {'a code' if is_one else 'codes'} that look"
+            f"{'s like a number, it is' if is_one else ' like numbers, they are'} kept as "
+            f"{'it is' if is_one else 'they are'}. If {codes[0].name!r} is {what}, say so: "
+            f"{_named_kind(codes[0].name, kind)}."
+        )
+    return said
+
+
+def _named_kind(name: Hashable, kind: str) -> str:
+    return f"--kinds {quote(f'{name}={kind}')}; in Python, Schema.infer(table, kinds={{{name!r}: {kind!r}}})"
 
 
 def _target_like(form: TableForm, N: Matrix, labels: Rows) -> list[Hashable]:

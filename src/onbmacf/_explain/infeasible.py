@@ -4,7 +4,8 @@
 
 Such a row is searched again without each rule in turn, with the immutable features free, and with nothing held
 (docs/decisions/0026-rules.md). An answer to a looser question that changes no immutable feature after all is taken.
-Each is a search of its own: of many immutable features or rules only some are tried, and the reason says how many.
+Each is a search of its own: of many immutable features or rules only some are tried by themselves, for at most
+MOST_QUESTIONS questions a row, and the reason says how many were tried and what that took.
 """
 
 import warnings
@@ -26,7 +27,9 @@ from onbmacf.explanations import Explanations
 from onbmacf.rules import Rules
 
 MOST_SINGLY = 32  # immutable features, and rules, that are released one by one
+MOST_QUESTIONS = 10_000  # to the model about one row, after which nothing more is released by itself
 MOST_TOGETHER = 300  # features that may change in a search with everything released: beyond, it takes seconds a row
+FEATURES, RULES = "immutable features", "rules"
 RELAXED = np.array(  # by whether an immutable feature changes, and whether a rule was released
     [[Relaxation.NONE, Relaxation.RULES], [Relaxation.IMMUTABILITY, Relaxation.BOTH]], dtype=object
 )
@@ -39,26 +42,43 @@ class Release(NamedTuple):
     rules: tuple[str, ...]
     request: Request
     wanted_by: tuple[str, ...]  # values of the option `release` with which it is given up
+    kind: str = ""  # what is released by itself, in words; empty where several are
 
 
 def with_reasons(
-    request: Request, factuals: Factuals, answers: Explanations, ran_out: Mask, again: Again
+    request: Request, factuals: Factuals, answers: Explanations, ran_out: Mask, again: Again, asked: Rows
 ) -> Explanations:
-    """Add what each row without an answer would need; where the options release that, answer with it."""
+    """Add what each row without an answer would need; where the options release that, answer with it.
+
+    `again` adds to `asked` how many questions it took about each row.
+    """
     answers = _with_broken_rules(request, factuals, answers)
     without = (answers.statuses == Status.NONE_FOUND) | (answers.statuses == Status.INFEASIBLE)
-    blocked = np.flatnonzero(without & ~ran_out)
+    searched = blocked = np.flatnonzero(without & ~ran_out)
     if request.options.limits or not len(blocked):  # each release would cost as much again
         return answers
+    tried_by = {kind: np.zeros(len(answers), dtype=np.intp) for kind in (FEATURES, RULES)}
     for release in _releases(request):
-        if not len(blocked) or request.is_over:
+        lines = blocked[asked[blocked] < MOST_QUESTIONS] if release.kind else blocked
+        if request.is_over:
             break
-        tried = again(_asked(request, release), blocked)
-        freed = np.flatnonzero(tried.statuses == Status.FOUND)
-        needed = _needed(request, release, tried, blocked, again)
-        answers = _told(request, release, answers, tried, blocked, needed)
-        blocked = np.delete(blocked, freed)
-    return _with_untried(request, answers, blocked)
+        if not len(lines):
+            continue
+        tried = again(_asked(request, release), lines)
+        if release.kind:
+            tried_by[release.kind][lines] += 1
+        needed = _needed(request, release, tried, lines, again)
+        answers = _told(request, release, answers, tried, lines, needed)
+        blocked = np.setdiff1d(blocked, lines[tried.statuses == Status.FOUND])
+    return _with_asked(_with_untried(request, answers, blocked, tried_by), searched, asked)
+
+
+def _with_asked(answers: Explanations, searched: Rows, asked: Rows) -> Explanations:
+    """Say of the rows whose reason counts questions what it took to find out what they would need."""
+    reasons = answers.reasons.copy()
+    for row in searched[(answers.statuses[searched] == Status.NONE_FOUND) & (asked[searched] > 0)]:
+        reasons[row] += f" Looking for what it would need took {asked[row]:,} more questions."
+    return replace(answers, reasons=reasons)
 
 
 def _asked(request: Request, release: Release) -> Request:
@@ -72,10 +92,11 @@ def _releases(request: Request) -> Iterator[Release]:
     """Yield what could be given up, the least first: each rule, single immutables, all of them, everything."""
     rules, taken, immutable = request.constraints.rules, ("immutable", "rules"), _immutable(request)
     named = list(islice(rules.singly_without(), MOST_SINGLY))
-    singly = [Release((what,), _under(request, rest), ("rules",)) for what, rest in named]
+    singly = [Release((what,), _under(request, rest), ("rules",), RULES) for what, rest in named]
     free = [frozenset([int(at)]) for at in _tried_first(request)]
-    free += [frozenset(immutable.tolist())] if len(free) > 1 and _is_together(request) else []
-    freely = [Release((), replace(request, freed=freed), taken) for freed in free]
+    freely = [Release((), replace(request, freed=freed), taken, FEATURES) for freed in free]
+    if len(free) > 1 and _is_together(request):
+        freely.append(Release((), replace(request, freed=frozenset(immutable.tolist())), taken))
     yield from [*freely, *singly] if request.release == "immutable" else [*singly, *freely]
     if rules and _is_together(request):
         everything = _under(replace(request, freed=frozenset(immutable.tolist())), rules.only_weights())
@@ -96,8 +117,6 @@ def _tried_first(request: Request) -> Rows:
     immutable = _immutable(request)
     if request.features.may_release and not request.strategy.is_readable:
         return immutable[:0]
-    if len(immutable) <= MOST_SINGLY:
-        return immutable
     order = np.argsort(-_telling(request.fitted)[immutable], kind="stable")
     return immutable[order[:MOST_SINGLY]]
 
@@ -112,18 +131,19 @@ def _telling(fitted: Fitted) -> Matrix:
     return np.maximum.reduceat(np.nan_to_num(apart, posinf=0.0), [block.start for block in fitted.space.blocks])
 
 
-def _with_untried(request: Request, answers: Explanations, blocked: Rows) -> Explanations:
+def _with_untried(request: Request, answers: Explanations, blocked: Rows, tried_by: dict[str, Rows]) -> Explanations:
     """Tell the rows for which no single release was found what was not tried."""
-    n_rules, n_held = sum(1 for _ in request.constraints.rules.singly_without()), len(_immutable(request))
-    kinds = {"immutable features": (n_held, len(_tried_first(request)) or n_held), "rules": (n_rules, MOST_SINGLY)}
-    words = [f"{most} of the {n:,} {kind}" for kind, (n, most) in kinds.items() if n > most]
-    if not words:
-        return answers
+    n_of = {FEATURES: len(_immutable(request)), RULES: sum(1 for _ in request.constraints.rules.singly_without())}
+    if not len(_tried_first(request)):  # the search has done it itself, of each of them
+        n_of[FEATURES] = 0
     together = "" if _is_together(request) else "; all together were not"
     reasons = answers.reasons.copy()
     several = [row for row, needed in enumerate(answers.would_need) if len(needed) > 1]
     for row in {*blocked.tolist(), *several}:
-        reasons[row] = f"{reasons[row]} Only {' and '.join(words)} were released by themselves{together}."
+        left = {kind: (int(tried_by[kind][row]), n) for kind, n in n_of.items() if tried_by[kind][row] < n}
+        words = [f"{tried:,} of the {n:,} {kind}" for kind, (tried, n) in left.items()]
+        if words:
+            reasons[row] = f"{reasons[row]} Only {' and '.join(words)} were released by themselves{together}."
     return replace(answers, reasons=reasons)
 
 

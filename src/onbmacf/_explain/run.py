@@ -77,12 +77,15 @@ def explain_frame(request: Request, frame: pd.DataFrame) -> Explanations:
     factuals, found, effort = searched(request, admit(request.fitted.space, frame), box)
     answers = _answered(Asker(request, box, factuals), found, effort, frame)
 
+    asked = np.zeros(len(frame), dtype=np.intp)  # beside the search itself
+
     def again(other: Request, lines: Rows) -> Explanations:
         some = take(factuals, lines)
         found, effort = search_all(other, some, box)
+        asked[lines] += effort.asked
         return answered(Asker(other, box, some), found, effort, frame.iloc[lines])
 
-    answers = with_reasons(request, factuals, answers, effort.ran_out, again)
+    answers = with_reasons(request, factuals, answers, effort.ran_out, again, asked)
     if request.ranges:
         answers = with_ranges(request, factuals, answers, effort.left, box)
     names = ("n_calls", "n_questions", "n_model_rows", "n_member_questions", "n_copy_questions")

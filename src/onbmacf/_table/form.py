@@ -416,5 +416,8 @@ def _fault(feature: Feature, value: Any, dtype: Any, converter: Converter | None
     if feature.is_numeric:
         what = "a finite number" if converter is None else allowed_in(converter)
         return f"column {feature.name!r}: {shown(value)} is not {what}."
+    if feature.held:  # the thousand names of others are no help
+        why = "no fitted row has it, and the column was taken for names, identifiers, codes or free text"
+        return f"column {feature.name!r}: {shown(value)}: {why}. To explain new rows, fit without it (--drop)."
     levels, close = feature.levels or (), did_you_mean(value, feature.levels or ()) if isinstance(value, str) else ""
     return f"column {feature.name!r}: unseen level {shown(value)}.{close} Known: {listed(levels)}."

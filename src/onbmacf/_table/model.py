@@ -196,6 +196,20 @@ class BlackBox:
                 noted(lines[np.isnan(answer).any(axis=1)], NaNProbabilityError())
         return np.round(known[np.arange(len(N)), column], PRINTED)
 
+    def predicted(self, N: Matrix) -> Matrix | None:
+        """Return the number that a regressor predicts of each row, NaN where it raised; None of a classifier."""
+        if self.reading.between is None:
+            return None
+        known = np.full(len(N), np.nan)
+        for lines, answer in in_calls(self._predicted, N, self.largest, self._retries(SOME)):
+            known[lines] = np.nan if isinstance(answer, Exception) else answer
+        return known
+
+    def _predicted(self, N: Matrix) -> NDArray[Any]:
+        rows = self._rows(N)
+        self.counts.count(len(N), len(rows))
+        return self.asked.predicted(rows)[: len(N)]
+
     def learn_probability(self, N: Matrix, rows: Codes, codes: Codes) -> "BlackBox":
         """Ask for the probabilities of some fitted rows; return the black box that knows why it has none, if so.
 

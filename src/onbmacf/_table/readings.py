@@ -240,12 +240,16 @@ class InRange:
 
     def predict(self, rows: Any) -> NDArray[Any]:
         """Return the label of each row."""
+        return self.between.labels(self.predicted(rows))
+
+    def predicted(self, rows: Any) -> NDArray[Any]:
+        """Return the number that the model predicts of each row."""
         numbers = _vector(self.numbers(rows))
         if numbers.ndim != 1 or numbers.dtype.kind not in "fiub":
             raise BadAnswerError(f"a range needs one number per row, the model returned shape {numbers.shape}.")
         if np.isnan(numbers).any():
             raise BadAnswerError(f"the model returned NaN for row {np.flatnonzero(np.isnan(numbers))[0]} of a batch.")
-        return self.between.labels(numbers)
+        return numbers
 
 
 @dataclass(frozen=True, eq=False)

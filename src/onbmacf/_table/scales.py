@@ -96,8 +96,9 @@ def present(values: Matrix) -> Matrix:
 
 
 def is_aside(feature: Feature) -> bool:
-    """Say whether a category is one of identifiers: immutable, with more levels than are worth a column each."""
-    return feature.kind == "categorical" and feature.immutable and len(feature.levels or ()) > MOST_COLUMNS
+    """Say whether a category is set aside: held, or immutable with more levels than are worth a column each."""
+    is_many = feature.immutable and len(feature.levels or ()) > MOST_COLUMNS
+    return feature.kind == "categorical" and (feature.held or is_many)
 
 
 def scales_of(form: TableForm, N: Matrix) -> tuple[Matrix, Matrix]:

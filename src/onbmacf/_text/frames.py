@@ -58,6 +58,8 @@ def counterfactual_frame(answers: Any) -> pd.DataFrame:
     }
     if batch.probability is not None:
         found["probability"] = batch.probability
+    if batch.predicted is not None:
+        found["predicted_from"], found["predicted_to"] = batch.predicted.T
     if batch.stability is not None:
         found["stability"] = batch.stability
     if answers.certificates is not None:

@@ -81,6 +81,7 @@ def _counterfactual(found: Any, days: Days) -> dict[str, Any]:
         "margin": plain(found.margin),
         "probability": plain(found.probability),
         **({} if found.stability is None else {"stability": found.stability}),
+        **({} if found.predicted is None else {"predicted": [plain(number) for number in found.predicted]}),
         "changes": _changes(found, days),
         "values": _values(found.values, days),
         "semifactual": None

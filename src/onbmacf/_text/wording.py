@@ -193,13 +193,29 @@ def what_if(found: _Changed, released: tuple[Any, ...] = ()) -> str:
 
 def sentence(label: Any, found: Any) -> str:
     """Return one counterfactual as a sentence, and its semifactual as another if it has one."""
-    text = f"If {what_if(found, found.released)}, the model would say {quoted(found.label)} instead of {quoted(label)}."
+    text = f"If {what_if(found, found.released)}, the model would {_said(label, found)}."
     text += GIVEN_UP.get(found.relaxation, "")
     if found.semifactual is not None:
-        text += f" Even if {what_if(found.semifactual, found.released)}, it would still say {quoted(label)}."
+        still = f"it would still say {quoted(label)}"
+        still = still if found.predicted is None else f"the number would still be {label} the range"
+        text += f" Even if {what_if(found.semifactual, found.released)}, {still}."
     if found.stability is not None:
         text += f" {round(found.stability * found.n_members)} of {found.n_members} retrained models agree."
     return text + range_sentences(found)
+
+
+def _said(label: Any, found: Any) -> str:
+    """Return what the model would say: a label, and how sure it is where that is known; a regressor says a number."""
+    if found.predicted is not None:
+        before, after = (rounded(number) for number in found.predicted)
+        return f"predict {after} instead of {before}"
+    sure = f" (probability {whole_percent(found.probability)} %)" if is_sure(found) else ""
+    return f"say {quoted(found.label)} instead of {quoted(label)}{sure}"
+
+
+def is_sure(found: Any) -> bool:
+    """Say whether it is known how sure the model is of a counterfactual's label."""
+    return found.probability is not None and not is_absent(found.probability)
 
 
 def range_sentences(found: Any) -> str:
@@ -288,7 +304,9 @@ def name_of(explanation: Any) -> str:
 
 def _cells(found: Any) -> list[str]:
     even_if = "" if found.semifactual is None else arrows(found.semifactual, found.released)
-    return [quoted(found.label), arrows(found, found.released), rounded(found.distance), even_if]
+    sure = f" ({whole_percent(found.probability)} %)" if is_sure(found) else ""
+    sure = sure if found.predicted is None else f" ({rounded(found.predicted[1])})"
+    return [quoted(found.label) + sure, arrows(found, found.released), rounded(found.distance), even_if]
 
 
 def arrows(found: _Changed, released: tuple[Any, ...] = ()) -> str:

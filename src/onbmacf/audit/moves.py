@@ -150,7 +150,7 @@ def _target(move: Move, old: Matrix, ends: Matrix) -> NDArray[np.float64]:
 
 
 def in_words(fitted: Fitted, action: Action) -> str:
-    """Return an action as a reader says it: 'ldl at most 3.3 and tobacco lower by 2'."""
+    """Return an action as a reader says it: 'ldl at most 3.3 and tobacco lower by 2 (not below 0)'."""
     return joined([_move_in_words(fitted, move) for move in action]) if action else "nothing"
 
 
@@ -166,9 +166,15 @@ def _move_in_words(fitted: Fitted, move: Move) -> str:
         way = ("earlier", "later") if is_time else ("lower", "higher")
         amount = f"{shown(_plain(abs(move.value) * days_in(by)))} {size_unit(by)}".rstrip()
         amount = amount.removesuffix("s") if amount.startswith("1 ") else amount
-        return f"{feature.name} {way[int(move.value > 0)]} by {amount}"
-    value = _plain(move.value) if by is None else by.values(np.array([move.value])).iloc[0]
+        end = shown(_value(fitted.ranges[move.feature][int(move.value > 0)], by))  # who is there already stays there
+        limit = ("not before", "not after") if is_time else ("not below", "not above")
+        return f"{feature.name} {way[int(move.value > 0)]} by {amount} ({limit[int(move.value > 0)]} {end})"
+    value = _value(move.value, by)
     return f"{feature.name} {IN_TIME[move.how] if is_time else move.how} {shown(value)}"
+
+
+def _value(number: float, by: Any) -> Any:
+    return _plain(number) if by is None else by.values(np.array([number])).iloc[0]
 
 
 def _plain(value: float) -> float | int:

@@ -1,6 +1,6 @@
 """The command line: words and files in, one library call, text and files out. No heavy import until a command runs.
 
-main  ->  explain | audit | notice | serve | map | bench | demo  ->  exit code
+main  ->  explain | audit | notice | schema | serve | map | bench | demo  ->  exit code
 
 Messages of the library name its arguments; here they name the options that set them.
 
@@ -24,7 +24,7 @@ from onbmacf import __version__
 from onbmacf._base.limits import exit_code, termination_is_an_interrupt
 from onbmacf._text.wording import for_all_borders
 from onbmacf.bench.cli import app as bench_app
-from onbmacf.cli import explain, maps, reports, serve
+from onbmacf.cli import explain, maps, reports, schema, serve
 from onbmacf.cli.terminal import flag, say, show, survive_any_text
 from onbmacf.errors import OnbmacfError, OnbmacfWarning, ParameterError
 
@@ -32,6 +32,7 @@ app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_
 app.command("explain")(explain.explain)
 app.command("audit")(reports.audit)
 app.command("notice")(reports.notice)
+app.command("schema")(schema.schema)
 app.command("serve")(serve.serve)
 app.command("demo")(explain.demo)
 app.add_typer(maps.app, name="map")
@@ -62,6 +63,7 @@ def about(
     onbmacf explain people.csv --target-column income --rows 3,17    trains a network and says so
     onbmacf audit people.csv --target-column income --out report.html
     onbmacf notice people.csv --target-column income --rows 17 --out notice.html
+    onbmacf schema people.csv --target-column income --out people.toml    what may change and how, to edit
     onbmacf serve                                                    a page for people, a service for programs
     onbmacf COMMAND --help                                           options and more examples
     """

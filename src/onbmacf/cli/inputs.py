@@ -27,7 +27,7 @@ from onbmacf.errors import ParameterError, RowsError
 from onbmacf.io.models import load_model
 from onbmacf.io.tables import read_table
 from onbmacf.io.trained import own_texts, train_network, train_trees
-from onbmacf.schema import Feature
+from onbmacf.schema import Feature, schema_file
 
 # --- words -----------------------------------------------------------------------------------------------------------
 
@@ -204,7 +204,8 @@ def read_file(path: Path, arguments: Arguments) -> pd.DataFrame:
 def read_columns(path: Path, arguments: Arguments) -> Columns:
     """Read the table of a request, without the columns and the rows that it leaves out."""
     table = read_file(path, arguments)
-    table = with_dates(table, columns_of(arguments.dates, list(table.columns), "--dates"))
+    dates = [*arguments.dates, *(schema_file(arguments.rules)[0].get("dates", ()) if arguments.rules else ())]
+    table = with_dates(table, columns_of(dates, list(table.columns), "--dates"))
     table = table.drop(columns=columns_of(arguments.drop, list(table.columns), "--drop"))
     columns = list(table.columns)
     target = columns_of([arguments.target_column] if arguments.target_column else [], columns, "--target-column")

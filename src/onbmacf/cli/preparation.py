@@ -36,8 +36,7 @@ from onbmacf.datasets import heart_network
 from onbmacf.errors import ParameterError
 from onbmacf.explainer import ONBMACF
 from onbmacf.report.render import file_digest
-from onbmacf.rules import Rules
-from onbmacf.schema import Schema
+from onbmacf.schema import Schema, schema_file
 
 FIRST = 10  # rows to explain where the request does not say which
 
@@ -128,14 +127,15 @@ def _fitted(table: pd.DataFrame, model: Any, arguments: Arguments) -> tuple[ONBM
 
 def _loaded(path: Path, model: Any, arguments: Arguments) -> ONBMACF:
     """Load a map; what the request leaves out stays as the map was built."""
-    fixed = (arguments.kinds, arguments.fillable, arguments.classes, arguments.between)
+    said, rules = ({}, None) if arguments.rules is None else schema_file(arguments.rules)
+    said.pop("dates", None)
+    fixed = (arguments.kinds, arguments.fillable, arguments.classes, arguments.between, said)
     if any(fixed) or arguments.threshold is not None:
         names = "--kinds, --fillable, --threshold, --classes and --between"
         say(f"note: {names} are ignored: a map keeps those it was built with.")
     explainer = ONBMACF.load(path, model).set_params(**_options(arguments))
     columns = explainer.schema_.names
     immutable, vary = (columns_of(getattr(arguments, name), columns, flag(name)) for name in ("immutable", "vary"))
-    rules = None if arguments.rules is None else Rules.from_toml(arguments.rules)
     schema = Question(immutable=immutable or None, vary=vary or None, rules=rules).schema(explainer.schema_)
     schema = schema if arguments.labels is None else replace(schema, labels=Labels.from_toml(arguments.labels))
     explainer.fitted_ = explainer.fitted_.under(schema)
@@ -173,10 +173,19 @@ def _schema(table: pd.DataFrame, arguments: Arguments) -> Schema:
     immutable = columns_of(arguments.immutable, columns, "--immutable")
     fillable = columns_of(arguments.fillable, columns, "--fillable")
     kinds, ordinal = kinds_of(arguments.kinds, columns)
-    labels = None if arguments.labels is None else Labels.from_toml(arguments.labels)
-    schema = Schema.infer(table, immutable=immutable, kinds=kinds, ordinal=ordinal, fillable=fillable, labels=labels)
+    said, rules = ({}, None) if arguments.rules is None else schema_file(arguments.rules)
+    schema = Schema.infer(
+        table,
+        immutable=immutable,
+        kinds={**said.get("kinds", {}), **kinds},
+        ordinal={**said.get("ordinal", {}), **ordinal},
+        decimals=said.get("decimals"),
+        fillable=[*said.get("fillable", ()), *fillable],
+        rules=rules,
+        labels=None if arguments.labels is None else Labels.from_toml(arguments.labels),
+    )
     schema = Question(vary=columns_of(arguments.vary, columns, "--vary") or None).schema(schema)
-    return schema if arguments.rules is None else schema.with_rules(Rules.from_toml(arguments.rules))
+    return schema if rules is None else schema.with_rules(rules)
 
 
 def _digests(arguments: Arguments) -> dict[str, str]:

@@ -36,7 +36,13 @@ def axes_on(given: Any, size: tuple[float, float] = (6.4, 4.0), projection: str 
     elif hasattr(given, "set_size_inches"):  # a part of a figure has no size of its own
         given.set_size_inches(size)
         given.set_layout_engine("constrained")
-    return given.add_subplot(projection=projection)
+    made = given.add_subplot(projection=projection)
+    made._ipython_display_ = _shown_already
+    return made
+
+
+def _shown_already() -> None:
+    """Print nothing below a picture that a notebook shows by itself: axes that a cell ends with read <Axes: ...>."""
 
 
 def name(value: Any, longest: int = LONGEST) -> str:

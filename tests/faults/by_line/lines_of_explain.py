@@ -14,7 +14,9 @@ from onbmacf.errors import ParameterError, RowsError
 
 GOOD = {"x": 0.5, "y": 6, "t": "red", "b": 3}
 SWAPPED = {"b": 3, "t": "red", "y": 6, "x": 0.5}
-NONE_EXISTS = "none exists: every combination of allowed values in the fitted ranges was asked."
+NONE_FOUND = "None was found with N questions to the model."
+LOOKED_ON = "Looking for what it would need took N more questions."
+NONE_EXISTS = "None exists: every combination of allowed values in the fitted ranges was asked."
 RULE = "the rule for 'x' (at most 2)"
 
 
@@ -55,7 +57,7 @@ def empty():
 def held(table, **how):
     """Return the status, the reason and what would help for a row whose x decides and cannot move far enough."""
     answer = fit(table, schema=Schema.infer(table, **how)).explain(table.iloc[:3])[1]
-    return str(answer.status), re.sub(r"with \d+ questions", "with N questions", answer.reason), answer.would_need
+    return str(answer.status), re.sub(r"\b\d+( more)? questions", r"N\1 questions", answer.reason), answer.would_need
 
 
 def fine():
@@ -94,7 +96,7 @@ EXPLAIN = {
     ),
     "nothing reachable, not proven": (
         lambda: held(fine(), immutable=["x"]),
-        Is(("none_found", "none was found with N questions to the model. One is found if x may change.", ("x",))),
+        Is(("none_found", f"{NONE_FOUND} One is found if x may change. {LOOKED_ON}", ("x",))),
     ),
     "the rule that blocks": (
         lambda: held(frame(), rules=Rules({"x": Rule(high=2)})),
