@@ -73,3 +73,6 @@ def test_an_audit_of_a_wide_dirty_table(run, file, tmp_path):
     assert code == 0, err
     assert "200 rows: " in err
     assert all(name in err for name in SET_ASIDE)
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "1,500 different ones, kept as they are" in page
+    assert "Ann 1 Moss" not in page

@@ -259,11 +259,13 @@ def _columns(explainer: ONBMACF) -> pd.DataFrame:
     ends = explainer.fitted_.space.decode(np.stack(known_ends(explainer.Z_)))
     lines = []
     for feature in explainer.schema_.features:
-        if feature.is_numeric:
+        if feature.held and not feature.is_numeric:  # names and notes of people are nobody's business
+            values = f"{len(feature.levels or ()):,} different ones, kept as they are"
+        elif feature.is_numeric:
             values = " to ".join(shown(end) for end in ends[feature.name].array)
         else:
             levels = [shown(level) for level in feature.levels or ()]
-            more = f" and {len(levels) - MOST_LEVELS} more" if len(levels) > MOST_LEVELS else ""
+            more = f" and {len(levels) - MOST_LEVELS:,} more" if len(levels) > MOST_LEVELS else ""
             values = ", ".join(levels[:MOST_LEVELS]) + more
         values += ", or unknown" if feature.missing else ""
         lines.append((feature.name, feature.shown_kind, feature.immutable, values))

@@ -56,6 +56,9 @@ HEADS = {
     "cost_of_effectiveness": "cost at which half are helped",
     "mean_recourse": "mean cost",
     "largest_trade_off": "largest trade-off",
+    "25%": "25 %",
+    "50%": "50 %",
+    "75%": "75 %",
 }
 SHARES = (
     "share",
