@@ -48,7 +48,7 @@ class TableError(OnbmacfError, ValueError):
     >>> from onbmacf import Schema
     >>> Schema.infer(pd.DataFrame({"price": ["3", "4"]}))
     Traceback (most recent call last):
-    onbmacf.errors.TableError: column 'price' holds numbers stored as text, e.g. '3'. Convert it with ...
+    onbmacf.errors.TableError: column 'price' holds numbers stored as text, e.g. '3'. Give them as numbers, ...
 
     """
 

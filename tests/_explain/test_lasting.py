@@ -34,7 +34,10 @@ def test_lasting_answers_are_what_is_looked_for_unless_the_caller_says_something
     assert explainer.explain(rows, 0).to_json() == lasting
     assert explainer.explain(rows, 0, min_probability=[None] * len(rows)).to_json() == lasting
     assert explainer.explain(rows, 0, min_probability=0).to_json() != lasting
-    for nearest in (explainer.with_options(strategy="paper"), explainer.with_options(committee=[asked[2]], agreement=1)):
+    for nearest in (
+        explainer.with_options(strategy="paper"),
+        explainer.with_options(committee=[asked[2]], agreement=1),
+    ):
         assert nearest.explain(rows, 0).to_json() == nearest.explain(rows, 0, min_probability=0).to_json()
 
 
@@ -42,7 +45,9 @@ def test_the_nearest_answer_is_proven_whatever_its_probability(asked):
     rows, explainer, _ = asked
     asked_for = {"prove": True, "prove_seconds": 0.2}
     found = explainer.explain(rows.head(3), 0, **asked_for).to_frame()["probability"]
-    pd.testing.assert_series_equal(found, explainer.explain(rows.head(3), 0, min_probability=0, **asked_for).to_frame()["probability"])
+    pd.testing.assert_series_equal(
+        found, explainer.explain(rows.head(3), 0, min_probability=0, **asked_for).to_frame()["probability"]
+    )
     assert found.min() < 0.6
 
 

@@ -36,7 +36,15 @@ class Case:
         self.most_changes = int(rng.choice([2, width]))
         step, farther = rng.choice([1.0, 0.5, 0.1], width), np.full(width, farther)
         self.features = kernels.Features(
-            self.is_level, self.scale, self.absent, step, ranks, SALT[:width].copy(), self.power, self.most_changes, farther
+            self.is_level,
+            self.scale,
+            self.absent,
+            step,
+            ranks,
+            SALT[:width].copy(),
+            self.power,
+            self.most_changes,
+            farther,
         )
         self.factuals = self.values(rng, (n, width), 0.1 * (not whole))
         self.free = rng.random((n, width)) < 0.9

@@ -320,7 +320,9 @@ def test_numbers_are_as_round_as_two_percent_allow(fitted, table, model, read_mo
 
 def test_the_nearest_answers_are_no_rounder_than_they_are_near(fitted, at_risk):
     asked = {"plausibility": 0.0, "min_probability": 0}
-    assert explained(fitted, at_risk, **asked).to_json() == explained(fitted, at_risk, decimals="exact", **asked).to_json()
+    assert (
+        explained(fitted, at_risk, **asked).to_json() == explained(fitted, at_risk, decimals="exact", **asked).to_json()
+    )
 
 
 def test_dates_and_steps_of_rules_are_not_rounded():

@@ -396,9 +396,9 @@ def test_probabilities_that_are_not_known_are_told_also_of_answers_with_somethin
     table = pd.DataFrame({"x": [0.0, 1, 3, 4.5], "r": [0.1, 0.2, 0.3, 0.4]})
     known = table["x"].tolist()
     schema = Schema.infer(table, immutable=["x"])
-    answer = ONBMACF(release="immutable").fit(table, Raising(), schema=schema).explain(
-        table.iloc[[0]], min_probability=0
-    )[0]
+    answer = (
+        ONBMACF(release="immutable").fit(table, Raising(), schema=schema).explain(table.iloc[[0]], min_probability=0)[0]
+    )
     assert answer.status == "found"
     assert np.isnan(answer.counterfactuals[0].probability)
     assert "Found if x may change. Some probabilities are not known: the model raised ValueError" in answer.reason

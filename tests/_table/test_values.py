@@ -148,7 +148,9 @@ def rounded(N, factual, up, down, nothing):
         return np.where((factual == N) | np.isnan(N) | (np.abs(found - factual) <= nothing), factual, found)
 
 
-@pytest.mark.parametrize("module", [place, from_source(onbmacf._table.kernels, "place").place], ids=["compiled", "plain"])
+@pytest.mark.parametrize(
+    "module", [place, from_source(onbmacf._table.kernels, "place").place], ids=["compiled", "plain"]
+)
 def test_a_point_is_placed_as_by_whole_columns(module):
     rng = np.random.default_rng(0)
     up, down = np.array([1.0, 10.0, 100.0, 1.0, 1.0]), np.array([1.0, 1.0, 1.0, 10.0, 1000.0])

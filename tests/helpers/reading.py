@@ -23,7 +23,8 @@ WERE = (r"{name}{mark} were {after} instead of {before}", (", ", " and "))
 ARROW = (r"{name}{mark}: {before} → {after}", ("; ",))
 FROM_TO = (r"{name}{mark} from {before} to {after}", ("; ",))
 SENTENCE = (
-    r"If (?P<changes>.+?), the model would say (?P<to>{label}) instead of (?P<old>{label})(?: \(probability [^()]* %\))?\."
+    r"If (?P<changes>.+?), the model would say (?P<to>{label}) instead of (?P<old>{label})"
+    r"(?: \(probability [^()]* %\))?\."
     r"(?P<last_resort> No counterfactual that keeps the immutable features was found, so they were released\.)?"
     r"(?: No counterfactual that keeps (?:the immutable features and )?every rule was found, so [a-z ]+ released\.)?"
     r"(?: Even if (?P<kept>.+), it would still say (?P<still>{label})\.)?"

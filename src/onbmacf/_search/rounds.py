@@ -183,7 +183,7 @@ def first_round(search: Search, wanted: Mask | None = None, active: Mask | None 
     """
     factuals, n = search.factuals, len(search.factuals)
     is_round = search.options.decimals == "round" and search.options.plausibility > 0
-    farther = ROUNDER * (search.values.is_written & is_round)
+    farther = np.where(search.values.is_written & is_round, ROUNDER, 0.0)
     features = search.table.features(search.values.steps, search.options.metric, search.max_changes, farther)
     more = NEAREST_ROUNDS * CAPS[-1] * (search.options.plausibility == 0.0)
     capacity = FEW_JOINT + int((CAPACITY - FEW_JOINT + more) * max(1.0, search.effort))

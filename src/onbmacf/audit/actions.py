@@ -155,7 +155,7 @@ def actions(
     --------
     >>> chosen = audit.actions(answers, explainer, k=2, by="famhist")
     >>> chosen.actions[0], chosen.effectiveness
-    ('tobacco at most 4.16 and ldl at most 5.79', 1.0)
+    ('tobacco at most 3.6 and ldl at most 6.4', 1.0)
 
     """
     check_count("k", k)
@@ -282,8 +282,8 @@ def action_tree(chosen: Actions, answers: Explanations, depth: int = 2) -> pd.Da
     >>> chosen = audit.actions(answers, explainer, k=2)
     >>> audit.action_tree(chosen, answers, depth=1)[["n_rows", "effectiveness"]]
        n_rows  effectiveness
-    0      13            1.0
-    1       8            1.0
+    0      14            1.0
+    1       7            1.0
 
     """
     from sklearn.tree import DecisionTreeClassifier

@@ -172,7 +172,7 @@ def recourse_fairness(flips: Any, costs: Any, groups: Any, budget: float, share:
     >>> frame[frame["viewpoint"] == "micro"].tail(2).round(2)
               figure viewpoint    group    other  value
     7  mean_recourse     micro  Present      NaN   0.22
-    8      trade_off     micro   Absent  Present   0.29
+    8      trade_off     micro   Absent  Present   0.21
 
     """
     helped, paid = _helped_and_paid(flips, costs)

@@ -210,7 +210,7 @@ def change_shares(answers: Explanations, confidence: float = 0.95) -> pd.DataFra
     >>> audit.change_shares(answers).head(2).round(2)
        feature  share   low  high  n_rows
     0  tobacco   0.90  0.71  0.97      21
-    1      ldl   0.19  0.08  0.40      21
+    1      ldl   0.24  0.11  0.45      21
 
     """
     changed = answers.batch.changed[first_found(answers)]
@@ -314,8 +314,9 @@ def thresholds(answers: Explanations, least: int = 5) -> pd.DataFrame:
     Examples
     --------
     >>> audit.thresholds(answers, least=2)
-       feature     threshold  n_rows     share
-    0  tobacco  at most 2.68       5  0.238095
+       feature    threshold  n_rows     share
+    0  tobacco  at most 1.8       5  0.238095
+    1      ldl  at most 6.4       3  0.142857
 
     """
     first = first_found(answers)

@@ -151,7 +151,7 @@ def corrected(gaps: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     >>> claims = audit.corrected({"famhist": audit.burden_gaps(answers, "famhist", least=5)})
     >>> claims[["by", "measure", "p", "clear"]].round(2).head(2)
             by    measure     p  clear
-    0  famhist  n_changes  0.41  False
+    0  famhist  n_changes  0.11  False
     1  famhist   distance  1.00  False
 
     """

@@ -77,7 +77,7 @@ def burden(
     >>> groups = audit.burden(answers, "famhist")
     >>> groups[groups["measure"] == "distance"].round(2)
         measure    group  n_rows  estimate   low  high
-    4  distance   Absent       7      0.26  0.13  0.42
+    4  distance   Absent       7      0.27  0.14  0.43
     5  distance  Present      14      0.22  0.16  0.27
 
     """
@@ -128,7 +128,7 @@ def burden_gaps(
     >>> gaps = audit.burden_gaps(answers, "famhist", least=5)
     >>> gaps.loc[gaps["measure"] == "distance", ["group", "other", "gap", "excludes_zero"]].round(2)
         group    other   gap  excludes_zero
-    2  Absent  Present  0.04          False
+    2  Absent  Present  0.05          False
 
     """
     column, measures = checked_column(answers, by), burden_measures(answers, cost)

@@ -6,8 +6,8 @@
 typer sees a function with the parameters table, model and out, in this order; build gets Arguments and out. An option
 is called like its field: `target_column` is `--target-column`.
 
-A new option of `explain` is a field of Arguments, called like a field of `ASKED`, whose words are its help, and its name
-in a group below: every command that offers the group has it.
+A new option of `explain` is a field of Arguments, called like a field of `ASKED`, whose words are its help, and its
+name in a group below: every command that offers the group has it.
 """
 
 import inspect

@@ -71,7 +71,7 @@ def before_after(counterfactual: Any, ax: Any = None, *, place: int = 0) -> Any:
     --------
     >>> ax = plots.before_after(answers[0])
     >>> [text.get_text() for text in ax.texts]
-    ['12', '4.27']
+    ['12', '4.2']
 
     """
     found = chosen(counterfactual, place)

@@ -137,7 +137,7 @@ def pair_heatmap(matrix: Any, most: int = 12, ax: Any = None) -> Any:
     --------
     >>> ax = plots.pair_heatmap(answers)
     >>> [text.get_text() for text in ax.texts]
-    ['19', '2', '4']
+    ['19', '3', '5']
 
     """
     if not isinstance(matrix, pd.DataFrame):
