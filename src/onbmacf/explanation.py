@@ -192,7 +192,7 @@ class Explanation:
             said = [f"{wording.name_of(self)}: {self.reason}"]
         else:
             said = [wording.sentence(self.label, found) for found in self.in_words().counterfactuals]
-        lasting = wording.lasting_of(self) if self.counterfactuals else ""
+        lasting = wording.lasting_in(self.reason) if self.counterfactuals else ""
         return [" ".join(filter(None, (said[0], lasting, wording.proven_of(self)))), *said[1:]]
 
     def in_words(self) -> "Explanation":

@@ -1,11 +1,14 @@
 """Answers that last: one word for the least probability that the evidence of decision 0052 speaks for."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from onbmacf import ONBMACF, Schema
 from onbmacf._explain.request import PROBABILITIES
+from onbmacf._views.plans import plan_views
 from onbmacf.datasets import heart_network, load_heart
 from onbmacf.errors import ParameterError
 
@@ -103,6 +106,21 @@ def test_what_may_not_last_is_as_near_as_what_is_asked_for_whatever_its_probabil
     settled, nearest = explainer.explain(rows, 1), explainer.explain(rows, 1, min_probability=0)
     np.testing.assert_array_equal(settled.batch.distance, nearest.batch.distance)
     assert all(reason.startswith("May not last") for reason in settled.reasons)
+
+
+def test_people_are_told_on_the_page_and_in_the_notice():
+    table, model, schema = unsure(lambda rows: rows["r"].to_numpy() == 1)
+    explainer = ONBMACF().fit(table, model, schema=schema)
+    rows = table[model.predict(table) == 0]
+    for capped in (0, 1):
+        row = rows[rows["r"] == capped].head(1)
+        (plan,) = plan_views(explainer.explain(row, 1)[0], {name: name for name in table.columns})
+        assert plan["plausibility"].startswith("May not last: none was found with a") == bool(capped)
+        notice = explainer.explain(row, 1)[0].notice(explainer, target=1, date="2026-01-02")
+        assert ("may no longer be enough once the model is trained again" in notice.markdown()) == bool(capped)
+        assert re.search(
+            r"x is [\d.]+\. Of 64 other values asked about, \d+ would be enough .* the nearest is [\d.]+\.", notice.markdown()
+        )
 
 
 def test_the_word_is_no_column(asked):

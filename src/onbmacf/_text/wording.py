@@ -291,9 +291,13 @@ def may_not_last(least: float) -> str:
     return f"May not last: none was found with a probability of at least {least:g}."
 
 
-def lasting_of(explanation: Any) -> str:
-    """Return that an answer may not last, as a sentence; empty where nothing says so."""
-    return " ".join(re.findall(r"May not last: .*? of at least [\d.]*\d\.", explanation.reason)[:1])
+def lasting_in(reason: str) -> str:
+    """Return what a reason says of answers that may not last; nothing where it does not.
+
+    >>> lasting_in(f"{may_not_last(0.6)} 1 of 2 counterfactuals were found.")
+    'May not last: none was found with a probability of at least 0.6.'
+    """
+    return " ".join(re.findall(r"May not last: .*? of at least [\d.]*\d\.", reason)[:1])
 
 
 def name_of(explanation: Any) -> str:

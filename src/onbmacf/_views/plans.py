@@ -16,7 +16,7 @@ from onbmacf._base.missing import known_ends
 from onbmacf._columns.interop import frame_of_cells
 from onbmacf._explain.request import Question
 from onbmacf._text.labels import Labels
-from onbmacf._text.wording import joined, quoted, rounded, shown, whole_percent
+from onbmacf._text.wording import joined, lasting_in, quoted, rounded, shown, whole_percent
 from onbmacf.errors import OnbmacfWarning, ParameterError, RowsError
 from onbmacf.explainer import ONBMACF
 from onbmacf.explanation import Counterfactual, Explanation
@@ -159,7 +159,7 @@ def _view(answer: Explanation, place: int, ids: dict[Hashable, str]) -> dict[str
         "probability": percent(found.probability),
         "changes": [_change(found, said, name, ids, answer.words) for name in found.changed],
         "even_if": _even_if(answer, said),
-        "plausibility": plausibility_words(found),
+        "plausibility": f"{lasting_in(answer.reason)} {plausibility_words(found)}".strip(),
         "distance": distance_words(found),
     }
 
@@ -198,7 +198,7 @@ def _even_if(answer: Explanation, found: Counterfactual) -> str:
 def plausibility_words(found: Counterfactual) -> str:
     """Return how plausible a plan is, in words and counts."""
     n_alike = round(found.plausibility * N_NEIGHBOURS)
-    kind = "Typical" if n_alike >= 4 else "Fairly typical" if n_alike >= 2 else "Unusual"
+    kind = "Typical" if n_alike >= 4 else "Fairly typical" if n_alike == 3 else "Unusual"
     alike = "all" if n_alike == N_NEIGHBOURS else "none" if n_alike == 0 else str(n_alike)
     return f"{kind}: {alike} of the {N_NEIGHBOURS} most similar known rows get {quoted(found.label)}."
 

@@ -19,7 +19,7 @@ from onbmacf._base.files import write_atomically
 from onbmacf._columns.moments import is_moment_text
 from onbmacf._text.labels import Labels
 from onbmacf._text.records import cell, plain
-from onbmacf._text.wording import is_absent, quoted, shown, whole_percent
+from onbmacf._text.wording import is_absent, lasting_in, quoted, shown, whole_percent
 from onbmacf.audit.arguments import typed
 from onbmacf.errors import ParameterError
 from onbmacf.explainer import ONBMACF
@@ -75,7 +75,7 @@ def described(facts: Mapping[str, Any], words: Words, language: str, labels: Lab
         "head": [(words["reference"], shown(answer["row"])), (words["date"], facts["date"])],
         "decision": _decision(facts, words),
         "reasons": [_reason(reason, words, labels) for reason in facts["reasons"]] or [_no_reasons(answer, words)],
-        "plans": [_plan(n, found, words, labels) for n, found in enumerate(answer["counterfactuals"], start=1)],
+        "plans": [_plan(n, answer, words, labels) for n in range(1, 1 + len(answer["counterfactuals"]))],
         "no_plan": "" if answer["counterfactuals"] else _no_plan(answer, words),
         "would_not": _would_not(facts, words, labels) or [words["not_nothing"]],
         "asked": _question(facts, words, labels),
@@ -111,7 +111,8 @@ def _no_reasons(answer: Mapping[str, Any], words: Words) -> str:
     return words["reasons_none" if f"no_plan_{answer['status']}" in words else "reasons_unasked"]
 
 
-def _plan(number: int, found: Mapping[str, Any], words: Words, labels: Labels) -> dict[str, Any]:
+def _plan(number: int, answer: Mapping[str, Any], words: Words, labels: Labels) -> dict[str, Any]:
+    found = answer["counterfactuals"][number - 1]
     box = {side["feature"]: side for side in found.get("box") or ()}  # ranges that hold all at once, as one table reads
     rows = [
         (
@@ -123,6 +124,7 @@ def _plan(number: int, found: Mapping[str, Any], words: Words, labels: Labels) -
     ]
     sure, label = found["probability"], quoted(found["label"])
     note = "" if sure is None else words["plan_sure"].format(label=label, percent=whole_percent(sure))
+    note = f"{note} {words['plan_weak']}" if lasting_in(answer["reason"]) else note
     heads = [words[key] for key in ("feature", "now", "then", "works")]
     return {"title": words["plan"].format(number=number), "heads": heads, "rows": rows, "note": note}
 
