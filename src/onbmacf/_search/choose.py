@@ -17,12 +17,14 @@ from onbmacf._base.missing import differs
 from onbmacf._search.kernels import rounds
 from onbmacf._search.record import Record
 
-SPARSITY = 0.03  # what one more changed feature costs, in units of distance; the kernels have it, too
+SPARSITY = 0.03  # what one more changed feature costs, in units of distance; also in kernels/rounds.py
 OF_THE_NEAREST = 0.02  # the same at plausibility=0, where what is chosen is the nearest,
 TIE_BREAK = 1e-9  # and where that is proven
 PRICE = 0.28  # distance that it costs at plausibility=0.5 to have no neighbour of the label,
 PER_DISTANCE = 0.12  # and so much more for each unit of distance to the nearest projected centre
-POWER = 1.5  # of the share of neighbours that are missing, in the kernels, too: the first ones count more than the last
+POWER = (
+    1.5  # of the share of neighbours that are missing: the first ones count more; also in kernels/rounds.py: `weigh`
+)
 ANYTHING = 1e6  # the price at plausibility=1
 OVERLAP = 1.0  # what it costs to change the same features as a counterfactual chosen before
 ALIKE = 0.01  # of a feature's range: points that change the same features and are so near each other are one answer
