@@ -22,9 +22,7 @@ OF_THE_NEAREST = 0.02  # the same at plausibility=0, where what is chosen is the
 TIE_BREAK = 1e-9  # and where that is proven
 PRICE = 0.28  # distance that it costs at plausibility=0.5 to have no neighbour of the label,
 PER_DISTANCE = 0.12  # and so much more for each unit of distance to the nearest projected centre
-POWER = (
-    1.5  # of the share of neighbours that are missing: the first ones count more; also in kernels/rounds.py: `weigh`
-)
+POWER = 1.5  # of the share of neighbours that are missing; also in kernels/rounds.py, in `weigh`
 ANYTHING = 1e6  # the price at plausibility=1
 OVERLAP = 1.0  # what it costs to change the same features as a counterfactual chosen before
 ALIKE = 0.01  # of a feature's range: points that change the same features and are so near each other are one answer
