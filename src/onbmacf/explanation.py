@@ -192,8 +192,8 @@ class Explanation:
             said = [f"{wording.name_of(self)}: {self.reason}"]
         else:
             said = [wording.sentence(self.label, found) for found in self.in_words().counterfactuals]
-        lasting = wording.lasting_in(self.reason) if self.counterfactuals else ""
-        return [" ".join(filter(None, (said[0], lasting, wording.proven_of(self)))), *said[1:]]
+            said = [" ".join(filter(None, (one, wording.lasting_in(self.reason)))) for one in said]
+        return [" ".join(filter(None, (said[0], wording.proven_of(self)))), *said[1:]]
 
     def in_words(self) -> "Explanation":
         """Return the same with columns and values as people call them, as text: what every view shows."""

@@ -335,6 +335,7 @@ def test_actions_taken_beyond_k_and_taken_out_again_leave_better_ones(answers, e
     from onbmacf.audit.actions import candidates, choose, one_by_one
     from onbmacf.audit.moves import held_by, improved, worths
 
+    answers = explainer.with_options(decimals="exact").explain(answers.rows, target="fine")
     lines, price = np.flatnonzero(answers.statuses != "already"), 6.0  # dear: which rows an action helps matters
     rows = RefusedRows.of(explainer.fitted_, answers.rows.iloc[lines], ["fine"])
 

@@ -31,6 +31,7 @@ from onbmacf._search.rounds import (
     accept_labels,
     first_round,
     nearest_of_all,
+    needed_of_all,
     search_rounds,
     without_rules,
 )
@@ -61,6 +62,8 @@ def find(search: Search, active: Mask | None = None) -> Outcome:
         into_the_midst(search, record, wanted, is_open & ~is_proven, price)
     if search.options.plausibility > 0.0:
         score = choose.worth(record, price, search.n, search.neighbours)
+        if search.n > 1 and not search.oracle.is_late:
+            score = needed_of_all(search, record, wanted, price, score)
     else:
         score = nearest_of_all(search, record, wanted, is_open & ~is_proven, is_proven)
     score[is_short & ~is_open] = np.inf

@@ -41,6 +41,8 @@ REPAIR_BELIEF = 1.15
 PULLED = 13  # points per factual and round that are looked at for the sake of their neighbours
 FEW_JOINT = 512  # combinations of values that are asked about at once, instead of a search
 CAPACITY = sum(CAPS) + EXTRA_ROUNDS * CAPS[-1] + FEW_JOINT  # points that are remembered of a factual
+WAYS = 5  # answers of a factual whose changes are undone where several are asked for
+FEW_CHANGES = 4  # of so many, several are undone at once
 SLIGHT = 1e-9  # the margin of a point that is accepted for its label alone
 MOST_UNDONE = 256  # changes of a point that are undone one by one: the least telling ones of a very wide table
 ROUNDER = 0.02  # of the way of a number, which may be that much longer where that makes it rounder
@@ -87,6 +89,11 @@ class Search:
     def effort(self) -> float:
         """How many points are asked about, in parts of the usual number."""
         return effort_of(self.options.effort)
+
+    def features(self, farther: float) -> kernels.Features:
+        """Return the features for the kernels; numbers may go so much farther to a rounder one."""
+        each = np.where(self.values.is_written, farther, 0.0)
+        return self.table.features(self.values.steps, self.options.metric, self.max_changes, each)
 
     @property
     def is_ruled(self) -> bool:
@@ -182,9 +189,7 @@ def first_round(search: Search, wanted: Mask | None = None, active: Mask | None 
     labels other than that of the nearest fitted row.
     """
     factuals, n = search.factuals, len(search.factuals)
-    is_round = search.options.decimals == "round" and search.options.plausibility > 0
-    farther = np.where(search.values.is_written & is_round, ROUNDER, 0.0)
-    features = search.table.features(search.values.steps, search.options.metric, search.max_changes, farther)
+    features = search.features(ROUNDER if search.options.decimals == "round" else 0.0)
     more = NEAREST_ROUNDS * CAPS[-1] * (search.options.plausibility == 0.0)
     capacity = FEW_JOINT + int((CAPACITY - FEW_JOINT + more) * max(1.0, search.effort))
     record = Record.of(factuals, search.free, features, capacity, 2 * max(CAPS))
@@ -364,7 +369,7 @@ def nearest_of_all(search: Search, record: Record, wanted: Mask, active: Mask, i
 
     For dial 0, where every change is needed; so its answers can only be nearer than those of other places of the dial.
     """
-    score = choose.nearness(record, is_proven)
+    score, record = choose.nearness(record, is_proven), replace(record, features=search.features(0.0))
     for _ in range(0 if search.oracle.is_limited else NEAREST_ROUNDS):
         room, before = np.where(active, room_of(search, len(CAPS)), 0), score.min(axis=1)
         if not room.any():
@@ -379,10 +384,56 @@ def nearest_of_all(search: Search, record: Record, wanted: Mask, active: Mask, i
     return score
 
 
-def _undone(search: Search, record: Record, wanted: Mask, row: Rows, slot: Rows, guess: bool = False) -> bool:
+def needed_of_all(search: Search, record: Record, wanted: Mask, price: Matrix, score: Matrix) -> Matrix:
+    """Undo what the second answer of a factual and later ones change for nothing; the first stays what it is.
+
+    Nobody has refined them, and a donor changes every feature, also those of which the model knows nothing. As many are
+    looked at whatever n is, so that the k-th does not depend on it.
+    """
+    first = score.argmin(axis=1)
+    row = np.flatnonzero(np.isfinite(score[np.arange(len(score)), first]))
+    first = first[row]
+    for _ in range(0 if search.oracle.is_limited else MOST_ROUNDS):
+        score[row, first] = np.minimum(score[row, first], score[row].min(axis=1))
+        ways = choose.chosen(record, score, max(search.n, WAYS), search.table.scale)
+        if search.oracle.is_late or not _undone(search, record, wanted, *ways, guess=True, parts=True):
+            break
+        own = score[row, first]
+        score = choose.worth(record, price, search.n, search.neighbours)
+        score[row, first] = own
+    score[row, first] = np.minimum(score[row, first], score[row].min(axis=1) - SLIGHT)
+    return score
+
+
+def _parts(search: Search, record: Record, row: Rows, slot: Rows) -> tuple[Matrix, Rows]:
+    """Return points with those of their changes only that gain most alone: the best one, the two best, and so on."""
+    points, owner = [np.empty((0, search.factuals.shape[1]))], [np.empty(0, dtype=np.intp)]
+    for r, s in zip(row.tolist(), slot.tolist(), strict=True):
+        changed = np.flatnonzero(differs(record.points[r, s], search.factuals[r]))
+        if len(changed) < FEW_CHANGES or len(changed) > MOST_UNDONE:
+            continue
+        alone = np.flatnonzero((record.n_changed[r] == 1) & np.isfinite(record.margin[r]))
+        gain = np.full(search.factuals.shape[1], -np.inf)
+        only = differs(record.points[r, alone], search.factuals[r]).argmax(axis=1)
+        np.maximum.at(gain, only, record.margin[r, alone])
+        place = np.empty(len(gain), dtype=np.intp)
+        place[search.table.telling] = np.arange(len(gain))
+        order = changed[np.lexsort((place[changed], -gain[changed]))]
+        parts = np.repeat(search.factuals[[r]], len(order) - 1, axis=0)
+        for at, feature in enumerate(order[:-1].tolist()):
+            parts[at:, feature] = record.points[r, s, feature]
+        points.append(parts)
+        owner.append(np.full(len(parts), r, dtype=np.intp))
+    return np.concatenate(points), np.concatenate(owner)
+
+
+def _undone(
+    search: Search, record: Record, wanted: Mask, row: Rows, slot: Rows, guess: bool = False, parts: bool = False
+) -> bool:
     """Ask about points with each of their changes undone, and with several; say whether there was anything to ask.
 
-    Where a guess will do, not where a point that changes the same features, and farther, was refused before.
+    Where a guess will do, not where a point that changes the same features, and farther, was refused before. With
+    parts, also about what is left of many changes when those that gain least alone are undone.
     """
     points, start, before = record.points[row, slot], search.factuals[row], record.size.sum()
     changed, least_telling = differs(points, start), search.table.telling[::-1]
@@ -394,8 +445,9 @@ def _undone(search: Search, record: Record, wanted: Mask, row: Rows, slot: Rows,
     if guess:
         open_ = ~record.refused(undone, row[line])
         undone, line = undone[open_], line[open_]
-    common, owner = _in_common(search, record, row, slot)
-    raw, owner = np.concatenate([undone, common]), np.concatenate([row[line], owner])
+    several = [_in_common(search, record, row, slot)] + [_parts(search, record, row, slot)] * parts
+    raw = np.concatenate([undone, *(some for some, _ in several)])
+    owner = np.concatenate([row[line], *(whose for _, whose in several)])
     ask(search, record, wanted, Proposed.of(raw, owner), search.oracle.room(0))
     return bool(record.size.sum() > before)
 
