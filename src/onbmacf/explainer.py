@@ -50,7 +50,7 @@ class ONBMACF(SettableOptions):
         that rises with this number. It gives way before an immutable feature does.
     release : {"nothing", "immutable", "rules"}, optional
         What may be given up when nothing else is found: nothing (usual), immutable features (usual with
-        ``strategy="paper"``, its last resort), or as few rules as will do, immutable features included. Every view of
+        ``strategy="paper"``, its last resort), or rules, single ones first, immutable features included. Every view of
         an answer marks what was given up; a row without an answer reports what it would need.
     search : {"best_first", "exhaustive"}, default "best_first"
         For ``strategy="paper"``: ``"exhaustive"`` tries every opposing ball, as the paper does; ``"best_first"`` tries

@@ -155,7 +155,7 @@ class Explanation:
     reason : str
         Why there is no counterfactual or fewer than asked for, and what the model raised; empty otherwise.
     would_need : tuple of str
-        For a row without a counterfactual: the smallest release with which one is found, as names of immutable
+        For a row without a counterfactual: the first release with which one is found, as names of immutable
         features and rules in words; empty where none helps.
     counterfactuals : tuple of Counterfactual
         The best first.

@@ -77,7 +77,7 @@ class Explanations(Sequence[Explanation]):
     reasons : array of str
         Per row: why there is no counterfactual, or fewer than asked for; empty otherwise.
     would_need : array of tuple
-        Per row: the smallest release with which a counterfactual is found; empty where that is not the question.
+        Per row: the first release with which a counterfactual is found; empty where that is not the question.
     batch : Batch
         All counterfactuals as parallel arrays, one line each.
     warnings : tuple of str

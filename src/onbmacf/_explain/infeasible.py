@@ -1,4 +1,4 @@
-"""Why a row has no answer: the smallest release that would help and, on request, the answer with it.
+"""Why a row has no answer: the first release that would help, single ones first, and, on request, the answer with it.
 
     Explanations with rows without an answer  ->  with_reasons  ->  the same, each with what it would need
 
