@@ -478,8 +478,25 @@ def test_rules_of_one_request_change_nothing_for_the_next(client, heart_explaine
     assert client.post("/v1/explain", json={"rows": row}).text == plain
 
 
+def test_a_model_that_is_slow_is_not_stuck(heart):
+    """A request of several calls is given up after the second; who comes next is answered when that one is over."""
+    is_slow = threading.Event()
+
+    def model(rows):
+        time.sleep(0.8 * is_slow.is_set())
+        return (rows["ldl"] > 5).map({True: "high", False: "low"})
+
+    row = json.loads(heart.iloc[[0]].to_json(orient="records"))
+    with serving(ONBMACF().fit(heart, model), heart, timeout=2.5) as running, running.client() as client:
+        is_slow.set()
+        first = client.post("/v1/explain", json={"rows": row})
+        assert (first.status_code, first.json()["title"]) == (503, "Timed out")
+        assert client.get("/healthz").status_code == 200
+        assert client.post("/v1/predict", json={"rows": row}).status_code == 200
+
+
 def test_a_model_that_hangs_is_refused_at_once_and_told_and_recovers(heart):
-    """The call that was given up goes on in its thread; nobody waits behind it."""
+    """The call that was given up goes on in its thread; as long again later, nobody waits behind it."""
     hangs, comes_back = threading.Event(), threading.Event()
 
     def model(rows):
@@ -494,6 +511,7 @@ def test_a_model_that_hangs_is_refused_at_once_and_told_and_recovers(heart):
         hangs.set()
         first = client.post("/v1/predict", json={"rows": row})
         assert (first.status_code, first.json()["title"]) == (503, "Timed out")
+        wait_for(lambda: client.post("/v1/predict", json={"rows": row}).json()["title"] == "Model stuck")
         second = client.post("/v1/predict", json={"rows": row})
         assert (second.status_code, second.json()["title"]) == (503, "Model stuck")
         assert second.headers["Retry-After"] == "30"

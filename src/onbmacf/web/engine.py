@@ -47,7 +47,7 @@ class Engine:
     def __init__(self, explainer: ONBMACF, settings: Settings) -> None:
         self.explainer, self.limits = explainer, settings.limits
         self.n_waiting, self.n_at_once = 0, settings.workers or 1
-        self.overdue: set[Future[Any]] = set()  # calls that were given up but go on: Python cannot end a thread
+        self.overdue: dict[Future[Any], float] = {}  # given up but going on, since when: Python cannot end a thread
         self.n_long, self.long_since = 0, 0.0  # calls in the background, and when the latest was made
         self.pool_since, self.answered = 0.0, -inf  # when the pool was made, and when a worker last came back
         self.probe: asyncio.Task[None] | None = None
@@ -121,7 +121,7 @@ class Engine:
         if self.is_stuck:
             self._replace_if_lost(-inf)
         if self.is_stuck:
-            calls = "a call" if len(self.overdue) == 1 else f"{len(self.overdue)} calls"
+            calls = "a call" if self.n_at_once == 1 else f"{self.n_at_once} calls"
             detail = f"The model has not come back from {calls}, so nobody can be answered."
             detail += " Start the service again if it stays so."
             raise HTTPProblem(503, "Model stuck", detail, {"Retry-After": "30"})
@@ -135,8 +135,8 @@ class Engine:
             raise HTTPProblem(503, "Worker lost", detail, {"Retry-After": "1"}) from None
         except (TimeoutError, OverdueError):
             if future.running():
-                self.overdue.add(future)
-                future.add_done_callback(self.overdue.discard)
+                self.overdue[future] = monotonic()
+                future.add_done_callback(lambda ended: self.overdue.pop(ended, None))
             self._replace_if_lost(submitted)
             raise self._too_late("Ask for fewer rows, or as a stream of lines.") from None
 
@@ -151,11 +151,13 @@ class Engine:
 
     @property
     def is_stuck(self) -> bool:
-        """Whether every thread or process that asks the model has been at one call for longer than a request may take.
+        """Whether every thread or process that asks the model is still at a call that was given up long ago.
 
-        Nobody else can be answered then, so requests are refused at once; it ends when such a call does.
+        As long ago as a request may take: one that is slow comes back before. Nobody else can be answered then, so
+        requests are refused at once; it ends when such a call does.
         """
-        return len(self.overdue) >= self.n_at_once
+        long_ago = monotonic() - self.limits.timeout
+        return sum(since <= long_ago for since in list(self.overdue.values())) >= self.n_at_once
 
     async def run_long(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Return what `run` does, however long it takes: for background work, begun again where a worker died."""
