@@ -273,3 +273,15 @@ def test_what_a_row_lacks_is_among_what_is_kept_unless_it_may_be_filled_in(filla
     explainer = ONBMACF().fit(table, lambda rows: rows["pay"] > rows["debt"].fillna(0), schema=schema)
     row = table[table["pay"] < 0].iloc[[0]]
     assert notice(explainer, row, target=True).facts["kept"] == (["sex"] if fillable else ["debt", "sex"])
+
+
+def test_a_notice_of_a_decision_that_is_there_already_has_no_empty_parts(heart):
+    explainer = ONBMACF().fit(heart, lambda rows: (rows["ldl"] > 5).map({True: "high", False: "low"}))
+    row = heart[heart["ldl"] <= 5].head(1)
+    for text in (
+        notice(explainer, row, target="low").markdown(),
+        notice(explainer, row, target="low").html(),
+    ):
+        assert "no reasons against it were looked for" in text
+        assert "the strongest first" not in text
+        assert "What would not" not in text

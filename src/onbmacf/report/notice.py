@@ -74,10 +74,11 @@ def described(facts: Mapping[str, Any], words: Words, language: str, labels: Lab
         "words": words,
         "head": [(words["reference"], shown(answer["row"])), (words["date"], facts["date"])],
         "decision": _decision(facts, words),
-        "reasons": [_reason(reason, words, labels) for reason in facts["reasons"]] or [_no_reasons(answer, words)],
+        "reasons": [_reason(reason, words, labels) for reason in facts["reasons"]],
+        "no_reasons": "" if facts["reasons"] else _no_reasons(answer, words),
         "plans": [_plan(n, answer, words, labels) for n in range(1, 1 + len(answer["counterfactuals"]))],
         "no_plan": "" if answer["counterfactuals"] else _no_plan(answer, words),
-        "would_not": _would_not(facts, words, labels) or [words["not_nothing"]],
+        "would_not": _would_not(facts, words, labels),
         "asked": _question(facts, words, labels),
         "again": [
             (words["contact"], facts["contact"] or words["contact_blank"]),
