@@ -328,3 +328,12 @@ def test_a_verdict_is_told_once_and_the_largest_other_difference_beside_it():
     assert card["kind"] == "clear difference"
     assert card["text"].count("get the favourable decision") == 1
     assert "Also: the mean distance to the first counterfactual is" in card["text"]
+
+
+def test_a_mean_of_one_row_is_told_without_an_interval():
+    from onbmacf.report.elements import bars
+
+    groups = {"measure": "distance", "group": ["one", "many"], "n_rows": [1, 9], "estimate": [0.4, 0.2]}
+    frame = pd.DataFrame({**groups, "low": [np.nan, 0.1], "high": [np.nan, 0.3]})
+    said = bars(frame, "distance", "size", 0)["description"]
+    assert said == "Mean and interval: one: 0.4, n = 1; many: 0.2 (0.1 to 0.3), n = 9."

@@ -128,7 +128,11 @@ def bars(frame: pd.DataFrame, measure: str, name: str, place: int) -> dict[str, 
     """Return a picture of a measure's mean and interval per group, with its values in words."""
     lines = frame[frame["measure"] == measure]
     values = "; ".join(
-        f"{line.group}: {rounded(line.estimate)} ({rounded(line.low)} to {rounded(line.high)}), n = {line.n_rows:,}"
+        f"{line.group}: {rounded(line.estimate)}"
+        + (
+            f" ({rounded(line.low)} to {rounded(line.high)})" if line.low == line.low else ""
+        )  # of one row there is none
+        + f", n = {line.n_rows:,}"
         for line in lines.itertuples()
     )
     title = f"{plots.AXIS_NAMES.get(measure, measure).capitalize()} by {name}"
