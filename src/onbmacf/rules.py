@@ -4,8 +4,8 @@
     Rules.from_toml("rules.toml")
 
 A rule speaks of changed values only: a row that breaks a rule itself may keep what it has. Contradictions are errors
-that name the rule, before any work. A kind of rule is a field of `Rule` and an entry in KINDS, all in this file;
-`_table/constraints.py` applies whatever is there.
+that name the rule, before any work. A kind of rule about one feature is a field of `Rule` and an entry in KINDS,
+all in this file; `_table/constraints.py` applies whatever is there.
 """
 
 import tomllib

@@ -1,4 +1,4 @@
-"""The metrics, each in one place: how differences add up, what a category costs, what a ball looks like.
+"""The metrics, each one entry: how differences add up, what a category costs, what a ball looks like.
 
 A new metric is one entry in METRICS. Without a number of the compiled kernels (`kernel`) it is computed by the plain
 functions, as a function of two points is; without a `power` nothing is proven with it, and a proof says so.

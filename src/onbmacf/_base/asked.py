@@ -1,7 +1,8 @@
 """What one call of explain may ask, beside the rows: the fields of a question, as words and as JSON.
 
 The library's `Question`, the options of the command line and the JSON API have these fields, and what they say of them
-is said here, once.
+is said here, once. A new one: here, in `Question` and `OF_ALL` (`_explain/request.py`), `ONBMACF.explain`, and a field
+of `Arguments` (`cli/explain.py`). The page has its own choice of them: `Preferences` in `web/cases.py`.
 """
 
 from typing import Any, Literal, NamedTuple

@@ -1,4 +1,4 @@
-"""One column of the caller's cells <-> numbers, exactly: what is not a number does not become one.
+"""One column of the caller's cells <-> numbers, exactly: what is missing becomes NaN, what is no number none.
 
     column  ->  exact_numbers, level_codes  ->  one number per cell
     dtype   ->  given_dtype, cast           ->  numbers as the model gets them
@@ -15,8 +15,8 @@ import numpy as np
 import pandas as pd
 
 from onbmacf._base.arrays import Mask, Matrix
+from onbmacf._base.missing import is_absent
 from onbmacf._columns.kinds import LARGEST_EXACT
-from onbmacf._text.wording import is_absent
 
 FEW_ROWS = 64  # so many values are looked up one by one, sooner than different ones are told apart
 MOST_SHOWN = 60  # characters of a value in a message

@@ -16,6 +16,7 @@ import pandas as pd
 
 from onbmacf._base.arrays import Mask, Matrix, Rows, arrays_of, shared
 from onbmacf._base.checks import did_you_mean, listed
+from onbmacf._base.missing import is_absent
 from onbmacf._columns.blocks import BlockForm
 from onbmacf._columns.converters import Converter, converter_of, holds
 from onbmacf._columns.interop import PolarsTypes, arrow_as_pandas, as_frame, is_polars, rows_frame
@@ -23,7 +24,6 @@ from onbmacf._columns.kinds import LARGEST_EXACT, observed_levels
 from onbmacf._columns.moments import allowed_in
 from onbmacf._table.cells import comes_back, exact_numbers, given_dtype, level_codes, shown
 from onbmacf._text.frames import with_room
-from onbmacf._text.wording import is_absent
 from onbmacf.errors import RowsError, TableError
 from onbmacf.schema import Feature, Schema
 

@@ -1,4 +1,4 @@
-"""What the encoding of a table is made of: the range, weight and decimals of each feature, and how it is rounded."""
+"""What the encoding of a table is made of: the range, weight and number of decimals of each feature."""
 
 from collections.abc import Sequence
 from math import prod

@@ -1,4 +1,4 @@
-"""Numbers <-> the scaled space in which distances are measured.
+"""Numbers, missing ones too, <-> the scaled space in which distances are measured.
 
     frame  ->  encode  ->  Z        Z  ->  decode  ->  frame        points between two rows  ->  snap
 

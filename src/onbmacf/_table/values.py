@@ -5,8 +5,9 @@
 
 A level; a step of the feature's rule; or a number with readable decimals between two ends, and these themselves: those
 of the feature's rule or, where it names none, the fitted ones rounded outwards, so that the smallest and the largest
-fitted value lie within. How many decimals those are: `readable_of` in `scales.py`. A row whose own value lies beyond an
-end may also come back by less.
+fitted value lie within. How many decimals those are: `readable_of` in `scales.py`; searched values are
+rounded in `kernels/place.py`, to rounder numbers by `rounder` in `_search/kernels/rounds.py`. A row whose own value
+lies beyond an end may also come back by less.
 """
 
 from dataclasses import dataclass

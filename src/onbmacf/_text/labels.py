@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from onbmacf._base.checks import Check, checked, did_you_mean, listed, shortened, table, word
-from onbmacf._text.wording import is_absent, shown
+from onbmacf._base.missing import is_absent
+from onbmacf._text.wording import shown
 from onbmacf.errors import ParameterError
 
 KEYS: dict[str, Check] = {"name": word(), "unit": word(), "levels": table}

@@ -8,11 +8,11 @@ import re
 import unicodedata
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from numbers import Integral, Real
 from typing import Any, Protocol
 
 from onbmacf._base.enums import Status
+from onbmacf._base.missing import is_absent
 
 MIDNIGHT = re.compile(r" 00:00:00([-+]\d\d:\d\d)?$")
 _HIDDEN = ("Cc", "Cf", "Cs", "Zl", "Zp")  # control and direction characters, lone surrogates, Unicode line breaks
@@ -22,23 +22,6 @@ GIVEN_UP = {  # by what was released
     "rules": _KEEPS.format("every rule", "at least one was"),
     "immutability and rules": _KEEPS.format("the immutable features and every rule", "some of them were"),
 }
-
-
-# --- cells without a value --------------------------------------------------------------------------------------------
-
-
-def is_absent(value: Any) -> bool:
-    """Say whether a cell holds no value.
-
-    >>> import pandas as pd
-    >>> [is_absent(value) for value in (None, float("nan"), pd.NA, pd.NaT, 0, "", [None])]
-    [True, True, True, True, False, False, False]
-    """
-    import pandas as pd  # here, since the words of the command line's help need no tables
-
-    if isinstance(value, Decimal):
-        return value.is_nan()  # pandas cannot look at a signalling one
-    return bool(pd.api.types.is_scalar(value) and pd.isna(value))
 
 
 # --- ranges -----------------------------------------------------------------------------------------------------------

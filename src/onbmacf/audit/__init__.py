@@ -1,4 +1,4 @@
-"""Summaries of many explanations: which features change decisions, and how the burden differs between groups.
+"""Summaries of many explanations: which features change decisions, how burden differs; TABLES: what reports show.
 
     Explanations  ->  one plain frame per table  ->  sentences
 

@@ -1,4 +1,4 @@
-"""The paper's comparison: eight datasets, eleven methods, one network, eight metrics.
+"""The paper's comparison: eight datasets, twelve methods, one network, eight metrics.
 
     Task + Network  ->  Method.fit, Method.explain  ->  metrics  ->  one tidy table  ->  tables and radar plots
 

@@ -1,4 +1,4 @@
-"""The frames, findings and plots of an audit as one ordered dict.
+"""An audit as one ordered dict of what others make: frames, findings, plots. Which tables: TABLES in `audit`.
 
 explainer, answers  ->  audit_report  ->  Report
 """

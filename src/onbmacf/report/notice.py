@@ -16,10 +16,11 @@ from typing import Any
 from onbmacf import __version__
 from onbmacf._base.checks import listed
 from onbmacf._base.files import write_atomically
+from onbmacf._base.missing import is_absent
 from onbmacf._columns.moments import is_moment_text
 from onbmacf._text.labels import Labels
 from onbmacf._text.records import cell, plain
-from onbmacf._text.wording import is_absent, lasting_in, quoted, shown, whole_percent
+from onbmacf._text.wording import lasting_in, quoted, shown, whole_percent
 from onbmacf.audit.arguments import typed
 from onbmacf.errors import ParameterError
 from onbmacf.explainer import ONBMACF

@@ -1,4 +1,4 @@
-"""One person's row, what may change in it and how, and what was saved. Kept in memory, per session.
+"""What the page lets a person ask (`Preferences`), and what it keeps of it in memory, per session.
 
 form  ->  Preferences  ->  Question                what a person wants, as a question to the library
 Sessions  ->  Session  ->  Case, SavedPlan    what each browser has open

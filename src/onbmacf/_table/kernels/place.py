@@ -1,4 +1,4 @@
-"""Points moved to readable values: once per point that a search proposes."""
+"""The rounding of searched values to readable decimals: once per point that a search proposes."""
 
 from __future__ import annotations
 
