@@ -271,6 +271,69 @@ def test_what_if_says_what_the_model_would_say(browser, heart_explainer, heart):
     assert "The model would say" not in text_of(post(browser, f"{CASE}/what-if", **fields, reset="1"))
 
 
+def test_what_if_says_which_values_are_beyond_the_known_ones_and_asks_all_the_same(browser, heart):
+    fields = {f"f{place}": str(heart.iloc[0, place]) for place in range(9)}
+    said = text_of(post(browser, f"{CASE}/what-if", **{**fields, "f1": "99", "f2": "0.1"}))
+    assert "tobacco 99 is outside the known range, 0 to 31.2." in said
+    assert "ldl 0.1 is outside the known range, 0.98 to 15.33." in said
+    assert said.count("is outside the known range") == 2
+    assert "The model would say" in said
+    assert "outside the known range" not in text_of(post(browser, f"{CASE}/what-if", **fields))
+
+
+@pytest.fixture
+def named_columns():
+    """A service about columns whose names say something, and what the page asks about them."""
+    rng = np.random.default_rng(1)
+    table = pd.DataFrame({"age": rng.integers(20, 70, 200), "debt": rng.integers(0, 90, 200)})
+    table["sex"] = rng.choice(["f", "m"], 200)
+    model = lambda rows: np.where(rows["age"] + rows["debt"] + 20 * (rows["sex"] == "f") > 80, "no", "yes")  # noqa: E731
+    refused = table[model(table) == "no"].reset_index(drop=True)
+    with serving(ONBMACF().fit(table, model), refused, "yes") as running:
+        yield running
+
+
+SUGGESTION = "Going by the names of the columns, age only goes up, and sex stays as it is."
+
+
+def test_what_names_suggest_is_asked_once_and_holds_for_every_row_of_the_browser(named_columns):
+    with named_columns.browser() as browser, named_columns.browser() as other:
+        assert SUGGESTION in text_of(browser.get(CASE))
+        assert any("sex" in plan for plan in plans_of(browser))  # nothing is imposed
+        browser.get("/case/r1")
+        said = post(browser, f"{CASE}/suggested", keep="1")
+        assert "Going by the names" not in said.text
+        for path in (CASE, "/case/r1", "/case/r2"):  # open ones, and one that is opened now
+            page = browser.get(path)
+            assert "Going by the names" not in page.text
+            assert re.search(r'name="f0-direction".*?<option value="up" selected', page.text, re.DOTALL)
+            row = json.loads(browser.get(f"{path}/plans.json").text)["answers"][0]["factual"]
+            plans = plans_of(browser, path)
+            assert plans
+            assert all(plan.get("age", 99) >= row["age"] and "sex" not in plan for plan in plans)
+        assert SUGGESTION in text_of(other.get(CASE))  # another browser has not answered
+
+
+def test_what_names_suggest_can_be_turned_down_and_is_not_asked_again(named_columns):
+    with named_columns.browser() as browser:
+        before = plans_of(browser)
+        assert "Going by the names" not in post(browser, f"{CASE}/suggested").text
+        assert plans_of(browser) == before
+        assert "Going by the names" not in browser.get("/case/r1").text
+
+
+def test_what_a_person_said_before_goes_before_what_names_suggest(named_columns):
+    with named_columns.browser() as browser:
+        post(browser, f"{CASE}/ask", **{"f0-direction": "down"})
+        page = post(browser, f"{CASE}/suggested", keep="1").text
+        assert re.search(r'name="f0-direction".*?<option value="down" selected', page, re.DOTALL)
+        assert re.search(r'name="f2-lock"[^>]* checked', page)
+
+
+def test_nothing_is_asked_where_names_suggest_nothing(browser):
+    assert "Going by the names" not in browser.get(CASE).text
+
+
 def test_plans_are_saved_compared_exported_and_removed(browser):
     for place in (0, 1):
         post(browser, f"{CASE}/save", plan=str(place))

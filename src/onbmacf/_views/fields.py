@@ -1,6 +1,6 @@
 """The schema as fields to fill in, and what is filled in as a row: a fault names the field and what is allowed.
 
-Feature  ->  Field  ->  a form           text by field  ->  read_row  ->  a row
+Feature  ->  Field  ->  a form           text by field  ->  read_row  ->  a row  ->  outside_known
 
 Days have a date input, times one for dates and times, durations and periods are typed as text.
 """
@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from onbmacf._base.checks import listed, shortened
+from onbmacf._base.missing import is_absent
 from onbmacf._columns.converters import Converter
 from onbmacf._columns.interop import frame_of_cells
 from onbmacf._columns.moments import allowed_in, end_in, value_in, written
@@ -113,6 +114,18 @@ def written_row(row: pd.DataFrame, fields: list[Field]) -> dict[str, str]:
 def said_row(row: pd.DataFrame, fields: list[Field]) -> dict[str, str]:
     """Return the values of a row as people read them, by the fields' ids."""
     return {field.id: field.words.value(field.name, row[field.name].iloc[0]) for field in fields}
+
+
+def outside_known(row: pd.DataFrame, source: Source, fields: list[Field]) -> list[str]:
+    """Return a sentence for each value of a row that lies beyond those of the fit, where a model can only guess."""
+    said = []
+    for field in fields:
+        value, (low, high) = row[field.name].iloc[0], source.ends.get(field.name, (None, None))
+        if not field.is_number or is_absent(value) or is_absent(low) or low <= value <= high:
+            continue
+        known = f"{field.words.value(field.name, low)} to {field.words.value(field.name, high)}"
+        said.append(f"{field.said} {field.words.value(field.name, value)} is outside the known range, {known}.")
+    return said
 
 
 def _written(field: Field, value: Any) -> str:

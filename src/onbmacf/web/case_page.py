@@ -22,13 +22,14 @@ from onbmacf._balls.distance import paired
 from onbmacf._base.checks import whole_number
 from onbmacf._base.missing import known_ends
 from onbmacf._text.frames import as_csv
-from onbmacf._text.wording import shown
-from onbmacf._views.fields import read_row, said_row, written_row
+from onbmacf._text.wording import joined, shown
+from onbmacf._views.fields import outside_known, read_row, said_row, written_row
 from onbmacf._views.plans import Prediction, Source, explained, no_plan, percent, plan_views, predicted
 from onbmacf.errors import OnbmacfError
 from onbmacf.explainer import ONBMACF
 from onbmacf.explanation import Counterfactual
 from onbmacf.explanations import Explanations
+from onbmacf.schema import Schema
 from onbmacf.web.cases import MOST_PLANS, Case, Preferences, order_by_ease
 from onbmacf.web.responses import HTTPProblem, as_problem, download, not_found, picture, redirect
 from onbmacf.web.service import Service, read_form, service_of, session_of, show
@@ -36,6 +37,7 @@ from onbmacf.web.service import Service, read_form, service_of, session_of, show
 PICTURE_SIZE = (7.2, 4.2)  # inches
 N_FACTS = 12  # of a row that are shown at once; the others fold
 N_BALLS = 6  # the most populous ones: more hide each other
+SUGGESTS = {"up": ("only goes up", "only go up"), "immutable": ("stays as it is", "stay as they are")}
 router = APIRouter(prefix="/case/{name}", include_in_schema=False)
 
 
@@ -85,6 +87,7 @@ async def _what_if(service: Service, case: Case, ids: dict[Hashable, str]) -> di
         "probability": percent(prediction.probabilities[0]),
         "plans": plan_views(answers[0], ids),
         "no_plan": no_plan(answers[0]),
+        "outside": outside_known(case.what_if, service.source, service.fields),
     }
 
 
@@ -118,6 +121,8 @@ async def _page(
     """Show a case; where its plans could not be had, the page says why in their place."""
     content = await _content(service_of(request), case, ranges, problem) | more
     failed = content["problem"] or content["failed"]
+    schema, is_open = service_of(request).source.explainer.schema_, session_of(request).suggested is None
+    content["suggested"] = suggested_words(schema) if is_open else ""
     return show(request, "case.html", "table", failed.status if failed else 200, case=case, **content)
 
 
@@ -189,6 +194,13 @@ async def _content(
     }
 
 
+def suggested_words(schema: Schema) -> str:
+    """Return what names of columns suggest, in words: 'age only goes up, and sex stays as it is'; often nothing."""
+    called = {way: [schema.labels.name(n) for n, what in schema.suggested.items() if what == way] for way in SUGGESTS}
+    parts = [f"{joined(names)} {SUGGESTS[way][len(names) > 1]}" for way, names in called.items() if names]
+    return ", and ".join(parts)
+
+
 # --- forms ------------------------------------------------------------------------------------------------------------
 
 
@@ -212,6 +224,14 @@ async def lock(request: Request, name: str) -> Response:
         raise not_found("feature")
     locked = case.preferences.locked - {feature} if form.get("unlock") else case.preferences.locked | {feature}
     return await _with_preferences(request, case, replace(case.preferences, locked=locked))
+
+
+@router.post("/suggested")
+async def answer_suggestions(request: Request, name: str) -> Response:
+    """Take the answer to what names of columns suggest: it is asked once, and holds for all rows of this browser."""
+    case, service, form = _case(request, name), service_of(request), await read_form(request)
+    session_of(request).answer_suggestions(service.source.explainer.schema_.suggested if form.get("keep") else {})
+    return redirect(f"/case/{case.id}")
 
 
 async def _with_preferences(request: Request, case: Case, preferences: Preferences) -> Response:

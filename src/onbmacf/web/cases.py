@@ -90,6 +90,12 @@ class Preferences:
             ranges=ranges,
         )
 
+    def with_suggested(self, suggested: Mapping[Hashable, str]) -> "Preferences":
+        """Return the preferences with what names suggest (`Schema.suggested`); what was said before stays."""
+        stays = {name for name, what in suggested.items() if what == "immutable"}
+        ways = {name: what for name, what in suggested.items() if what in DIRECTIONS}
+        return replace(self, locked=self.locked | stays, direction={**ways, **self.direction})
+
     def conditions(self, explainer: ONBMACF) -> list[str]:
         """Return what plans keep to, a line each, for a page on paper."""
         wanted = self.target if isinstance(self.target, list) else [] if self.target is None else [self.target]
@@ -202,6 +208,17 @@ class Session:
     def __init__(self) -> None:
         self.cases: OrderedDict[str, Case] = OrderedDict()
         self.saved: list[SavedPlan] = []
+        self.suggested: Mapping[Hashable, str] | None = None  # what was agreed to; None: the question is still open
+
+    def answer_suggestions(self, suggested: Mapping[Hashable, str]) -> None:
+        """Take the answer to what names of columns suggest, for open rows and for those to come; empty: nothing."""
+        self.suggested = suggested
+        for name, case in self.cases.items() if suggested else ():
+            self.cases[name] = case.with_preferences(case.preferences.with_suggested(suggested))
+
+    def start(self, case: Case) -> Case:
+        """Open a row with what was agreed to."""
+        return self.keep(replace(case, preferences=case.preferences.with_suggested(self.suggested or {})))
 
     def case(self, name: str, table: pd.DataFrame, preferences: Preferences) -> Case:
         """Return a case by its name: one that is open, or a row of the table by its place (r17)."""
@@ -210,7 +227,7 @@ class Session:
         place = whole_number(name[1:]) if name[:1] == "r" else -1
         if not 0 <= place < len(table):
             raise not_found("row: it was closed, or the service was started again")
-        return self.keep(Case(name, table.iloc[[place]], f"Row {table.index[place]}", preferences))
+        return self.start(Case(name, table.iloc[[place]], f"Row {table.index[place]}", preferences))
 
     def keep(self, case: Case) -> Case:
         """Keep a case, as the newest; the oldest goes where there are too many."""

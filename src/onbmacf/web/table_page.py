@@ -123,7 +123,7 @@ async def pasted(request: Request) -> Response:
 def _open_case(request: Request, row: pd.DataFrame) -> Response:
     service = service_of(request)
     arranged = service.source.explainer.fitted_.space.form.arrange(row)[0]
-    case = session_of(request).keep(Case(new_id(), arranged, "Your row", service.initial_preferences))
+    case = session_of(request).start(Case(new_id(), arranged, "Your row", service.initial_preferences))
     return redirect(f"/case/{case.id}")
 
 

@@ -12,7 +12,7 @@ import pandas as pd
 from onbmacf._base.checks import check_count, listed
 from onbmacf._explain.request import Question
 from onbmacf._text.wording import shown as written
-from onbmacf._views.fields import Field, fields_of, read_row, written_row
+from onbmacf._views.fields import Field, fields_of, outside_known, read_row, written_row
 from onbmacf._views.plans import Source, explained, no_plan, percent, plan_views, predicted
 from onbmacf.errors import OnbmacfError, ParameterError, RowsError
 from onbmacf.explanation import Explanation
@@ -96,13 +96,14 @@ def tried(person: Person, values: Mapping[str, str], locked: Sequence[str]) -> d
         said = predicted(person.source.explainer, row)
         answer = explained(person.source.explainer, row, replace(person.ask(locked, False), n=1))[0]
     except OnbmacfError as error:
-        return {"label": "", "probability": "", "reason": str(error), "plans": []}
+        return {"label": "", "probability": "", "reason": str(error), "plans": [], "outside": []}
     reason = said.reasons[0] or no_plan(answer)
     return {
         "label": _label(said),
         "probability": percent(said.probabilities[0]),
         "reason": reason,
         "plans": _plans(person, answer),
+        "outside": outside_known(row, person.source, person.fields),
     }
 
 

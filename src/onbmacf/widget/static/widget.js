@@ -145,7 +145,8 @@ function render({ model, el }) {
     const from = answered.plans.length
       ? [make("p", { class: "soft" }, "The nearest plan from there:"), changes(answered.plans[0])]
       : answered.label ? [make("p", { class: "soft" }, answered.reason)] : [];
-    said.replaceChildren(make("p", { class: "decision" }, "The model would say ", ...verdict(answered)), ...from);
+    const outside = answered.outside.map((one) => make("p", { class: "soft" }, one));
+    said.replaceChildren(...outside, make("p", { class: "decision" }, "The model would say ", ...verdict(answered)), ...from);
   }
   function showError() {
     fault.textContent = model.get("error");
