@@ -93,6 +93,149 @@ def test_the_rows_of_a_report_have_them(explainer, refused):
         assert_in_words(" ".join(str(table["rows"]) for table in case["tables"]))
 
 
+CODES = {**LABELS, "sex": {"name": "gender", "levels": {"1": "women", "2": "men"}}}
+
+
+@pytest.fixture(scope="module")
+def coded():
+    """An explainer whose labels have words for codes that are numbers, too, and answers that show them."""
+    rules = {"dur": {"direction": "down"}}
+    schema = Schema.infer(table(), labels=CODES, immutable=["sex"], rules={"features": rules})
+    explainer = ONBMACF(2, plausibility=0).fit(table(), decision, schema=schema)
+    rows = table()[decision(table()) == "refused"]
+    return explainer, explainer.explain(rows, "granted")
+
+
+def texts_in(content):
+    """Yield every text that a report shows, but for the option list and the columns' names in the table."""
+    if isinstance(content, dict):
+        content = [part for key, part in content.items() if key not in ("again", "columns", "body")]
+    if isinstance(content, str):
+        yield content
+    elif isinstance(content, list | tuple):
+        for part in content:
+            yield from texts_in(part)
+
+
+def drawn(ax):
+    axes = [ax.get_xlabel(), ax.get_ylabel(), *(text.get_text() for text in ax.texts)]
+    return " ".join([*axes, *(tick.get_text() for axis in (ax.xaxis, ax.yaxis) for tick in axis.get_ticklabels())])
+
+
+def test_every_table_finding_and_picture_of_a_report_has_them(coded):
+    from onbmacf.report import audit_report
+
+    explainer, answers = coded
+    other = ("another", explainer, answers)
+    report = audit_report(explainer, answers, target="granted", by=["sex", "A6"], n_actions=2, against=other)
+    shown = list(texts_in(report.content))
+    for text in shown:
+        assert not re.search(r"\bA6[123]?\b|\bdur\b|\bsex\b", text), text
+    everything = " ".join(shown)
+    for word in ("savings", "duration", "gender", "women", "men", "below <100>", "months"):
+        assert word in everything, word
+    columns = report.content["columns"]["rows"]
+    assert columns[1] == ["duration", "dur", "integer", "no", "7 to 58 months"]
+    assert columns[3] == ["gender", "sex", "integer", "yes", "women, men"]
+    words = dict(report.content["words"])
+    assert all(re.search("EUR|months|savings", words[word]) for word in ("Counterfactual", "Semifactual", "Distance"))
+    svg = " ".join(html.unescape(one["body"]) for part in report.content["sections"] for one in part["pictures"])
+    assert not re.search(r">\s*(A6[123]?|dur|sex)\b", svg)
+    assert "women (n = " in svg
+
+
+def test_figures_of_a_report_are_those_without_them(coded):
+    from onbmacf.report import audit_report
+
+    explainer, answers = coded
+    bare = ONBMACF(2, plausibility=0).fit(
+        table(), decision, schema=Schema(explainer.schema_.features, explainer.schema_.rules)
+    )
+    named = audit_report(explainer, answers, target="granted", by=["sex"]).content
+    plain = audit_report(bare, bare.explain(answers.rows, "granted"), target="granted", by=["sex"]).content
+    figures = [re.findall(r"[\d.]+ %|p = [\d.]+", " ".join(one["findings"])) for one in (named, plain)]
+    assert figures[0]
+    assert figures[0] == figures[1]
+
+
+def test_findings_have_them_and_frames_do_not(coded):
+    from onbmacf import audit
+
+    explainer, answers = coded
+    gaps = {"sex": audit.burden_gaps(answers, "sex")}
+    said = " ".join(audit.findings(answers, explainer.schema_, gaps, "granted"))
+    assert_in_words(said)
+    assert "By gender: " in said
+    assert "features (gender)" in said
+    assert {"A6", "dur"} <= set(audit.changes_by_feature(answers, explainer.schema_)["feature"])
+
+
+def test_pictures_have_them(coded):
+    plots = pytest.importorskip("onbmacf.plots")
+    pytest.importorskip("matplotlib", reason="needs the extra 'plot'")
+    explainer, answers = coded
+    found = next(one for one in answers if one.counterfactuals and "dur" in one.counterfactuals[0].changed)
+    for ax in (found.plot(), found.counterfactuals[0].plot()):
+        assert_in_words(drawn(ax))
+        assert " months" in drawn(ax)
+        assert any(patch.get_width() > 0 for patch in ax.patches)  # numbers have bars
+    for ax in (answers.plot(), plots.pair_heatmap(answers), plots.burden(answers, by="A6")):
+        assert re.search("savings|duration|below <100>", drawn(ax))
+        assert not re.search(r"\bA6|\bdur\b", drawn(ax))
+    assert "women (n = " in drawn(plots.burden(answers, by="sex"))
+    for ax in (plots.cover(explainer, "dur", "amount"), plots.walk(found, "dur", "amount")):
+        assert (ax.get_xlabel(), ax.get_ylabel()) == ("duration (months)", "amount (EUR)")
+
+
+def test_reasons_have_them_and_what_would_be_needed_is_said_on_pages(refused):
+    rules = {"A6": {"allowed": ["A62"]}, "dur": {"low": 6, "high": 8}, "amount": {"high": 1000}}
+    schema = Schema.infer(table(), labels=LABELS, rules={"features": rules})
+    explainer = ONBMACF().fit(table(), lambda rows: np.where(rows["A6"] == "A63", "granted", "refused"), schema=schema)
+    held = explainer.explain(refused, "granted")[0]
+    assert held.would_need == ("the rule for 'savings' (one of '100 to 500')",)
+    assert "without the rule for 'savings' (one of '100 to 500')" in held.reason
+    assert "The row itself breaks the rules for 'savings', 'duration' and 'amount'." in held.reason
+    kept = explainer.explain(refused, "granted", rules={}, immutable=["A6"])[0]
+    assert "One is found if savings may change." in kept.reason
+    assert kept.would_need == ("A6",)  # data
+    assert kept.in_words().would_need == ("savings",)
+    schema = Schema.infer(table(), labels=LABELS, immutable=["A6"])
+    paper = notice(ONBMACF().fit(table(), explainer.fitted_.black_box.model, schema=schema), refused.iloc[[0]])
+    assert "ruled out: savings." in paper.markdown()
+
+
+def test_what_a_row_would_need_and_what_a_form_refuses_are_said_with_them(refused):
+    pytest.importorskip("fastapi", reason="needs the extra 'web'")
+    from onbmacf.widget.person import Person, shown
+    from serving import serving
+
+    schema = Schema.infer(table(), labels=LABELS, immutable=["A6"])
+    explainer = ONBMACF().fit(table(), lambda rows: np.where(rows["A6"] == "A63", "granted", "refused"), schema=schema)
+    assert shown(Person.of(explainer, refused.iloc[[0]], "granted"), ["A6"], False).view["would_need"] == ["savings"]
+    with serving(explainer, refused.reset_index(drop=True), "granted") as running, running.browser() as browser:
+        page = browser.get("/case/r0").text
+        assert "<li>savings</li>" in page
+        token = re.search(r'name="csrf_token" value="(\w+)"', page)[1]
+        for typed, words in (
+            ({"f0": "A9"}, "'savings' must be one of 'below <100>'"),
+            ({"f1": "x"}, "'duration' must"),
+        ):
+            form = {"f0": "A61", "f1": "6", "f2": "500", "f3": "1", "csrf_token": token}
+            assert words in html.unescape(browser.post("/type", data=form | typed).text)
+
+
+def test_two_codes_with_one_word_stay_two():
+    from onbmacf._text.labels import Labels
+
+    words = Labels.of({"a": {"levels": {"1": "low", "2": "low", "3": "high"}}})
+    rows = pd.DataFrame({"a": [1, 2, 3]})
+    assert words.table(rows, words.codes_in(rows))["a"].tolist() == ["low (1)", "low (2)", "high"]
+    rows = pd.DataFrame({"a": [1, 2, 9]})  # not all of them have words: these are numbers
+    assert words.table(rows, words.codes_in(rows))["a"].tolist() == [1, 2, 9]
+    rows = pd.DataFrame({"a": pd.Categorical(["1", "3", None])})
+    assert words.table(rows, words.codes_in(rows))["a"].tolist()[:2] == ["low (1)", "high"]
+
+
 def test_a_saved_map_keeps_them(explainer, tmp_path, refused):
     explainer.save(tmp_path / "map.onb")
     loaded = ONBMACF.load(tmp_path / "map.onb", decision)

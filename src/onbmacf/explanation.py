@@ -99,6 +99,8 @@ class Counterfactual:
     predicted : tuple of float or None
         The numbers that a regressor (`Between`) predicts of the row and of the counterfactual; None for a classifier,
         and within limits on questions.
+    words : dict
+        What people call columns and values: the ``labels`` of the schema, for pictures.
 
     """
 
@@ -119,6 +121,7 @@ class Counterfactual:
     stability: float | None = None
     n_members: int = 0
     predicted: tuple[float, float] | None = None
+    words: Labels = field(default_factory=Labels)
 
     def __repr__(self) -> str:
         return short.counterfactual(self)

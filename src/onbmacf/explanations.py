@@ -351,6 +351,7 @@ class Explanations(Sequence[Explanation]):
             predicted=None
             if batch.predicted is None
             else (float(batch.predicted[line, 0]), float(batch.predicted[line, 1])),
+            words=self.words,
         )
 
     def _semifactual(self, line: int, factual: Any, label: Hashable) -> Semifactual | None:

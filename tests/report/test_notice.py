@@ -16,6 +16,7 @@ pytest.importorskip("jinja2", reason="reports need the extra 'report'")
 from conftest import by_table
 from onbmacf import ONBMACF, Rule, Rules, Schema
 from onbmacf._explain.alone import MOST_VALUES, values_of
+from onbmacf._text.labels import Labels
 from onbmacf.bench.datasets import DESCRIPTIONS, load_task
 from onbmacf.datasets import heart_network, load_heart
 from onbmacf.errors import ParameterError
@@ -255,12 +256,12 @@ def test_a_row_without_any_way_and_one_that_cannot_be_asked_get_a_sentence(asked
 
     words = catalogue("en")
     nothing = {"status": "none_found", "would_need": [], "reason": ""}
-    assert _no_plan(nothing, words) == words["no_plan_none_found"]
+    assert _no_plan(nothing, words, Labels()) == words["no_plan_none_found"]
     assert _no_reasons(nothing, words) == words["reasons_none"]
-    needy = {**nothing, "would_need": ["age", "sex"]}
-    assert _no_plan(needy, words).endswith("It would take a change that is ruled out: age and sex.")
+    needy = {**nothing, "would_need": ["age", "sex"], "factual": {"age": 60, "sex": "f"}}
+    assert _no_plan(needy, words, Labels()).endswith("It would take a change that is ruled out: age and sex.")
     broken = {"status": "model_error", "would_need": [], "reason": "it raised."}
-    assert _no_plan(broken, words) == "The model could not be asked about this row: it raised."
+    assert _no_plan(broken, words, Labels()) == "The model could not be asked about this row: it raised."
     assert _no_reasons(broken, words) == words["reasons_unasked"]
 
 

@@ -23,6 +23,7 @@ from onbmacf._explain.fitted import Fitted
 from onbmacf._explain.request import Request
 from onbmacf._explain.rows import Factuals
 from onbmacf._table.constraints import Constraints
+from onbmacf._text.labels import Labels
 from onbmacf.explanations import Explanations
 from onbmacf.rules import Rules
 
@@ -91,8 +92,9 @@ def _asked(request: Request, release: Release) -> Request:
 def _releases(request: Request) -> Iterator[Release]:
     """Yield what could be given up, the least first: each rule, single immutables, all of them, everything."""
     rules, taken, immutable = request.constraints.rules, ("immutable", "rules"), _immutable(request)
-    named = list(islice(rules.singly_without(), MOST_SINGLY))
-    singly = [Release((what,), _under(request, rest), ("rules",), RULES) for what, rest in named]
+    in_words = _labels(request).rules(rules)  # as people call features and levels
+    named = islice(zip(in_words.singly_without(), rules.singly_without(), strict=True), MOST_SINGLY)
+    singly = [Release((what,), _under(request, rest), ("rules",), RULES) for (what, _), (_, rest) in named]
     free = [frozenset([int(at)]) for at in _tried_first(request)]
     freely = [Release((), replace(request, freed=freed), taken, FEATURES) for freed in free]
     if len(free) > 1 and _is_together(request):
@@ -100,7 +102,11 @@ def _releases(request: Request) -> Iterator[Release]:
     yield from [*freely, *singly] if request.release == "immutable" else [*singly, *freely]
     if rules and _is_together(request):
         everything = _under(replace(request, freed=frozenset(immutable.tolist())), rules.only_weights())
-        yield Release(tuple(what for what, _ in rules.singly_without()), everything, ("rules",))
+        yield Release(tuple(what for what, _ in in_words.singly_without()), everything, ("rules",))
+
+
+def _labels(request: Request) -> Labels:
+    return request.fitted.space.schema.labels
 
 
 def _immutable(request: Request) -> Rows:
@@ -192,10 +198,10 @@ def _told(
             relaxed = RELAXED[changed.any(axis=1).astype(np.intp), int(bool(release.rules))]
             new.append(found._replace(factual=np.full(len(found.factual), row), relaxation=relaxed))
             statuses[row] = Status.FOUND
-            before = f"{reasons[row]} {_words(needed, 'Found')}" if needed else ""
+            before = f"{reasons[row]} {_words(request, needed, 'Found')}" if needed else ""
             reasons[row] = f"{before} {tried.reasons[line]}".strip()  # also what is told of these answers themselves
         else:
-            reasons[row], needs[row] = f"{reasons[row]} {_words(needed, 'One is found')}", needed
+            reasons[row], needs[row] = f"{reasons[row]} {_words(request, needed, 'One is found')}", needed
     batch = stack([answers.batch, *new])
     batch = take(batch, np.argsort(batch.factual, kind="stable"))
     return replace(answers, statuses=statuses, reasons=reasons, would_need=needs, batch=batch)
@@ -205,9 +211,9 @@ def _names(answers: Explanations, chosen: Any) -> list[str]:
     return [str(name) for name, is_chosen in zip(answers.rows.columns, chosen, strict=True) if is_chosen]
 
 
-def _words(needed: tuple[str, ...], found: str) -> str:
+def _words(request: Request, needed: tuple[str, ...], found: str) -> str:
     """Return a sentence about what a row needs: features that may change, rules that are released."""
-    features = [name for name in needed if not name.startswith("the rule")]
+    features = [_labels(request).name(name) for name in needed if not name.startswith("the rule")]
     rules = [name for name in needed if name.startswith("the rule")]
     parts = [f"if {_listed(features)} may change"] if features else []
     parts += [f"without {_listed(rules)}"] if rules else []
@@ -219,10 +225,13 @@ def _listed(words: list[str]) -> str:
 
 
 def _with_broken_rules(request: Request, factuals: Factuals, answers: Explanations) -> Explanations:
-    reasons = answers.reasons.copy()
+    reasons, call = answers.reasons.copy(), _labels(request).name
+    said = {repr(name): repr(call(name)) for name in request.fitted.space.schema.labels}
+    pairs = request.constraints.rules.at_most
+    said |= {f"{low!r} <= {high!r}": f"{call(low)!r} <= {call(high)!r}" for low, high in pairs if said}
     for row, broken in request.constraints.broken_by(factuals.N).items():
         if answers.statuses[row] == Status.INVALID_ROW:
             continue
-        rules = f"the rule{'s' * (len(broken) > 1)} for {_listed(broken)}"
+        rules = f"the rule{'s' * (len(broken) > 1)} for {_listed([said.get(what, what) for what in broken])}"
         reasons[row] = f"{reasons[row]} The row itself breaks {rules}.".strip()
     return replace(answers, reasons=reasons)

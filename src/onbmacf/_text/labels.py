@@ -3,6 +3,7 @@
     {"dur": {"name": "duration", "unit": "months"}, "A6": {"levels": {"A61": "below 100"}}}
 
 mapping or TOML  ->  Labels  ->  names, values, an Explanation in words
+                                 tables, answers and schemas for audits and plots: numbers stay numbers, codes are words
 """
 
 import tomllib
@@ -11,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from onbmacf._base.arrays import objects
 from onbmacf._base.checks import Check, checked, did_you_mean, listed, shortened, table, word
 from onbmacf._base.missing import is_absent
 from onbmacf._text.wording import shown
@@ -67,14 +69,102 @@ class Labels(dict[str, Label]):
         found, text = self.get(str(column), NOTHING), shown(value)
         if text in found.levels:
             return found.levels[text]
-        return f"{text} {found.unit}" if found.unit and not is_absent(value) else text
+        return text if is_absent(value) else text + self.unit(column)
+
+    def unit(self, column: Any) -> str:
+        """Return the unit of a column's numbers, after a blank; empty where none is known."""
+        unit = self.get(str(column), NOTHING).unit
+        return f" {unit}" if unit else ""
+
+    def axis(self, column: Any) -> str:
+        """Return what an axis is called along which the column's numbers lie.
+
+        >>> Labels.of({"dur": {"name": "duration", "unit": "months"}}).axis("dur")
+        'duration (months)'
+        """
+        unit = self.unit(column).strip()
+        return f"{self.name(column)} ({unit})" if unit else self.name(column)
 
     def answer(self, answer: Any) -> Any:
         """Return an explanation in which columns and values are what people call them."""
         if not self:
             return answer
         found = tuple(self._counterfactual(one) for one in answer.counterfactuals)
-        return replace(answer, counterfactuals=found, factual=self._row(answer.factual), words=Labels())
+        needs = tuple(self.needed(answer.would_need, answer.factual.index))
+        return replace(
+            answer, counterfactuals=found, factual=self._row(answer.factual), would_need=needs, words=Labels()
+        )
+
+    def needed(self, would_need: Any, columns: Any) -> list[str]:
+        """Return what a row needs, features as people call them; a rule is in words already."""
+        known = {str(column) for column in columns}
+        return [self.name(need) if need in known else need for need in would_need]
+
+    # --- for audits and plots: tables in which names and codes are words, and all other numbers are numbers ----------
+
+    def codes_in(self, table: Any) -> frozenset[str]:
+        """Return the columns of numbers that are codes: each of their values has a word."""
+        named = [column for column in table.columns if self.get(str(column), NOTHING).levels]
+        return frozenset(str(column) for column in named if self._are_codes(column, table[column]))
+
+    def _are_codes(self, column: Any, values: Any) -> bool:
+        return {shown(value) for value in values.dropna().unique().tolist()} <= set(self[str(column)].levels)
+
+    def table(self, table: Any, codes: frozenset[str]) -> Any:
+        """Return rows whose columns and levels are what people call them; numbers stay numbers, but for codes."""
+        if not self:
+            return table
+        return type(table)({self.name(name): self._column(table[name], codes) for name in table.columns}, table.index)
+
+    def _column(self, column: Any, codes: frozenset[str]) -> Any:
+        words = self._apart(column.name)
+        if not words:
+            return column
+        if hasattr(column, "cat"):
+            return column.cat.rename_categories([words.get(shown(level), level) for level in column.cat.categories])
+        if column.dtype.kind in "iuf" and str(column.name) not in codes:
+            return column
+        return column.astype(object).map(lambda value: words.get(shown(value), value), na_action="ignore")
+
+    def _apart(self, column: Any) -> Mapping[str, str]:
+        """Return the words for a column's codes; where two have the same one, with the code."""
+        words = self.get(str(column), NOTHING).levels
+        said = list(words.values())
+        return {code: f"{word} ({code})" if said.count(word) > 1 else word for code, word in words.items()}
+
+    def answers(self, answers: Any, codes: frozenset[str] | None = None) -> Any:
+        """Return the answers for a batch with columns and levels as people call them."""
+        if not self:
+            return answers
+        codes = self.codes_in(answers.rows) if codes is None else codes
+        batch, lazy = answers.batch, type(answers.batch.rows)
+        batch = batch._replace(
+            rows=lazy.of_frame(self.table(batch.values, codes)),
+            semifactual_rows=lazy.of_frame(self.table(batch.semifactual_values, codes)),
+        )
+        needs = objects([tuple(self.needed(need, answers.rows.columns)) for need in answers.would_need])
+        rows, days = self.table(answers.rows, codes), tuple(map(self.name, answers.days))
+        return replace(answers, rows=rows, batch=batch, would_need=needs, days=days, words=Labels())
+
+    def schema(self, schema: Any, codes: frozenset[str]) -> Any:
+        """Return a schema with columns and levels as people call them."""
+        if not self:
+            return schema
+        features = tuple(self._feature(feature, codes) for feature in schema.features)
+        return replace(schema, features=features, rules=self.rules(schema.rules), labels=Labels())
+
+    def _feature(self, feature: Any, codes: frozenset[str]) -> Any:
+        words, levels, is_code = self._apart(feature.name), feature.levels, str(feature.name) in codes
+        feature = replace(feature, name=self.name(feature.name))
+        if levels is not None:
+            return replace(feature, levels=tuple(words.get(shown(level), level) for level in levels))
+        return replace(feature, kind="categorical", decimals=None, step=None) if is_code else feature
+
+    def groups(self, column: Any, gaps: Any) -> Any:
+        """Return a frame of gaps between groups of a column, with the words for its codes."""
+        words = self.get(str(column), NOTHING).levels
+        sides = [side for side in ("group", "other") if words and side in gaps]
+        return gaps.assign(**{side: [words.get(shown(one), one) for one in gaps[side]] for side in sides})
 
     def rules(self, rules: Any) -> Any:
         """Return rules in which columns and levels are what people call them, to be read."""
@@ -95,7 +185,7 @@ class Labels(dict[str, Label]):
         parts = {name: self._ranges(getattr(found, name)) for name in ("ranges", "box")}
         released = tuple(self.name(name) for name in found.released)
         kept = None if found.semifactual is None else self._changed(found.semifactual)
-        return replace(self._changed(found), released=released, semifactual=kept, **parts)
+        return replace(self._changed(found), released=released, semifactual=kept, words=Labels(), **parts)
 
     def _changed(self, found: Any) -> Any:
         changed = tuple(self.name(name) for name in found.changed)
@@ -113,8 +203,7 @@ class Labels(dict[str, Label]):
         if found.levels is not None:
             levels = tuple(self.value(name, level) for level in found.levels)
             return replace(found, feature=self.name(name), levels=levels)
-        unit = self.get(str(name), NOTHING).unit
-        ends = {end: self.value(name, getattr(found, end)) for end in ("low", "high")} if unit else {}
+        ends = {end: self.value(name, getattr(found, end)) for end in ("low", "high")} if self.unit(name) else {}
         return replace(found, feature=self.name(name), **ends)
 
     def check(self, columns: Any) -> None:

@@ -146,7 +146,9 @@ def _value(field: Field, text: str) -> Any:
         return _typed(field, text.strip())
     written = dict(zip(field.levels, field.feature.levels or (), strict=True))
     if text not in written:
-        raise RowsError(f"{field.name!r} must be one of {listed(field.levels)}, got {shortened(text)}.")
+        raise RowsError(
+            f"{field.said!r} must be one of {listed([said for _, said in field.options])}, got {shortened(text)}."
+        )
     return written[text]
 
 
@@ -154,7 +156,7 @@ def read_end(field: Field, text: str) -> float:
     """Return an end of a wished range as a number in the field's unit; that of a date reads as the date."""
     if field.input == "number":
         return float(_number(field, text))
-    return end_in(repr(field.name), text, field.converter)
+    return end_in(repr(field.said), text, field.converter)
 
 
 def _typed(field: Field, text: str) -> Any:
@@ -166,7 +168,7 @@ def _moment(field: Field, text: str) -> Any:
     try:
         return value_in(text, field.converter)
     except (ValueError, TypeError, OverflowError):
-        raise RowsError(f"{field.name!r} must be {allowed_in(field.converter)}, got {shortened(text)}.") from None
+        raise RowsError(f"{field.said!r} must be {allowed_in(field.converter)}, got {shortened(text)}.") from None
 
 
 def _number(field: Field, text: str) -> int | float:
@@ -174,7 +176,7 @@ def _number(field: Field, text: str) -> int | float:
     try:
         value = float(text)
     except ValueError:
-        raise RowsError(f"{field.name!r} must be a number, got {shortened(text)}.") from None
+        raise RowsError(f"{field.said!r} must be a number, got {shortened(text)}.") from None
     if not np.isfinite(value) or (whole and not value.is_integer()):
-        raise RowsError(f"{field.name!r} must be a {'whole' if whole else 'finite'} number, got {shortened(text)}.")
+        raise RowsError(f"{field.said!r} must be a {'whole' if whole else 'finite'} number, got {shortened(text)}.")
     return int(value) if whole else value

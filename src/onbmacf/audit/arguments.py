@@ -4,6 +4,7 @@ Where a function takes answers, one explanation will do: `as_answers` makes a ba
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import replace
 from functools import wraps
 from inspect import Parameter, signature
 from numbers import Integral, Real
@@ -42,7 +43,15 @@ def as_answers(given: Any) -> Explanations:
     certificates = None if given.certificate is None else objects([given.certificate])
     rows = pd.DataFrame([given.factual]).infer_objects()
     needs, labels = objects([given.would_need]), objects([given.label])
-    return Explanations(rows, labels, status, reason, needs, _batch(given), certificates=certificates)
+    found = Explanations(rows, labels, status, reason, needs, _batch(given), certificates=certificates)
+    return replace(found, days=given.days, words=given.words)
+
+
+def answers_in_words(given: Any) -> Explanations:
+    """Return answers, or one explanation, with columns and levels as people call them."""
+    found = as_answers(given)
+    said: Explanations = found.words.answers(found)
+    return said
 
 
 def _batch(given: Explanation) -> Batch:

@@ -155,22 +155,24 @@ def in_words(fitted: Fitted, action: Action) -> str:
 
 
 def _move_in_words(fitted: Fitted, move: Move) -> str:
-    feature = fitted.space.schema.features[move.feature]
+    feature, words = fitted.space.schema.features[move.feature], fitted.space.schema.labels
+    name = words.name(feature.name)
     if not feature.is_numeric:
-        level = shown((feature.levels or ())[int(move.value)])
+        level = words.value(feature.name, (feature.levels or ())[int(move.value)])
         how = f"{move.how} " if move.how in (AT_MOST, AT_LEAST) else ""
-        return f"{feature.name} {how}{level}"
+        return f"{name} {how}{level}"
     by = dict(fitted.space.form.converters).get(move.feature)
     is_time = holds(by) in MOMENTS
     if move.how == BY:
         way = ("earlier", "later") if is_time else ("lower", "higher")
         amount = f"{shown(_plain(abs(move.value) * days_in(by)))} {size_unit(by)}".rstrip()
         amount = amount.removesuffix("s") if amount.startswith("1 ") else amount
-        end = shown(_value(fitted.ranges[move.feature][int(move.value > 0)], by))  # who is there already stays there
+        end = words.value(feature.name, _value(fitted.ranges[move.feature][int(move.value > 0)], by))
+        # Who is at that end already stays there.
         limit = ("not before", "not after") if is_time else ("not below", "not above")
-        return f"{feature.name} {way[int(move.value > 0)]} by {amount} ({limit[int(move.value > 0)]} {end})"
+        return f"{name} {way[int(move.value > 0)]} by {amount} ({limit[int(move.value > 0)]} {end})"
     value = _value(move.value, by)
-    return f"{feature.name} {IN_TIME[move.how] if is_time else move.how} {shown(value)}"
+    return f"{name} {IN_TIME[move.how] if is_time else move.how} {words.value(feature.name, value)}"
 
 
 def _value(number: float, by: Any) -> Any:

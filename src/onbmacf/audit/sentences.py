@@ -221,10 +221,13 @@ def findings(
     'Every row with a counterfactual has one that keeps the immutable features (age).'
 
     """
+    words, codes = answers.words, answers.words.codes_in(answers.rows)
+    gaps = {words.name(by): words.groups(by, frame) for by, frame in (gaps or {}).items()}
+    answers, schema = words.answers(answers, codes), words.schema(schema, codes)
     return [
         _answered(answers, target),
         *_released(answers, schema),
-        *claim_sentences(gaps or {}),
+        *claim_sentences(gaps),
         *_features(answers, schema),
         *_pairs(answers),
         *_semifactuals(answers),

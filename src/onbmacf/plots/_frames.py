@@ -9,7 +9,7 @@ import pandas as pd
 from onbmacf import audit
 from onbmacf._base.checks import check_choice, listed
 from onbmacf._text.wording import whole_percent
-from onbmacf.audit.arguments import as_answers, typed, with_columns
+from onbmacf.audit.arguments import answers_in_words, as_answers, typed, with_columns
 from onbmacf.audit.groups import OTHER
 from onbmacf.audit.recourse import BURDEN
 from onbmacf.errors import ParameterError
@@ -69,7 +69,7 @@ def change_frequencies(changes: Any, most: int = 15, ax: Any = None) -> Any:
 
     """
     if not isinstance(changes, pd.DataFrame):
-        changes = audit.changes_by_feature(as_answers(changes))
+        changes = audit.changes_by_feature(answers_in_words(changes))
     with_columns("changes", changes, ("feature", "count", "share", "up", "down"), "audit.changes_by_feature")
     shown = changes[changes["count"] > 0].head(most)
     ax = axes_on(ax, (width_for(shown["feature"]), 1.2 + 0.32 * max(len(shown), 2)))
@@ -141,7 +141,7 @@ def pair_heatmap(matrix: Any, most: int = 12, ax: Any = None) -> Any:
 
     """
     if not isinstance(matrix, pd.DataFrame):
-        matrix = audit.pair_matrix(as_answers(matrix))
+        matrix = audit.pair_matrix(answers_in_words(matrix))
     counts = matrix.to_numpy(dtype=float)
     order = np.argsort(-np.diag(counts), kind="stable")
     order = order[np.diag(counts)[order] > 0]
@@ -256,8 +256,9 @@ def _burden_of(answers: Explanations, by: Any) -> pd.DataFrame:
     if by is None:
         columns = listed(answers.rows.columns)
         raise ParameterError(f"say which groups to draw: by= a column of the rows, or one value per row. {columns}.")
+    said = answers.words.answers(answers)
     if isinstance(by, Hashable):
-        by = answers.rows[by] if by in answers.rows.columns else by
+        by = said.rows[answers.words.name(by)] if by in answers.rows.columns else by
     if not isinstance(by, pd.Series):
         return audit.burden(answers, by)
     grouped = audit.as_groups(by)

@@ -82,7 +82,7 @@ def cover(explainer: ONBMACF, x: Hashable, y: Hashable, *, largest: int | None =
     drawn = drawn[~np.isnan(rows[balls.centers[drawn]]).any(axis=1)]  # a centre that lacks a value
     _look_at(ax, rows)
     _draw_balls(ax, explainer, drawn, columns)
-    set_titles(ax, "", str(x), str(y))
+    set_titles(ax, "", *map(explainer.schema_.labels.axis, (x, y)))
     note(ax, _left_out(balls, drawn, int(np.isnan(rows).any(axis=1).sum())))
     _write_values(ax, explainer.fitted_.space, columns)
     _add_key(ax, handles, names)
@@ -169,7 +169,7 @@ def walk(explanation: Any, x: Hashable, y: Hashable, *, place: int = 0, ax: Any 
         ax.plot(*point, marker, markersize=13 if marker == "*" else 8, color=INK, markerfacecolor=fill, zorder=5)[0]
         for point, (_, _, marker, fill) in zip(path, stops, strict=True)
     ]
-    set_titles(ax, "", str(x), str(y))
+    set_titles(ax, "", *map(found.words.axis, (x, y)))
     if ax.get_legend() is not None:  # the cover's, which another legend would replace
         ax.add_artist(ax.get_legend())
     names = [text for _, text, *_ in stops]
@@ -262,7 +262,8 @@ def _write_values(ax: Any, space: Any, columns: list[int]) -> None:
         if not feature.is_numeric:
             every = -(-len(feature.levels) // MOST_TICKS)  # of many levels, some are named
             looks = {"rotation": 45, "ha": "right"} if axis is ax.xaxis and len(feature.levels) > FEW_TICKS else {}
-            set_ticks(axis, range(0, len(feature.levels), every), feature.levels[::every], **looks)
+            levels = [space.schema.labels.value(feature.name, level) for level in feature.levels[::every]]
+            set_ticks(axis, range(0, len(feature.levels), every), levels, **looks)
         if (converter := space.form.converter(column)) is not None:
             write_moments(axis, converter.values(np.zeros(1)).iloc[0])
 

@@ -81,17 +81,19 @@ def before_after(counterfactual: Any, ax: Any = None, *, place: int = 0) -> Any:
 
     names = list(found.changed)
     height = 0.9 + ROOMY * max(min(len(names), MANY), 1) + TIGHT * max(len(names) - MANY, 0)
-    ax = axes_on(ax, (width_for(names, 7.2), height))
+    ax = axes_on(ax, (width_for(map(found.words.name, names), 7.2), height))
+    words = found.words
     values = [(found.factual[feature], found.values[feature]) for feature in names]
     lengths = np.array([_lengths(old, new) for old, new in values]).reshape(-1, 2)
     places = np.arange(len(names))
     for side, looks in enumerate(LOOKS):
         at = places + (side - 0.5) * THICK
         ax.barh(at, lengths[:, side], height=THICK, edgecolor="black", linewidth=0.8, **looks)
-    for row, (old, new) in enumerate(values):
-        for side, text in enumerate(_told_apart(visible(shown(old)), visible(shown(new)))):
+    for row, (feature, pair) in enumerate(zip(names, values, strict=True)):
+        old, new = (visible(words.value(feature, value)) for value in pair)
+        for side, text in enumerate(_told_apart(old, new)):
             _write_value(ax, lengths[row], row, side, text)
-    set_ticks(ax.yaxis, places, [_tick(feature, found.released) for feature in names])
+    set_ticks(ax.yaxis, places, [_tick(words.name(feature), feature in found.released) for feature in names])
     ax.set_ylim(len(names) - 0.5, -0.5)
     ax.set_xticks([])
     ax.set_xlim(min(0.0, lengths.min(initial=0.0)) * 1.05, 1.45)
@@ -194,10 +196,10 @@ def _lengths(old: Any, new: Any) -> tuple[float, float]:
     return old / largest, new / largest
 
 
-def _tick(feature: Any, released: tuple[Any, ...]) -> str:
+def _tick(called: str, is_released: bool) -> str:
     """Return a feature's name, short enough that its mark is not cut off."""
-    mark = marked("", released=("",)) if feature in released else ""
-    return name(feature, LONGEST - len(mark)) + mark
+    mark = marked("", released=("",)) if is_released else ""
+    return name(called, LONGEST - len(mark)) + mark
 
 
 def _told_apart(old: str, new: str) -> tuple[str, str]:

@@ -4,7 +4,7 @@ explainer, answers  ->  audit_report  ->  Report
 """
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any
 
@@ -160,10 +160,10 @@ def audit_report(
         rules = explainer.schema_.rules.features
         cost = {name: rule.weight for name, rule in rules.items() if rule.weight != 1} or None
     decisions = None if target is None else audit.Decisions.of(explainer, target, truth)
-    subject = Subject(explainer, answers, Comparison.of(answers, by, decisions, cost, seed, bands), target, n_actions)
+    subject = _subject(explainer, answers, by, bands or {}, cost or {}, decisions, target, n_actions, seed)
     content = {
         **_head(explainer, answers, about),
-        **_body(subject, others, against, truth),
+        **_body(subject, others or {}, against, truth),
         "findings": [*about.notes, *_findings(subject)],
         "asked": _question(explainer, answers, target, list(by)),
         "data": _data(explainer, about),
@@ -183,6 +183,29 @@ def audit_report(
     return Report(content)
 
 
+def _subject(
+    explainer: ONBMACF,
+    answers: Explanations,
+    by: Sequence[Hashable] | Mapping[str, Any],
+    bands: Mapping[Hashable, Any],
+    cost: Mapping[Hashable, float],
+    decisions: audit.Decisions | None,
+    target: Any,
+    n_actions: int,
+    seed: int,
+) -> Subject:
+    """Return what the report is about, with columns and levels as people call them."""
+    words = explainer.schema_.labels
+    fitted = explainer.fitted_.space.decode(explainer.Z_) if words else answers.rows
+    codes = words.codes_in(fitted) - {str(name) for name in bands}  # what has bands is no code
+    said, schema = words.answers(answers, codes), words.schema(explainer.schema_, codes)
+    decisions = None if decisions is None else replace(decisions, rows=words.table(decisions.rows, codes))
+    by = by if isinstance(by, Mapping) or not words else [words.name(name) for name in by]
+    bands, cost = ({words.name(name) if words else name: each for name, each in d.items()} for d in (bands, cost))
+    comparison = Comparison.of(said, by, decisions, cost or None, seed, bands or None)
+    return Subject(explainer, answers, said, schema, comparison, target, n_actions)
+
+
 def _findings(subject: Subject) -> list[str]:
     """Return what the audit states, and on how many rows decisions are compared with true labels."""
     stated = audit.findings(subject.answers, subject.schema, subject.comparison.gaps, subject.target)
@@ -194,14 +217,13 @@ def _findings(subject: Subject) -> list[str]:
     return [*stated, f"How often decisions are right is counted on {n_known:,} of {n_rows:,} rows: {others}"]
 
 
-def _body(
-    subject: Subject, others: Mapping[str, Explanations] | None, against: Against | None, truth: Any
-) -> dict[str, Any]:
+def _body(subject: Subject, others: Mapping[str, Explanations], against: Against | None, truth: Any) -> dict[str, Any]:
     """Return the first page and the sections."""
     places = count(1)  # the numbers of the pictures, in the order of the report
     first = first_page(subject, places)
     found = [*sections(subject, places), *more_sections(subject, against, truth, places)]
-    return {**first, "sections": [*found, beside(subject.answers, others)] if others else found}
+    said = {name: answers.words.answers(answers) for name, answers in others.items()}
+    return {**first, "sections": [*found, beside(subject.answers, said)] if others else found}
 
 
 def _head(explainer: ONBMACF, answers: Explanations, about: About) -> dict[str, Any]:
@@ -218,7 +240,8 @@ def _head(explainer: ONBMACF, answers: Explanations, about: About) -> dict[str, 
 def _question(explainer: ONBMACF, answers: Explanations, target: Any, by: Sequence[Hashable]) -> list[tuple[str, str]]:
     several = target if isinstance(target, list | tuple | set) else [target]
     goal = "any label other than the row's own" if target is None else " or ".join(quoted(label) for label in several)
-    immutable = ", ".join(str(name) for name in explainer.schema_.immutable) or "none"
+    called = explainer.schema_.labels.name
+    immutable = ", ".join(map(called, explainer.schema_.immutable)) or "none"
     return [
         ("Question", "Which small change to a row would change the model's decision?"),
         ("Rows explained", f"{len(answers):,}"),
@@ -226,15 +249,18 @@ def _question(explainer: ONBMACF, answers: Explanations, target: Any, by: Sequen
         ("Immutable features", immutable),
         ("Other rules", "; ".join(rules_in_words(explainer)) or "none"),
         ("Counterfactuals per row", f"up to {explainer.n_counterfactuals}"),
-        ("Burden compared by", ", ".join(str(name) for name in by) or "nothing"),
+        ("Burden compared by", ", ".join(map(called, by)) or "nothing"),
     ]
 
 
 def rules_in_words(explainer: ONBMACF) -> list[str]:
     """Return each rule of the schema as text."""
-    rules = explainer.schema_.rules
+    words, features = explainer.schema_.labels, explainer.schema_.features
+    rules = words.rules(explainer.schema_.rules)
     parts = [f"{name}: {describe(rule)}" for name, rule in rules.features.items() if describe(rule)]
-    moments = [one.name for one in explainer.schema_.features if one.holds in ("date", "time", "period")]
+    moments = [
+        words.name(one.name) if words else one.name for one in features if one.holds in ("date", "time", "period")
+    ]
     parts += [f"{low} {'no later than' if low in moments else 'at most'} {high}" for low, high in rules.at_most]
     return parts if rules.max_changes is None else [*parts, rules.most()]
 
@@ -257,19 +283,22 @@ def _data(explainer: ONBMACF, about: About) -> list[tuple[str, str]]:
 
 def _columns(explainer: ONBMACF) -> pd.DataFrame:
     ends = explainer.fitted_.space.decode(np.stack(known_ends(explainer.Z_)))
-    lines = []
+    words, fitted, lines = explainer.schema_.labels, explainer.fitted_.space.decode(explainer.Z_), []
+    codes = words.codes_in(fitted)
     for feature in explainer.schema_.features:
         if feature.held and not feature.is_numeric:  # names and notes of people are nobody's business
             values = f"{len(feature.levels or ()):,} different ones, kept as they are"
-        elif feature.is_numeric:
-            values = " to ".join(shown(end) for end in ends[feature.name].array)
+        elif feature.is_numeric and str(feature.name) not in codes:
+            values = " to ".join(shown(end) for end in ends[feature.name].array) + words.unit(feature.name)
         else:
-            levels = [shown(level) for level in feature.levels or ()]
+            known = feature.levels or fitted[feature.name].dropna().drop_duplicates().sort_values()
+            levels = [words.value(feature.name, level) for level in known]
             more = f" and {len(levels) - MOST_LEVELS:,} more" if len(levels) > MOST_LEVELS else ""
             values = ", ".join(levels[:MOST_LEVELS]) + more
         values += ", or unknown" if feature.missing else ""
-        lines.append((feature.name, feature.shown_kind, feature.immutable, values))
-    return pd.DataFrame(lines, columns=["feature", "kind", "immutable", "values"])
+        lines.append((words.name(feature.name), feature.name, feature.shown_kind, feature.immutable, values))
+    frame = pd.DataFrame(lines, columns=["feature", "name in the table", "kind", "immutable", "values"])
+    return frame if words else frame.drop(columns="name in the table")
 
 
 def _classes(explainer: ONBMACF) -> pd.DataFrame:

@@ -28,7 +28,7 @@ def more_sections(subject: Subject, against: Against | None, truth: Any, places:
     if subject.n_actions and subject.target is not None and is_asked(subject.answers).any():
         column = subject.comparison.first
         by = None if column is None else column.grouped.rows
-        chosen = audit.actions(subject.answers, subject.explainer, subject.n_actions, by, target=subject.target)
+        chosen = audit.actions(subject.asked, subject.explainer, subject.n_actions, by, target=subject.target)
     found = [_recourse(subject, chosen, truth), _actions(subject, chosen, places), _single_features(subject)]
     found.append(None if against is None else _against(subject, against))
     return [one for one in found if one is not None]
@@ -143,7 +143,8 @@ def _single_features(subject: Subject) -> Section | None:
     tables.append(table("Values at which counterfactuals often end", audit.thresholds(answers).head(8)))
     intro, n_rows = "Shares of rows, with 95 % intervals.", int(is_asked(answers).sum())
     if subject.n_actions and n_rows:
-        responsive = audit.responsiveness(answers, subject.explainer, target=subject.target)
+        responsive = audit.responsiveness(subject.asked, subject.explainer, target=subject.target)
+        responsive["feature"] = responsive["feature"].map(dict(zip(subject.asked.rows, answers.rows, strict=True)))
         n_tried = int(responsive["n_rows"].max()) if len(responsive) else n_rows
         intro += f" One feature alone was tried for {n_tried:,} of {n_rows:,} rows." if n_tried < n_rows else ""
         tables.append(table("Rows for which one feature alone is enough", responsive[responsive["responsiveness"] > 0]))
@@ -154,7 +155,7 @@ def _single_features(subject: Subject) -> Section | None:
 
 def _against(subject: Subject, against: Against) -> Section | None:
     name, other, after = against
-    before, column = subject.answers, subject.comparison.first
+    before, column = subject.asked, subject.comparison.first
     by = None if column is None else column.grouped.rows
     holds = audit.still_holds(before, other)
     intro = f"The same rows with {name} ('after'): who gets another decision, and whose burden changes."

@@ -116,8 +116,8 @@ def _about_clear(verdict: audit.Verdict, has_truth: bool) -> str:
 def _words(subject: Subject) -> list[tuple[str, str]]:
     """Return the words of the report, each with an example from these rows where single rows may be shown."""
     is_private = subject.explainer.private is not None  # then the report shows no single row
-    places = [] if is_private else representatives(subject.explainer, subject.answers, 1)
-    case = subject.answers[places[0]] if places else None
+    places = [] if is_private else representatives(subject.explainer, subject.asked, 1)
+    case = subject.asked[places[0]].in_words() if places else None
     found = case.counterfactuals[0] if case is not None and case.counterfactuals else None
     text = "A changed row to which the model gives another label."
     if case is not None and found is not None:
@@ -153,7 +153,8 @@ def _units(subject: Subject) -> list[str]:
         if np.ptp(fitted.ranges[at]):
             name = schema.names[at]
             by = converter_of(subject.answers.rows[name])
-            size = f"{float(f'{0.1 * fitted.space.span[at] * days_in(by):.2g}'):g} {size_unit(by)}".rstrip()
+            unit = size_unit(by) or subject.explainer.schema_.labels.unit(fitted.space.schema.names[at]).strip()
+            size = f"{float(f'{0.1 * fitted.space.span[at] * days_in(by):.2g}'):g} {unit}".rstrip()
             tenths.append(f"{size} of {visible(name)}")
     return tenths
 

@@ -78,7 +78,7 @@ def described(facts: Mapping[str, Any], words: Words, language: str, labels: Lab
         "reasons": [_reason(reason, words, labels) for reason in facts["reasons"]],
         "no_reasons": "" if facts["reasons"] else _no_reasons(answer, words),
         "plans": [_plan(n, answer, words, labels) for n in range(1, 1 + len(answer["counterfactuals"]))],
-        "no_plan": "" if answer["counterfactuals"] else _no_plan(answer, words),
+        "no_plan": "" if answer["counterfactuals"] else _no_plan(answer, words, labels),
         "would_not": _would_not(facts, words, labels),
         "asked": _question(facts, words, labels),
         "again": [
@@ -147,13 +147,14 @@ def _works(side: Mapping[str, Any] | None, words: Words, labels: Labels) -> str:
     return words["between"].format(low=low, high=high)
 
 
-def _no_plan(answer: Mapping[str, Any], words: Words) -> str:
+def _no_plan(answer: Mapping[str, Any], words: Words, labels: Labels) -> str:
     key = f"no_plan_{answer['status']}"
     if key not in words:
         return words["no_plan_other"].format(reason=answer["reason"])
     if not answer["would_need"]:
         return words[key]
-    return f"{words[key]} {words['no_plan_needs'].format(needs=_list(answer['would_need'], words))}"
+    needs = labels.needed(answer["would_need"], answer["factual"])
+    return f"{words[key]} {words['no_plan_needs'].format(needs=_list(needs, words))}"
 
 
 def _would_not(facts: Mapping[str, Any], words: Words, labels: Labels) -> list[str]:

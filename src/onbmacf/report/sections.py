@@ -105,18 +105,15 @@ class Comparison:
 
 
 class Subject(NamedTuple):
-    """What a report is about."""
+    """What a report is about; it shows columns and levels as people call them, and asks the model in its own."""
 
     explainer: ONBMACF
-    answers: Explanations
+    asked: Explanations  # the answers as the model knows them
+    answers: Explanations  # as people do
+    schema: Schema  # the features as people call them
     comparison: Comparison
     target: Any
     n_actions: int
-
-    @property
-    def schema(self) -> Schema:
-        """The features of the table."""
-        return self.explainer.schema_
 
 
 def _rates(decisions: audit.Decisions | None, groups: "pd.Series[Any] | None") -> pd.DataFrame | None:
@@ -164,10 +161,11 @@ def _groups(column: ColumnComparison, comparison: Comparison, at: int, places: I
     spread = spread[spread > 0]  # a measure in which no two groups differ is left out
     drawn = [bars(burden, str(measure), name, next(places)) for measure in spread.index]
     verdict = next(verdict for verdict in comparison.verdicts if verdict.by == name)
+    told = f"{verdict.sentence}{could_miss(verdict.claims) if verdict.kind == CLEAR else ''} {column.grouped.note}"
     intro = (
-        f"{verdict.sentence}{could_miss(verdict.claims) if verdict.kind == CLEAR else ''} {column.grouped.note} Means "
-        "have 95 % intervals, each for itself. A gap is the first group's mean minus the other's; the intervals of who "
-        "gets the decision, of how often it is right, and of burden each hold together, and p is that of the same test."
+        f"{told.strip()} Means have 95 % intervals, each for itself. A gap is the first group's mean minus the "
+        "other's; the intervals of who gets the decision, of how often it is right, and of burden each hold together, "
+        "and p is that of the same test."
     )
     differing = burden[burden["measure"].isin(spread.index)]
     tables = [*_rate_tables(column, comparison), table(f"Burden by {name}", _in_words(differing))]

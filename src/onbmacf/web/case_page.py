@@ -170,7 +170,7 @@ async def _content(
         "label": shown(said.labels[0]) if said and said.statuses[0] == "predicted" else "",
         "probability": percent(said.probabilities[0]) if said else "",
         "unasked": said.reasons[0] if said else "",
-        "answer": None if answers is None else answers[0],
+        "answer": None if answers is None else answers[0].in_words(),
         "plans": [] if answers is None else plan_views(answers[0], ids),
         "problem": found.problem,
         "has_ranges": answers is not None and answers.batch.ranges is not None,

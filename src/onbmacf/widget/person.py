@@ -78,7 +78,7 @@ def shown(person: Person, locked: Sequence[str], ranges: bool) -> Shown:
         "fields": [_field(field, values[field.id]) for field in person.fields],
         "plans": _plans(person, answer),
         "reason": answer.reason,
-        "would_need": list(answer.would_need),
+        "would_need": list(answer.in_words().would_need),
     }
     return Shown(view, answer)
 
