@@ -152,3 +152,14 @@ def test_answers_about_another_table_are_told(work):
 def test_numbers_of_numpy_are_numbers(number):
     assert len(audit.single_changes(ANSWERS, number)) == len(audit.single_changes(ANSWERS, 2))
     assert audit.choices([[True, True]], np.float32(0.5)) == 2
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_an_argument_that_lacks_is_named_with_the_function_and_all_that_it_takes(name):
+    function = FUNCTIONS[name]
+    required = [one for one in signature(function).parameters.values() if one.default is one.empty]
+    if required:
+        with pytest.raises(TypeError, match=rf"^{function.__name__}\(.*missing a required argument: '"):
+            function()
+    with pytest.raises(TypeError, match=rf"^{function.__name__}\("):
+        function(*[None] * len(required), typo=1)

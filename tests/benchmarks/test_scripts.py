@@ -37,6 +37,22 @@ def test_answers_that_are_fitted_rows_are_counted():
     assert (line["fitted rows"], line["answers"], line["equal a row"]) == (462, 4, "0.0 %")
 
 
+def test_numbers_in_plans_are_on_their_step_round_and_true():
+    pytest.importorskip("torch")
+    pytest.importorskip("xgboost")
+    from rounded import is_off, is_round, measured
+
+    line, exact = measured("saheart", "forest", 8), measured("saheart", "forest", 8, "exact")
+    assert (line["plans"], line["off the step"], line["false"]) == (24, 0, 0)
+    assert line["numbers"] >= 24
+    assert line["as round as 2 % allow"] >= 0.9 > exact["as round as 2 % allow"]
+    money, share = SimpleNamespace(step=500), SimpleNamespace(step=None)
+    assert [is_off(value, money, 0) for value in (1500.0, 1501.0)] == [False, True]
+    assert [is_off(value, share, 2) for value in (0.29, 1e6 + 0.01, 0.295)] == [False, False, True]
+    assert [is_round(19_000, value, 0, 1e5) for value in (23_917.46, 24_000)] == [False, True]  # 2 % of the way: 98
+    assert is_round(19_000, 23_950, 0, 23_960)  # beyond the fitted numbers are no others
+
+
 @pytest.mark.long
 def test_what_lasts_is_measured_on_tables(monkeypatch, capsys):
     pytest.importorskip("torch")

@@ -95,7 +95,11 @@ def typed(function: Callable[P, R]) -> Callable[P, R]:
 
     @wraps(function)
     def checked(*given: P.args, **named: P.kwargs) -> R:
-        for name, value in form.bind(*given, **named).arguments.items():
+        try:
+            bound = form.bind(*given, **named)
+        except TypeError as error:  # what bind says names no function
+            raise TypeError(f"{function.__name__}({', '.join(form.parameters)}): {error}.") from None
+        for name, value in bound.arguments.items():
             check_type(name, value, form.parameters[name].annotation)
         return function(*given, **named)
 
