@@ -381,7 +381,8 @@ class Schema:
 
 def _heading(schema: Schema) -> str:
     between = "; ".join(replace(schema.rules, features={}).in_words())
-    said = f"Schema of {len(schema.features)} features, {len(schema.immutable)} immutable"
+    n_features = len(schema.features)
+    said = f"Schema of {n_features} feature{'s' * (n_features != 1)}, {len(schema.immutable)} immutable"
     return f"{said}; {between}" if between else said
 
 

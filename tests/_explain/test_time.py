@@ -61,12 +61,12 @@ def test_rows_that_were_not_reached_say_so(model):
     answers = explainer.explain(many, max_seconds=LIMIT)
     first, others = answers[:MOST_TOGETHER], answers[MOST_TOGETHER:]
     assert set(first.reasons) == {"max_seconds limited the search: others may be nearer."}
-    assert set(others.reasons) == {"not reached within max_seconds: raise it, or give fewer rows."}
+    assert set(others.reasons) == {"Not reached within max_seconds: raise it, or give fewer rows."}
     assert set(others.statuses) == {"none_found"}
     explainer = explainer.with_options(strategy="paper")
     model.calls_left = 1  # the rows' own labels, and nothing else
     answers = explainer.explain(many[:3], max_seconds=LIMIT)
-    assert list(answers.reasons) == ["not reached within max_seconds: raise it, or give fewer rows."] * 3
+    assert list(answers.reasons) == ["Not reached within max_seconds: raise it, or give fewer rows."] * 3
     assert list(answers.statuses) == ["none_found"] * 3
 
 

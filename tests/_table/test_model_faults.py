@@ -242,8 +242,8 @@ def strange_off_the_data(rows):
 
 
 TOLD = {
-    "raises": (off_the_data, "the model raised ValueError: off the data"),
-    "raises without a word": (with_check(raising(is_off, StopIteration()), above), "the model raised StopIteration"),
+    "raises": (off_the_data, "model raised ValueError: off the data"),
+    "raises without a word": (with_check(raising(is_off, StopIteration()), above), "model raised StopIteration"),
     "raises what has no words": (
         with_check(raising(is_off, Wordless()), above),
         "Wordless, whose message cannot",
@@ -269,7 +269,7 @@ def test_a_label_that_is_nan_off_the_data_costs_its_point_only():
     model = lambda rows: np.where(rows["r"] > 5, np.nan, above(rows))  # noqa: E731
     answers = ONBMACF().fit(TABLE, model).explain(pd.DataFrame({"x": [0.5, 0.5], "r": [1.0, 6.0]}))
     assert list(answers.statuses) == ["found", "model_error"]
-    assert answers[1].reason == "the model returned NaN"
+    assert answers[1].reason == "The model returned NaN"
 
 
 COMPANY = {
@@ -378,7 +378,7 @@ def test_retries_are_counted_as_what_was_sent():
     sent.clear()
     answers = explainer.explain(pd.DataFrame({"x": [0.5] * 9, "r": [1.0, 77.0, 2.0] * 3}))
     assert (answers.n_calls, answers.n_model_rows) == (len(sent), sum(sent))
-    assert re.fullmatch("the model raised ZeroDivisionError: no", answers[1].reason)
+    assert re.fullmatch("The model raised ZeroDivisionError: no", answers[1].reason)
 
 
 def test_probabilities_that_are_not_known_are_told_also_of_answers_with_something_released():

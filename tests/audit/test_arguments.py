@@ -155,7 +155,7 @@ def test_numbers_of_numpy_are_numbers(number):
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_an_argument_that_lacks_is_named_with_the_function_and_all_that_it_takes(name):
+def test_a_missing_argument_is_named_with_the_function_and_all_that_it_takes(name):
     function = FUNCTIONS[name]
     required = [one for one in signature(function).parameters.values() if one.default is one.empty]
     if required:

@@ -132,7 +132,7 @@ def test_the_verdict_says_which_of_four_it_is():
     kinds = [verdict.kind for verdict in audit.verdicts(gaps)]
     assert kinds == ["clear difference", "no clear difference", "too few rows", "one group"]
     said = audit.verdicts(gaps)
-    fact = "0.0 % of 'a' get the favourable decision, against 100.0 % of 'b'"
+    fact = "0.0 % of the group 'a' get the favourable decision, against 100.0 % of 'b'"
     assert said[0].sentence.startswith(f"By apart: {fact}: a large difference of 100 percentage points (interval ")
     assert "A difference of up to " in said[1].sentence
 
@@ -286,7 +286,7 @@ def test_a_column_of_ages_has_one_verdict_and_one_set_of_bands():
         seen.add((verdict.kind, verdict.sentence))
     ((kind, sentence),) = seen
     assert kind == "clear difference"
-    assert "of 'below 27' get the favourable decision" in sentence
+    assert "of the group 'below 27' get the favourable decision" in sentence
 
 
 def test_what_may_be_missed_is_said_with_the_number_of_rows():
@@ -322,8 +322,8 @@ def test_many_groups_missing_values_and_small_groups_get_a_sentence(heart):
     assert group.note.startswith("zip has 100 groups: the 7 largest are kept apart, the others are one group, (other).")
     (group,) = audit.grouped(answers, {"sex": ["f"] * 45 + ["m"] * 45 + [None] * 10})
     assert group.note == (
-        "10 rows explained have no value of sex: a group of its own, (missing). 1 group has fewer than 20 rows and is "
-        "not tested."
+        "10 rows explained have no value of sex: a group of their own, (missing). 1 group has fewer than 20 rows "
+        "and is not tested."
     )
     assert audit.verdicts(audit.group_gaps(answers, [group]))[0].kind == "no clear difference"
 
@@ -338,7 +338,7 @@ def test_rows_of_the_table_are_counted_once_also_where_they_are_explained(heart)
     answers = explainer.explain(pd.concat([own.head(30), own.tail(12)]), target=0)
     (group,) = audit.grouped(answers, ["sex"], decisions)
     assert group.note == (
-        "40 rows of the table have no value of sex: a group of its own, (missing). 2 groups have fewer than 20 "
+        "40 rows of the table have no value of sex: a group of their own, (missing). 2 groups have fewer than 20 "
         "explained rows: burden is not tested there."
     )
     few = own.assign(other=["x"] * 443 + ["y"] * 19)

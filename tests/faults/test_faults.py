@@ -203,7 +203,7 @@ def test_an_empty_batch_gives_an_empty_result_with_the_right_columns(fitted):
 def test_targets(fitted):
     row = {"x": 0.5, "y": 6, "t": "red"}
     already = fitted.explain(row, target=0)[0]
-    assert (already.status, already.reason) == ("already", "the model says 0 already.")
+    assert (already.status, already.reason) == ("already", "The model says 0 already.")
     assert fitted.explain(row, target=[0, 1])[0].status == "already"
     assert fitted.explain(row, target=1)[0].counterfactuals[0].label == 1
     for unknown in (7, "one", [0, 7], []):
@@ -239,7 +239,7 @@ def test_a_model_that_raises_on_one_row_loses_only_that_row(fitted):
     rows = pd.DataFrame({"x": [0.5] * 5, "y": [6, 99, 6, 99, 7], "t": ["red"] * 5})
     answers = fitted.explain(rows)
     assert list(answers.statuses) == ["found", "model_error", "found", "model_error", "found"]
-    assert answers[1].reason == "the model raised OverflowError: ninety-nine"
+    assert answers[1].reason == "The model raised OverflowError: ninety-nine"
     assert answers[1].label is None
 
 
@@ -359,4 +359,4 @@ def test_a_model_that_fails_only_on_counterfactuals_says_what_it_raised(fitted):
     swap_model(fitted, fragile)
     answer = fitted.explain({"x": 0.5, "y": 6, "t": "red"})[0]
     assert answer.status == "model_error"
-    assert re.match(r"the model raised OverflowError: too far \(on \d+ of \d+ questions\)\.", answer.reason)
+    assert re.match(r"The model raised OverflowError: too far \(on \d+ of \d+ questions\)\.", answer.reason)

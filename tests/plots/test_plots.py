@@ -407,4 +407,4 @@ def test_axes_that_end_a_cell_of_a_notebook_print_nothing_below_their_picture(an
 
 def test_the_numbers_of_a_front_are_explained(answers):
     ax = plots.front(answers[:1])
-    assert "number beside a point: how many features change" in ax.get_xlabel()
+    assert "beside each point: how many features change" in ax.get_xlabel()

@@ -274,11 +274,11 @@ def test_what_if_says_what_the_model_would_say(browser, heart_explainer, heart):
 def test_what_if_says_which_values_are_beyond_the_known_ones_and_asks_all_the_same(browser, heart):
     fields = {f"f{place}": str(heart.iloc[0, place]) for place in range(9)}
     said = text_of(post(browser, f"{CASE}/what-if", **{**fields, "f1": "99", "f2": "0.1"}))
-    assert "tobacco 99 is outside the known range, 0 to 31.2." in said
-    assert "ldl 0.1 is outside the known range, 0.98 to 15.33." in said
-    assert said.count("is outside the known range") == 2
+    assert "Outside the known range: tobacco 99 (known: 0 to 31.2)." in said
+    assert "Outside the known range: ldl 0.1 (known: 0.98 to 15.33)." in said
+    assert said.count("Outside the known range") == 2
     assert "The model would say" in said
-    assert "outside the known range" not in text_of(post(browser, f"{CASE}/what-if", **fields))
+    assert "Outside the known range" not in text_of(post(browser, f"{CASE}/what-if", **fields))
 
 
 @pytest.fixture
@@ -389,7 +389,7 @@ def test_a_row_without_a_plan_says_what_stands_in_the_way(browser, heart_explain
 
 def test_a_row_that_has_the_label_already_says_so(browser, heart_explainer):
     healthy = int(np.flatnonzero(heart_explainer.classes_[heart_explainer.labels_] == "healthy")[0])
-    assert "the model says 'healthy' already." in text_of(browser.get(f"/case/r{healthy}"))
+    assert "The model says 'healthy' already." in text_of(browser.get(f"/case/r{healthy}"))
 
 
 def test_an_audit_runs_in_the_background_and_can_be_browsed(browser, client, heart_explainer):

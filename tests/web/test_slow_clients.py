@@ -132,7 +132,7 @@ def test_half_a_body_has_the_deadline_of_a_request(heart_explainer):
             for wire in found:
                 head, _, body = said(wire).partition(b"\r\n\r\n")
                 assert head.startswith(b"HTTP/1.1 408 ")
-                assert json.loads(body)["detail"].startswith("The body was not there within 0.3 s.")
+                assert json.loads(body)["detail"].startswith("The body did not arrive within 0.3 s.")
         assert n_held(running) == 0
 
 

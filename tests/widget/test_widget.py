@@ -124,7 +124,7 @@ def test_values_that_are_tried_are_answered(row, widget):
 def test_values_beyond_the_known_ones_are_said_to_be(widget):
     first = widget.view["fields"][0]
     widget.tried = {first["name"]: "1e6"}
-    assert f"{first['said']} 1000000 is outside the known range" in widget.answered["outside"][0]
+    assert f"Outside the known range: {first['said']} 1000000 (known: " in widget.answered["outside"][0]
     widget.tried = {first["name"]: first["low"]}
     assert widget.answered["outside"] == []
 

@@ -92,9 +92,9 @@ def _verdict(
 ) -> tuple[Status, str]:
     """Return status and reason of a row that was searched; `effort` is that of the row."""
     if n_held == 0 and is_raised:
-        return Status.MODEL_ERROR, effort.raised
+        return Status.MODEL_ERROR, wording.as_sentence(effort.raised)
     if n_found > n_held == 0:
-        reason = "the model gave another label when it was asked again about the very values to be returned: "
+        reason = "The model gave another label when it was asked again about the very values to be returned: "
         return Status.MODEL_ERROR, reason + (
             "it is not deterministic, has changed since fit, or separates rows that are equal once scaled."
         )
@@ -103,7 +103,7 @@ def _verdict(
     if effort.ran_out:
         return Status.FOUND, _told(f"{request.limits} limited the search: others may be nearer.", effort)
     if n_held < n:
-        return Status.FOUND, _told(f"{n_held} of {n} counterfactuals were found.", effort)
+        return Status.FOUND, _told(f"{n_held} of {n} counterfactuals {'was' if n_held == 1 else 'were'} found.", effort)
     return Status.FOUND, _told("", effort)
 
 
@@ -121,7 +121,7 @@ def _nothing(request: Request, effort: Effort) -> tuple[Status, str]:
     agreed = f" on which {request.committee} agree" if request.needs_agreement else ""
     none = f"None was found{sure}{agreed}{',' if sure or agreed else ''}"
     if effort.failed:
-        return Status.MODEL_ERROR, f"{effort.raised} (on {effort.failed:,} of {asked})."
+        return Status.MODEL_ERROR, f"{wording.as_sentence(effort.raised)} (on {effort.failed:,} of {asked})."
     if effort.ran_out and not effort.asked and limits == "max_seconds":
         return Status.NONE_FOUND, NOT_REACHED
     if effort.ran_out:

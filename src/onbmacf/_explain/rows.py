@@ -20,10 +20,11 @@ from onbmacf._search.budget import UNASKED
 from onbmacf._table.calls import ENDLESS, SOME, Notes, raised_words
 from onbmacf._table.gate import Admitted, admit, as_given
 from onbmacf._table.model import FAILED, BlackBox
+from onbmacf._text.wording import as_sentence
 from onbmacf.errors import ParameterError
 
 UNREACHED = -3  # the code of a row about which the model was not asked before the time was up
-NOT_REACHED = "not reached within max_seconds: raise it, or give fewer rows."
+NOT_REACHED = "Not reached within max_seconds: raise it, or give fewer rows."
 FORBIDDEN = UNASKED  # a point that breaks a rule: never asked, never accepted
 
 
@@ -156,11 +157,11 @@ def _settled(
     reasons = np.full(len(codes), "", dtype=object)
     for row in np.flatnonzero(codes == FAILED):
         statuses[row] = Status.INVALID_ROW if row in faults else Status.MODEL_ERROR
-        reasons[row] = faults.get(int(row)) or raised_words(labels[row])
+        reasons[row] = faults.get(int(row)) or as_sentence(raised_words(labels[row]))
     for row in np.flatnonzero(codes == UNREACHED):
         statuses[row], reasons[row] = Status.NONE_FOUND, NOT_REACHED
     if targets is not None:
         for row in np.flatnonzero((codes[:, np.newaxis] == targets).any(axis=1)):
             statuses[row] = Status.ALREADY
-            reasons[row] = f"the model says {labels[row]!r} already."
+            reasons[row] = f"The model says {labels[row]!r} already."
     return statuses, reasons

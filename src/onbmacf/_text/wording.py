@@ -231,6 +231,11 @@ def for_all_borders(message: str) -> str:
     return re.sub(r"; in Python, .*\.$", ".", message, flags=re.M)
 
 
+def as_sentence(text: str) -> str:
+    """Return a text with a capital where it begins with an article; names, such as predict, keep their letters."""
+    return f"T{text[1:]}" if text.startswith("the ") else text
+
+
 def joined(parts: Sequence[str], last: str = "and") -> str:
     """Return words as a sentence lists them.
 
@@ -277,7 +282,7 @@ def may_not_last(least: float) -> str:
 def lasting_in(reason: str) -> str:
     """Return what a reason says of answers that may not last; nothing where it does not.
 
-    >>> lasting_in(f"{may_not_last(0.6)} 1 of 2 counterfactuals were found.")
+    >>> lasting_in(f"{may_not_last(0.6)} 1 of 2 counterfactuals was found.")
     'May not last: none was found with a probability of at least 0.6.'
     """
     return " ".join(re.findall(r"May not last: .*? of at least [\d.]*\d\.", reason)[:1])

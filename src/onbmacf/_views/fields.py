@@ -123,8 +123,8 @@ def outside_known(row: pd.DataFrame, source: Source, fields: list[Field]) -> lis
         value, (low, high) = row[field.name].iloc[0], source.ends.get(field.name, (None, None))
         if not field.is_number or is_absent(value) or is_absent(low) or low <= value <= high:
             continue
-        known = f"{field.words.value(field.name, low)} to {field.words.value(field.name, high)}"
-        said.append(f"{field.said} {field.words.value(field.name, value)} is outside the known range, {known}.")
+        known = f"{shown(low)} to {field.words.value(field.name, high)}"
+        said.append(f"Outside the known range: {field.said} {field.words.value(field.name, value)} (known: {known}).")
     return said
 
 

@@ -384,8 +384,8 @@ def _note(name: Hashable, before: "pd.Series[Any]", after: "pd.Series[Any]", whe
         parts.append(f"{name} has {before.nunique():,} groups: {kept}")
     n_missing = int(before.isna().sum())
     if n_missing:
-        some = f"1 row {where} has" if n_missing == 1 else f"{n_missing:,} rows {where} have"
-        parts.append(f"{some} no value of {name}: a group of its own, (missing).")
+        some, own = (f"1 row {where} has", "its") if n_missing == 1 else (f"{n_missing:,} rows {where} have", "their")
+        parts.append(f"{some} no value of {name}: a group of {own} own, (missing).")
     return " ".join(parts)
 
 

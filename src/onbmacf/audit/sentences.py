@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from onbmacf._columns.converters import converter_of, size_unit
+from onbmacf._columns.converters import MOMENTS, converter_of, holds, size_unit
 from onbmacf._text.wording import joined, quoted, rounded
 from onbmacf.audit.arguments import typed
 from onbmacf.audit.changes import changes_by_feature, pairs, semifactual_distances, single_changes
@@ -115,7 +115,8 @@ def claim_sentence(line: Any) -> str:
     first, second = (value_in_words(line.measure, value) for value in (line.mean, line.mean_other))
     group, other = quoted(line.group), quoted(line.other)
     if line.measure in SHARES:
-        fact = f"{AMONG.get(line.measure, '')}{first} of {group} {SHARES[line.measure]}, against {second} of {other}"
+        did = f"of the group {group} {SHARES[line.measure]}"
+        fact = f"{AMONG.get(line.measure, '')}{first} {did}, against {second} of {other}"
     else:
         fact = f"{MEASURE_NAMES.get(line.measure, line.measure)} is {first} for {group}, against {second} for {other}"
     return f"By {line.by}: {fact}: a {line.size} difference of {gap}{_unit(line.measure)} (interval {low} to {high})."
@@ -295,7 +296,9 @@ def _way(line: Any, column: "pd.Series[Any]") -> str:
         return f", mostly {line.most_frequent}"
     if pd.isna(line.up):
         return ""
-    way, unit = "up" if line.up >= line.down else "down", size_unit(converter_of(column))
+    by = converter_of(column)
+    up, down = ("later", "earlier") if holds(by) in MOMENTS else ("up", "down")
+    way, unit = up if line.up >= line.down else down, size_unit(by)
     size = f"{rounded(line.median_size)} {unit}".rstrip()
     return f", {way} in {_percent(max(line.up, line.down))} of these, median change {size}"
 

@@ -213,7 +213,9 @@ def read_columns(path: Path, arguments: Arguments) -> Columns:
     numbers, missing = None, table.isna().any(axis=1)
     if arguments.drop_missing and missing.any():
         table, numbers = table[~missing], table.index[~missing]
-        say(f"Left out {int(missing.sum()):,} rows with missing values; {len(table):,} remain.")
+        n_lacking = int(missing.sum())
+        rows = "1 row" if n_lacking == 1 else f"{n_lacking:,} rows"
+        say(f"Left out {rows} with missing values; {len(table):,} remain.")
     table = table.set_index(names[0]) if names else table
     return Columns(table.drop(columns=target), table[target[0]] if target else None, numbers)
 
@@ -298,7 +300,7 @@ def _trained_model(features: pd.DataFrame, y: "pd.Series[Any]") -> ChosenModel:
     why = f" and values are missing in {listed(lacking)}: {trained.kind}, which take them, were" if lacking else ""
     of_rows = f"{len(features):,} rows" if known.all() else f"{int(known.sum()):,} rows that have a label"
     own = own_texts(features[known])
-    without = f", without {listed(own)}, whose text is each row's own" if own else ""
+    without = f", without {listed(own)}, where nearly every row has a text of its own" if own else ""
     note = (
         f"No model was given{why or f': {trained.kind} was'} trained on {y.name!r} with {trained.n_trained:,} of "
         f"{of_rows} (seed 0){without}; {trained.comparison}. What follows is about that model."

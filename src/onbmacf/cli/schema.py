@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 OutOption = Annotated[Path | None, typer.Option(help="File to write; the terminal by default.")]
 HEAD = """\
-# The columns of {table}: what they are taken for, and what may hold for them.
-# Take "# " off a line to make it hold; as it is, this file changes nothing. Then:
+# The columns of {table}: what they are taken for, and what you may say of them.
+# Remove "# " from a line to put it into force; as it stands, this file changes nothing. Then:
 # onbmacf explain {table} --rules {file}    or, in Python:    Schema.from_toml("{file}", table)
 """
 

@@ -146,7 +146,7 @@ def front(points: Any, ax: Any = None) -> Any:
     for distance, plausibility, n_changes in written[list(FRONT)].itertuples(index=False):
         write(ax, distance, plausibility, f"{n_changes:.0f}", right=6, va="bottom", fontsize="small")
     ax.set_ylim(-0.06, 1.1)
-    set_titles(ax, "", "distance (nearer to the left)\nnumber beside a point: how many features change", "plausibility")
+    set_titles(ax, "", "distance (nearer to the left); beside each point: how many features change", "plausibility")
     add_legend(ax, handles, names, fontsize="small", loc="lower left", bbox_to_anchor=(0, 1), ncols=2)
     bare(ax)
     return ax

@@ -267,10 +267,10 @@ def rules_in_words(explainer: ONBMACF) -> list[str]:
 
 def _data(explainer: ONBMACF, about: About) -> list[tuple[str, str]]:
     if explainer.private is None:
-        held = "the table itself: every row can be read back exactly, with the model's label."
+        held = "The table itself: every row can be read back exactly, with the model's label."
     else:
         held = (
-            f"means and commonest levels of groups of at least {explainer.private} rows, and no row itself. This "
+            f"Means and commonest levels of groups of at least {explainer.private} rows, and no row itself. This "
             "report shows no single row."
         )
     return [
@@ -316,5 +316,5 @@ def _again(explainer: ONBMACF, about: About, seed: int) -> list[tuple[str, str]]
         ("Options", ", ".join(written(name, value) for name, value in options.items())),
         ("Seed of the intervals", str(seed)),
         *((f"File {name}", f"sha256 {digest}") for name, digest in files.items()),
-        ("Reproducible", "the same rows, model, options, versions and seed give the same report."),
+        ("Reproducible", "The same rows, model, options, versions and seed give the same report."),
     ]

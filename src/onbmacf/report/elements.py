@@ -244,7 +244,7 @@ def _kind_in_words(kind: Any, size: int, columns: list[str]) -> str:
         return ""
     names = joined([columns[at] for at in kind[1]]) if kind[0] != "none" else ""
     what = f"whose first counterfactual changes {names}" if names else f"with the status {kind[1]}"
-    return f"One of {size:,} rows {what}."
+    return f"One of {size:,} rows {what}." if size > 1 else f"The only row {what}."
 
 
 def _case(answer: Explanation, place: int) -> dict[str, Any]:

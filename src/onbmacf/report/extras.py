@@ -116,10 +116,11 @@ def _actions(subject: Subject, chosen: audit.Actions | None, places: Iterator[in
     if chosen is None or not chosen.actions:
         return None
     intro = (
-        f"{len(chosen.actions)} actions lead {100 * chosen.effectiveness:.0f} % of the {len(chosen.positions):,} "
-        f"refused rows to the favourable decision, at a mean distance of {rounded(chosen.mean_cost)}. They start from "
-        "the rows' own counterfactuals and were varied to help more rows at less distance; each was asked of the model "
-        "for every row, and keeps rules and immutable features. Effectiveness is of an action alone; added, what it "
+        f"{'One action leads' if len(chosen.actions) == 1 else f'{len(chosen.actions)} actions lead'} "
+        f"{100 * chosen.effectiveness:.0f} % of the {len(chosen.positions):,} refused rows to the favourable decision, "
+        f"at a mean distance of {rounded(chosen.mean_cost)}. Actions start from the rows' own counterfactuals and are "
+        "varied to help more rows at less distance; the model was asked about each for every row, and each keeps rules "
+        "and immutable features. Effectiveness is of an action alone; added, what it "
         "adds to those above it."
     )
     curve = chosen.curve()

@@ -172,7 +172,7 @@ class BodyLimitMiddleware:
         close = {"Connection": "close"}
         detail = f"A request may have {limits.max_body:,} bytes. Send fewer rows."
         self.too_large = partial(HTTPProblem, 413, "Body too large", detail, close)
-        detail = f"The body was not there within {limits.timeout:g} s. Send it faster, or fewer rows."
+        detail = f"The body did not arrive within {limits.timeout:g} s. Send it faster, or fewer rows."
         self.too_slow = partial(HTTPProblem, 408, "Body too slow", detail, close)
         detail = "Too many large requests are being answered. Ask again shortly."
         self.too_many = partial(HTTPProblem, 503, "Busy", detail, {"Retry-After": "1", **close})

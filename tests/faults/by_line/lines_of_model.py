@@ -166,7 +166,7 @@ MODEL = {
     ),
     "raises on one row of a batch": (
         lambda: in_the_middle(failing(above)),
-        R("model_error", "^the model raised OverflowError: too much$"),
+        R("model_error", "^The model raised OverflowError: too much$"),
     ),
     "raises on one row of the table": (
         lambda: fit(frame(), failing(above, at=7)),
