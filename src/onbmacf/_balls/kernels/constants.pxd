@@ -3,6 +3,7 @@ cdef enum:
     LEAF = 128
     TOP = 16383
     GONE = 16384
+    LACKING = -16384
     NUMBER = -1
     MANHATTAN = 0
     EUCLIDEAN = 1
