@@ -146,9 +146,10 @@ class FeatureSpace:
         if self.may_lack:
             values = np.where(np.isnan(values), missing_code(weights_of(self.schema)[single]), values)
         Z[:, self._first_columns[single]] = values
-        for position in np.flatnonzero(self.is_group):
-            columns = self.blocks[position].start + self._levels(N[:, position], int(position))
-            Z[np.arange(len(N)), columns] = self.heights[position]
+        starts, last, heights, group = self._groups
+        codes = N[:, group]
+        columns = starts + (np.where(np.isnan(codes), last, codes) if self.may_lack else codes).astype(np.intp)
+        Z[np.arange(len(N))[:, np.newaxis], columns] = heights
 
     @property
     def to_columns(self) -> tuple[Matrix, Matrix, Matrix, Any, Matrix]:
@@ -161,10 +162,12 @@ class FeatureSpace:
         low, span = (np.ascontiguousarray(ends, dtype=np.float64) for ends in (self.low, self.span))
         return low, span, np.ascontiguousarray(unit), self.is_group.astype(np.int8), absent
 
-    def _levels(self, codes: Matrix, position: int) -> Rows:
-        """Return which column of its group each category is; a missing one is the last."""
-        last = self.blocks[position].stop - self.blocks[position].start - 1
-        return (np.where(np.isnan(codes), last, codes) if self.may_lack else codes).astype(np.intp)
+    @shared
+    def _groups(self) -> tuple[Rows, Rows, Matrix, Rows]:
+        """Per category: its first column, the last within the group, which is a missing one, and the height; which."""
+        group = np.flatnonzero(self.is_group)
+        sizes = np.array([block.stop - block.start for block in self.blocks], dtype=np.intp)
+        return self._first_columns[group], sizes[group] - 1, self.heights[group], group
 
     def decode_numbers(self, Z: Matrix, near: tuple[Matrix, Matrix] | None = None) -> Matrix:
         """Return encoded points as numbers.
