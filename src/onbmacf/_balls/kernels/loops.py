@@ -36,6 +36,7 @@ if cython.compiled:
         LEAF,
         MANHATTAN,
         NUMBER,
+        TOGETHER,
         PROCESSOR_HAS_AVX2,
         TOP,
     )
@@ -48,7 +49,7 @@ else:
     from onbmacf._balls.kernels.leaves import GONE, LEAF
     from onbmacf._balls.metrics import CHEBYSHEV, EUCLIDEAN, MANHATTAN
 
-    PROCESSOR_HAS_AVX2 = False
+    PROCESSOR_HAS_AVX2, TOGETHER = False, 16
 
 COMPILED = cython.compiled
 TURNS = 2000  # steps of the heap per call, so that Ctrl-C is noticed between calls
@@ -883,6 +884,8 @@ def nearest_rows(
         leaf=cython.Py_ssize_t,
         closest=cython.Py_ssize_t,
         at=cython.Py_ssize_t,
+        block=cython.Py_ssize_t,
+        first=cython.Py_ssize_t,
         row=cython.Py_ssize_t,
     )
     last: cython.Py_ssize_t = totals.shape[0] - 1
@@ -899,14 +902,30 @@ def nearest_rows(
                 leaf = closest if turn < 0 else turn
                 if views.near[leaf] > maybe or turn == closest or leaf_sums(views, line, leaf) > maybe:
                     continue
-                for at in range(LEAF):
-                    if views.sums[at] > maybe:
+                for block in range(LEAF // TOGETHER):
+                    first = block * TOGETHER
+                    if not any_of(views, first, maybe):
                         continue
-                    row = views.rows[leaf, at]
-                    total = exact_sum(views, line, row)
-                    if total < totals[last] or (total == totals[last] and row < found[line, last]):
-                        _insert(totals, found, line, total, row)
-                        maybe = maybe_of(views, totals[last])
+                    for at in range(first, first + TOGETHER):
+                        if views.sums[at] > maybe:
+                            continue
+                        row = views.rows[leaf, at]
+                        total = exact_sum(views, line, row)
+                        if total < totals[last] or (total == totals[last] and row < found[line, last]):
+                            _insert(totals, found, line, total, row)
+                            maybe = maybe_of(views, totals[last])
+
+
+@cython.nogil
+@cython.cfunc
+@cython.exceptval(check=False)
+def any_of(views: Views, first: cython.Py_ssize_t, most: cython.short) -> cython.bint:
+    """Say whether one of some coarse sums that follow each other is at most so large: in a few instructions."""
+    at: cython.Py_ssize_t
+    within: cython.short = 0
+    for at in range(TOGETHER):
+        within |= 1 if views.sums[first + at] <= most else 0
+    return within != 0
 
 
 @cython.nogil
