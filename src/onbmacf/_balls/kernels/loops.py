@@ -233,8 +233,7 @@ def leaf_sums(views: Views, row: cython.Py_ssize_t, leaf: cython.Py_ssize_t) -> 
 @cython.nogil
 @cython.cfunc
 @cython.exceptval(check=False)
-def _near_sums(views: Views, row: cython.Py_ssize_t, metric: cython.int) -> cython.void:
-    """Write the coarse sums from a row to the nearest corner of every box."""
+def _box_sums(views: Views, row: cython.Py_ssize_t, metric: cython.int, has_far: cython.bint) -> cython.void:
     cython.declare(
         leaf=cython.Py_ssize_t,
         column=cython.Py_ssize_t,
@@ -244,52 +243,30 @@ def _near_sums(views: Views, row: cython.Py_ssize_t, metric: cython.int) -> cyth
         gap=cython.short,
     )
     for leaf in range(views.count):
-        views.near[leaf] = 0
+        views.near[leaf] = views.far[leaf] = 0
     for column in range(views.columns):
         here, width, cost = views.points[row, column], views.widths[column], views.costs[column]
         if width != NUMBER:
             for leaf in range(views.count):
                 gap = nearest_gap(here, views.low[column, leaf], views.high[column, leaf], NUMBER)
                 views.near[leaf] = plus(views.near[leaf], width if gap > 0 else 0, metric)
+                if has_far:
+                    gap = farthest_gap(here, views.low[column, leaf], views.high[column, leaf], NUMBER)
+                    views.far[leaf] = plus(views.far[leaf], width if gap > 0 else 0, metric)
         elif cost != NUMBER:
             for leaf in range(views.count):
                 gap = nearest_gap(here, views.low[column, leaf], views.high[column, leaf], cost)
                 views.near[leaf] = plus(views.near[leaf], gap, metric)
+                if has_far:
+                    gap = farthest_gap(here, views.low[column, leaf], views.high[column, leaf], cost)
+                    views.far[leaf] = plus(views.far[leaf], gap, metric)
         else:
             for leaf in range(views.count):
                 gap = nearest_gap(here, views.low[column, leaf], views.high[column, leaf], NUMBER)
                 views.near[leaf] = plus(views.near[leaf], gap, metric)
-
-
-@cython.nogil
-@cython.cfunc
-@cython.exceptval(check=False)
-def _far_sums(views: Views, row: cython.Py_ssize_t, metric: cython.int) -> cython.void:
-    """Write the coarse sums from a row to the farthest corner of every box."""
-    cython.declare(
-        leaf=cython.Py_ssize_t,
-        column=cython.Py_ssize_t,
-        here=cython.short,
-        width=cython.short,
-        cost=cython.short,
-        gap=cython.short,
-    )
-    for leaf in range(views.count):
-        views.far[leaf] = 0
-    for column in range(views.columns):
-        here, width, cost = views.points[row, column], views.widths[column], views.costs[column]
-        if width != NUMBER:
-            for leaf in range(views.count):
-                gap = farthest_gap(here, views.low[column, leaf], views.high[column, leaf], NUMBER)
-                views.far[leaf] = plus(views.far[leaf], width if gap > 0 else 0, metric)
-        elif cost != NUMBER:
-            for leaf in range(views.count):
-                gap = farthest_gap(here, views.low[column, leaf], views.high[column, leaf], cost)
-                views.far[leaf] = plus(views.far[leaf], gap, metric)
-        else:
-            for leaf in range(views.count):
-                gap = farthest_gap(here, views.low[column, leaf], views.high[column, leaf], NUMBER)
-                views.far[leaf] = plus(views.far[leaf], gap, metric)
+                if has_far:
+                    gap = farthest_gap(here, views.low[column, leaf], views.high[column, leaf], NUMBER)
+                    views.far[leaf] = plus(views.far[leaf], gap, metric)
 
 
 @cython.nogil
@@ -297,26 +274,20 @@ def _far_sums(views: Views, row: cython.Py_ssize_t, metric: cython.int) -> cytho
 @cython.exceptval(check=False)
 def box_sums(views: Views, row: cython.Py_ssize_t) -> cython.void:
     """Write the coarse sums from a row to the nearest and the farthest corner of every box."""
-    near_sums(views, row)
     if views.metric == MANHATTAN:
-        _far_sums(views, row, MANHATTAN)
+        _box_sums(views, row, MANHATTAN, True)
     elif views.metric == EUCLIDEAN:
-        _far_sums(views, row, EUCLIDEAN)
+        _box_sums(views, row, EUCLIDEAN, True)
     else:
-        _far_sums(views, row, CHEBYSHEV)
+        _box_sums(views, row, CHEBYSHEV, True)
 
 
 @cython.nogil
 @cython.cfunc
 @cython.exceptval(check=False)
 def near_sums(views: Views, row: cython.Py_ssize_t) -> cython.void:
-    """Write the coarse sums to the nearest corner of every box."""
-    if views.metric == MANHATTAN:
-        _near_sums(views, row, MANHATTAN)
-    elif views.metric == EUCLIDEAN:
-        _near_sums(views, row, EUCLIDEAN)
-    else:
-        _near_sums(views, row, CHEBYSHEV)
+    """Write the coarse sums to the nearest corner of every box, where neighbours are looked for: Euclidean ones."""
+    _box_sums(views, row, EUCLIDEAN, False)
 
 
 @cython.nogil
