@@ -36,8 +36,8 @@ if cython.compiled:
         LEAF,
         MANHATTAN,
         NUMBER,
-        TOGETHER,
         PROCESSOR_HAS_AVX2,
+        TOGETHER,
         TOP,
     )
 else:
@@ -46,10 +46,10 @@ else:
     from numpy import rint
 
     from onbmacf._balls.kernels.grid import LACKING, NUMBER, TOP
-    from onbmacf._balls.kernels.leaves import GONE, LEAF
+    from onbmacf._balls.kernels.leaves import GONE, LEAF, TOGETHER
     from onbmacf._balls.metrics import CHEBYSHEV, EUCLIDEAN, MANHATTAN
 
-    PROCESSOR_HAS_AVX2, TOGETHER = False, 16
+    PROCESSOR_HAS_AVX2 = False
 
 COMPILED = cython.compiled
 TURNS = 2000  # steps of the heap per call, so that Ctrl-C is noticed between calls
