@@ -11,8 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from onbmacf._base.checks import Check, checked, did_you_mean, listed, shortened, table, word
-from onbmacf._base.missing import is_absent
+from onbmacf._base.checks import Check, checked, did_you_mean, is_absent, listed, shortened, table, word
 from onbmacf._text.wording import shown
 from onbmacf.errors import ParameterError
 
