@@ -6,13 +6,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from _balls.test_cover import farthest
-from amounts import examples
 from onbmacf._balls.cover import build_cover
 from onbmacf._balls.groups import Groups, compacted
 from onbmacf._balls.kernels import NearestRows
 from onbmacf._balls.kernels.grid import TOP, to_grid
 from onbmacf._balls.metrics import METRICS, one_hot_height
-from onbmacf._balls.neighbours import Neighbours, nearest_rows, squares, squares_of_compact
+from onbmacf._balls.neighbours import Neighbours, nearest_rows
 
 
 def encoded(numbers, codes, heights):
@@ -88,14 +87,6 @@ def test_a_point_between_two_levels_is_looked_up_in_all_columns():
 def test_coarse_sums_of_categories_never_exceed_the_largest(metric):
     Z, groups = encoded(np.zeros((2, 40)), np.tile([[0], [1]], (1, 40)), np.linspace(0.3, 0.9, 40))
     assert 0.9 * TOP < farthest(to_grid(Z, metric, groups)) <= TOP
-
-
-@examples(60)
-@given(tables())
-def test_squares_of_categories_in_one_column_are_those_of_one_column_per_level(case):
-    Z, _, groups = case
-    compact = compacted(Z, groups)
-    np.testing.assert_array_equal(squares_of_compact(compact[:9], compact, groups.heights), squares(Z[:9], Z))
 
 
 def test_neighbours_of_points_between_two_levels_are_found_the_plain_way():

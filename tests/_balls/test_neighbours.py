@@ -8,17 +8,10 @@ from hypothesis.extra import numpy as arrays
 
 from amounts import examples
 from onbmacf._balls import neighbours
+from onbmacf._balls.groups import Groups
 from onbmacf._balls.kernels import NearestRows
-from onbmacf._balls.neighbours import (
-    BLOCK,
-    Neighbours,
-    blocks,
-    is_near,
-    near_by_products,
-    nearest_rows,
-    products,
-    squares,
-)
+from onbmacf._balls.neighbours import Neighbours, Scales, is_near, nearest_rows, squares
+from onbmacf._base.missing import missing_code
 
 
 @examples(150, derandomize=True)
@@ -32,8 +25,6 @@ def test_fast_and_plain_agree_on_grids_full_of_ties(data):
     np.testing.assert_array_equal(NearestRows(Z).rows(points, 5), rows)
     marked = [np.flatnonzero(line).tolist() for line in is_near(squares(points, Z), 5)]
     assert marked == np.sort(rows, axis=1).tolist()
-    lengths = np.square(Z).sum(axis=1)
-    np.testing.assert_array_equal(near_by_products(points, Z, lengths, 5), is_near(squares(points, Z), 5))
 
 
 @pytest.mark.parametrize("width", [1, 7, 21, 60])
@@ -71,15 +62,6 @@ def test_shares_are_the_plain_ones_with_and_without_compiled_kernels(compiled, m
     np.testing.assert_array_equal(found, plain)
 
 
-@pytest.mark.parametrize("far", [0.0, 1e6, 1e90])
-def test_products_find_the_same_rows_however_far_away_they_lie(far):
-    rng = np.random.default_rng(2)
-    Z = far + rng.random((400, 30)).round(1)
-    points = np.concatenate([Z[:50], Z[:50] + 1e-9, far + rng.random((50, 30)), rng.random((9, 30))])
-    by_products = near_by_products(points, Z, np.square(Z).sum(axis=1), 5)
-    np.testing.assert_array_equal(by_products, is_near(squares(points, Z), 5))
-
-
 @pytest.mark.parametrize("compiled", [True, False])
 @pytest.mark.parametrize("far", [1.0, 1e150, 1e300])
 def test_shares_are_those_of_exact_distances_whatever_the_size_of_numbers(far, compiled, monkeypatch):
@@ -93,21 +75,42 @@ def test_shares_are_those_of_exact_distances_whatever_the_size_of_numbers(far, c
     np.testing.assert_array_equal(found, (marked & (labels == 1)).sum(axis=1) / 5)
 
 
-@pytest.mark.parametrize("shape", [(1, 1, 1), (9, 1000, 87), (131, 1000, 9), (33, 700, 300), (64, 5, 400_000)])
-def test_products_are_cut_into_all_pairs_once_and_no_block_is_large(shape):
-    n_points, n_rows, width = shape
-    count = np.zeros((n_points, n_rows), dtype=int)
-    for points, rows in blocks(*shape):
-        count[points, rows] += 1
-        size = count[points, rows].shape
-        assert size[0] * size[1] * width <= max(BLOCK, size[0] * width)
-    assert (count == 1).all()
+@pytest.mark.parametrize("lacks", [False, True])
+@pytest.mark.parametrize("seed", range(6))
+def test_shares_of_numbers_are_those_of_the_points_that_they_are_encoded_as(seed, lacks):
+    """Two numbers, a category of three levels (with a fourth column where it may be missing), and ties."""
+    rng = np.random.default_rng(seed)
+    N = np.column_stack([rng.integers(0, 9, 200), rng.integers(0, 4, 200) / 4, rng.integers(0, 3, 200)]).astype(float)
+    if lacks:
+        N[rng.random(N.shape) < 0.1] = np.nan
+    low, weights = np.zeros(3), np.array([2.0, 1.0, 1.0])
+    span = np.array([9.0, 0.75, 1.0]) / weights
+    Z = encoded(N, low, span, weights, 3 + lacks)
+    to_unit = np.array([0.5, 1.0, *[1.0] * (3 + lacks)])
+    groups = Groups(np.array([0, 1, 2]), np.array([1, 1, 3 + lacks]), np.array([0.0, 0.0, 1.0]))
+    absent = np.append(missing_code(weights[:2]) * to_unit[:2], 3.0)
+    scales = Scales(low, span, to_unit[[0, 1, 2]], np.array([0, 0, 1], dtype=np.int8), absent)
+    labels, wanted = rng.integers(0, 2, 200), rng.integers(0, 2, 80)
+    index = Neighbours(Z, labels, to_unit, 5, groups, scales)
+    near = nearest_rows(Z * to_unit, Z[:80] * to_unit, 5)
+    expected = (labels[near] == wanted[:, np.newaxis]).sum(axis=1) / 5
+    np.testing.assert_array_equal(index.share_of_numbers(N[:80], wanted), expected)
 
 
-def test_products_in_blocks_are_the_product():
-    rng = np.random.default_rng(0)
-    points, Z = rng.random((70, 87)), np.asfortranarray(rng.random((1000, 87)))
-    np.testing.assert_allclose(products(points, Z), points @ Z.T, rtol=1e-13)
+def test_shares_of_numbers_that_lack_what_no_row_lacks_are_not_looked_up():
+    N = np.arange(12.0).reshape(6, 2)
+    scales = Scales(np.zeros(2), np.ones(2), np.ones(2), np.zeros(2, dtype=np.int8), missing_code(np.ones(2)))
+    index = Neighbours(N, np.array([0, 1] * 3), np.ones(2), 5, scales=scales)
+    assert index.share_of_numbers(np.array([[1.0, np.nan]]), np.array([0])) is None
+    assert index.share_of_numbers(N[:1], np.array([0])).tolist() == [0.6]
+
+
+def encoded(N, low, span, weights, n_columns):
+    """Write the points column by column, as the encoding of a table would."""
+    numbers = (N[:, :2] - low[:2]) / span[:2]
+    numbers = np.where(np.isnan(N[:, :2]), missing_code(weights[:2]), numbers)
+    levels = np.where(np.isnan(N[:, 2]), n_columns - 1, N[:, 2])
+    return np.column_stack([numbers, *[(levels == at).astype(float) for at in range(n_columns)]])
 
 
 @pytest.mark.filterwarnings("ignore:overflow")

@@ -4,6 +4,7 @@ Messages have one form: `name must be ..., got ...`.
 """
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
+from decimal import Decimal
 from difflib import get_close_matches
 from math import inf, isnan, nan
 from numbers import Integral, Real
@@ -25,6 +26,20 @@ def check_count(name: str, value: Any, least: int = 1) -> int:
     if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
         raise ParameterError(f"{name} must be a whole number of at least {least}, got {shortened(value)}.")
     return int(value)
+
+
+def is_absent(value: Any) -> bool:
+    """Say whether a cell holds no value.
+
+    >>> import pandas as pd
+    >>> [is_absent(value) for value in (None, float("nan"), pd.NA, pd.NaT, 0, "", [None])]
+    [True, True, True, True, False, False, False]
+    """
+    import pandas as pd  # here, for the command line's help needs no tables
+
+    if isinstance(value, Decimal):
+        return value.is_nan()  # pandas cannot look at a signalling one
+    return bool(pd.api.types.is_scalar(value) and pd.isna(value))
 
 
 def real_number(value: Any) -> float:

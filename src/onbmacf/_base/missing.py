@@ -1,6 +1,4 @@
-"""What counts as a missing value (`is_absent`), and its code among encoded ones.
-
-The code is so far away that its difference to every value is one and the same number.
+"""Missing values among encoded ones: a code so far away that its difference to every value is one and the same number.
 
     weight  ->  missing_code  ->  its code in Z        differences  ->  as_costs  ->  what they cost
 
@@ -9,9 +7,6 @@ difference of a missing value and any other is therefore the feature's weight ti
 is 0: the distances of decision 0062 need no more than to scale such differences back. Codes are compared with `==` and
 `!=` like all others. Among numbers in the caller's unit a missing value is NaN, and `differs` compares them.
 """
-
-from decimal import Decimal
-from typing import Any
 
 import numpy as np
 
@@ -22,20 +17,6 @@ from onbmacf._base.arrays import Mask, Matrix
 UNIT = 2.0**400  # the code of a missing value at weight 1, but for its sign
 LEAST, MOST = 2.0**300, 2.0**500  # differences between these are to a missing value
 WEIGHTS = (1e-12, 1e12)  # a feature's weight: about 2**-40 to 2**40, so that codes stay well between LEAST and MOST
-
-
-def is_absent(value: Any) -> bool:
-    """Say whether a cell holds no value.
-
-    >>> import pandas as pd
-    >>> [is_absent(value) for value in (None, float("nan"), pd.NA, pd.NaT, 0, "", [None])]
-    [True, True, True, True, False, False, False]
-    """
-    import pandas as pd  # here, since the command line's help needs no tables
-
-    if isinstance(value, Decimal):
-        return value.is_nan()  # pandas cannot look at a signalling one
-    return bool(pd.api.types.is_scalar(value) and pd.isna(value))
 
 
 def missing_code(weight: Matrix) -> Matrix:

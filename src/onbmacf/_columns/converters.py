@@ -19,8 +19,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from onbmacf._base.arrays import objects
-from onbmacf._base.checks import error_words
-from onbmacf._base.missing import is_absent
+from onbmacf._base.checks import error_words, is_absent
 from onbmacf.errors import TableError
 
 UNITS = {"D": 86_400_000_000, "s": 1_000_000, "us": 1}  # microseconds in a unit

@@ -12,7 +12,7 @@ from onbmacf._balls.cover import BallCover, build_cover, check_cover_memory
 from onbmacf._balls.geometry import Balls
 from onbmacf._balls.groups import Groups
 from onbmacf._balls.metrics import one_hot_height
-from onbmacf._balls.neighbours import Neighbours
+from onbmacf._balls.neighbours import Neighbours, Scales
 from onbmacf._base.arrays import Matrix, Rows, shared
 from onbmacf._base.checks import listed
 from onbmacf._columns.kinds import are_dates, are_padded, look_like_dates
@@ -166,7 +166,8 @@ class Fitted:
     @shared
     def neighbours(self) -> Neighbours:
         """The index of the fitted rows, made when it is first needed."""
-        return Neighbours(self.Z, self.labels, self.space.to_unit, N_NEIGHBOURS, groups_of(self.space))
+        space = self.space
+        return Neighbours(self.Z, self.labels, space.to_unit, N_NEIGHBOURS, groups_of(space), Scales(*space.to_columns))
 
     @cached_property
     def constraints(self) -> Constraints:
@@ -236,7 +237,7 @@ class Fitted:
 
     def share(self, N: Matrix, labels: Rows) -> Matrix:
         """Return the share of neighbours that have a label, of points in the caller's units."""
-        found = self.neighbours.share_of_compact(self.space.compact_numbers(N), labels) if len(N) else np.empty(0)
+        found = self.neighbours.share_of_numbers(N, labels)
         return self.neighbours.share(self.space.encode_numbers(N), labels) if found is None else found
 
     def committee(self, options: Options) -> Committee | None:

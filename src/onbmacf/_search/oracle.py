@@ -248,12 +248,12 @@ class Oracle:
         assert scorer is not None
         with np.errstate(invalid="ignore"):
             scores = scorer.read(answer)
-        is_known: Mask = ~np.asarray(np.isnan(scores).any(axis=1))
-        codes = np.where(is_known, np.where(is_known[:, np.newaxis], scores, 0.0).argmax(axis=1), FAILED)
+        codes = scores.argmax(axis=1)  # the place of a NaN, where there is one
+        codes[np.isnan(scores[np.arange(len(codes)), codes])] = FAILED
         if scores.shape[1] > len(box.classes):  # a class that no fitted row has
             others = [name for name in box.all_names or () if name not in box.classes.tolist()]
             self.notes.unseen_on(factual[codes == len(box.classes)], others)
-        probability = np.round(answer[:, scorer.columns], PRINTED) if scorer.has_probabilities else None
+        probability = np.round(scorer.of_classes(answer), PRINTED) if scorer.has_probabilities else None
         return Reply(codes, scores, probability)
 
     def _labelled(self, N: Matrix, factual: Rows, retries: int) -> tuple[Rows, Matrix]:

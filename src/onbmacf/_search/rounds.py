@@ -412,7 +412,9 @@ def _parts(search: Search, record: Record, row: Rows, slot: Rows) -> tuple[Matri
         changed = np.flatnonzero(differs(record.points[r, s], search.factuals[r]))
         if len(changed) < FEW_CHANGES or len(changed) > MOST_UNDONE:
             continue
-        alone = np.flatnonzero((record.n_changed[r] == 1) & np.isfinite(record.margin[r]))
+        alone = np.flatnonzero(
+            (record.n_changed[r, : record.size[r]] == 1) & np.isfinite(record.margin[r, : record.size[r]])
+        )
         gain = np.full(search.factuals.shape[1], -np.inf)
         only = differs(record.points[r, alone], search.factuals[r]).argmax(axis=1)
         np.maximum.at(gain, only, record.margin[r, alone])
@@ -461,12 +463,10 @@ def _in_common(search: Search, record: Record, row: Rows, slot: Rows) -> tuple[M
     for r, s in zip(row.tolist(), slot.tolist(), strict=True):
         if record.n_changed[r, s] < 3:
             continue
-        base = np.where(record.margin[r] > 0, record.base[r], np.inf)
-        others = np.argsort(base, kind="stable")[:IN_COMMON]
-        others = others[np.isfinite(base[others])]
-        kept = np.logical_and.accumulate(differs(record.points[r, np.append(s, others)], search.factuals[r]), axis=0)[
-            1:
-        ]
+        good = np.flatnonzero(record.margin[r, : record.size[r]] > 0)
+        others = good[np.argsort(record.base[r, good], kind="stable")[:IN_COMMON]]
+        changed = differs(record.points[r, np.append(s, others)], search.factuals[r])
+        kept = np.logical_and.accumulate(changed, axis=0)[1:]
         points.append(np.where(kept, record.points[r, s], search.factuals[r]))
         owner.append(np.full(len(kept), r, dtype=np.intp))
     return np.concatenate(points), np.concatenate(owner)

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from onbmacf._base.arrays import Mask, Matrix
-from onbmacf._base.missing import is_absent
+from onbmacf._base.checks import is_absent
 from onbmacf._columns.kinds import LARGEST_EXACT
 
 FEW_ROWS = 64  # so many values are looked up one by one, sooner than different ones are told apart

@@ -15,8 +15,7 @@ import numpy as np
 import pandas as pd
 
 from onbmacf._base.arrays import Mask, Matrix, Rows, arrays_of, shared
-from onbmacf._base.checks import did_you_mean, listed
-from onbmacf._base.missing import is_absent
+from onbmacf._base.checks import did_you_mean, is_absent, listed
 from onbmacf._columns.blocks import BlockForm
 from onbmacf._columns.converters import Converter, converter_of, holds
 from onbmacf._columns.interop import PolarsTypes, arrow_as_pandas, as_frame, is_polars, rows_frame

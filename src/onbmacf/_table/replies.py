@@ -198,11 +198,16 @@ class Scorer:
         """Return one score per class of the fitted rows, and the best of all other classes where there are any."""
         if self.has_probabilities and not self.is_votes:
             answer = np.log(np.maximum(answer, LEAST))
-        scores = np.round(answer[:, self.columns], DIGITS)
+        scores = np.round(self.of_classes(answer), DIGITS)
         if answer.shape[1] == len(self.columns):
             return scores
         others = np.delete(answer, self.columns, axis=1).max(axis=1)
         return np.column_stack([scores, np.round(others, DIGITS)])
+
+    def of_classes(self, answer: Matrix) -> Matrix:
+        """Return the columns that belong to the classes of the fitted rows."""
+        is_whole = self.columns == tuple(range(answer.shape[1]))
+        return answer if is_whole else answer[:, self.columns]
 
     def margin(self, probability: Matrix, least: float) -> Matrix:
         """Return how far probabilities lie above the least one that is asked for, in the units of the scores."""

@@ -146,27 +146,28 @@ class FeatureSpace:
         if self.may_lack:
             values = np.where(np.isnan(values), missing_code(weights_of(self.schema)[single]), values)
         Z[:, self._first_columns[single]] = values
-        for position in np.flatnonzero(self.is_group):
-            columns = self.blocks[position].start + self._levels(N[:, position], int(position))
-            Z[np.arange(len(N)), columns] = self.heights[position]
+        starts, last, heights, group = self._groups
+        codes = N[:, group]
+        columns = starts + (np.where(np.isnan(codes), last, codes) if self.may_lack else codes).astype(np.intp)
+        Z[np.arange(len(N))[:, np.newaxis], columns] = heights
 
-    def compact_numbers(self, N: Matrix) -> Matrix:
-        """Return rows with one column per feature: numbers scaled to 1 whatever their weight, levels by position."""
-        values = (N - self.low) / self.span
-        if self.may_lack:
-            values = np.where(np.isnan(values), missing_code(weights_of(self.schema)), values)
-        codes = np.where(np.isnan(N), self._last_levels, N) if self.may_lack else N
-        return np.where(self.is_group, codes, values * self.to_unit[self._first_columns])
+    @property
+    def to_columns(self) -> tuple[Matrix, Matrix, Matrix, Any, Matrix]:
+        """How a row becomes one column per feature of 0 to 1, levels by position: `Scales` in `_balls/neighbours.py`.
+
+        The last position of a group stands for a missing category.
+        """
+        unit, last = self.to_unit[self._first_columns], np.array([b.stop - b.start - 1.0 for b in self.blocks])
+        absent = np.where(self.is_group, last, missing_code(weights_of(self.schema)) * unit)
+        low, span = (np.ascontiguousarray(ends, dtype=np.float64) for ends in (self.low, self.span))
+        return low, span, np.ascontiguousarray(unit), self.is_group.astype(np.int8), absent
 
     @shared
-    def _last_levels(self) -> Matrix:
-        """Per feature: the last column of its group, which stands for a missing category."""
-        return np.array([block.stop - block.start - 1.0 for block in self.blocks])
-
-    def _levels(self, codes: Matrix, position: int) -> Rows:
-        """Return which column of its group each category is; a missing one is the last."""
-        last = self.blocks[position].stop - self.blocks[position].start - 1
-        return (np.where(np.isnan(codes), last, codes) if self.may_lack else codes).astype(np.intp)
+    def _groups(self) -> tuple[Rows, Rows, Matrix, Rows]:
+        """Per category: its first column, the last within the group, which is a missing one, and the height; which."""
+        group = np.flatnonzero(self.is_group)
+        sizes = np.array([block.stop - block.start for block in self.blocks], dtype=np.intp)
+        return self._first_columns[group], sizes[group] - 1, self.heights[group], group
 
     def decode_numbers(self, Z: Matrix, near: tuple[Matrix, Matrix] | None = None) -> Matrix:
         """Return encoded points as numbers.

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from onbmacf._base.arrays import objects
-from onbmacf._base.checks import Check, checked, did_you_mean, listed, shortened, table, word
-from onbmacf._base.missing import is_absent
+from onbmacf._base.checks import Check, checked, did_you_mean, is_absent, listed, shortened, table, word
 from onbmacf._text.wording import shown
 from onbmacf.errors import ParameterError
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, Protocol
 
+from onbmacf._base.checks import is_absent
 from onbmacf._base.enums import Status
-from onbmacf._base.missing import is_absent
 
 MIDNIGHT = re.compile(r" 00:00:00([-+]\d\d:\d\d)?$")
 _HIDDEN = ("Cc", "Cf", "Cs", "Zl", "Zp")  # control and direction characters, lone surrogates, Unicode line breaks

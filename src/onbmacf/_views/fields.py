@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from onbmacf._base.checks import listed, shortened
-from onbmacf._base.missing import is_absent
+from onbmacf._base.checks import is_absent, listed, shortened
 from onbmacf._columns.converters import Converter
 from onbmacf._columns.interop import frame_of_cells
 from onbmacf._columns.moments import allowed_in, end_in, value_in, written

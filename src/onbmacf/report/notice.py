@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from onbmacf import __version__
-from onbmacf._base.checks import listed
+from onbmacf._base.checks import is_absent, listed
 from onbmacf._base.files import write_atomically
-from onbmacf._base.missing import is_absent
 from onbmacf._columns.moments import is_moment_text
 from onbmacf._text.labels import Labels
 from onbmacf._text.records import cell, plain

@@ -17,6 +17,7 @@ from onbmacf._balls.kernels.grid import NUMBER, TOP, Grid
 from onbmacf._balls.metrics import CHEBYSHEV, EUCLIDEAN
 
 LEAF = 128  # rows in a leaf
+TOGETHER = 16  # rows of a leaf whose sums are looked at together
 GONE = TOP + 1  # start value of the coarse sums of covered rows, and of the empty places of the last leaf
 
 

@@ -1,7 +1,7 @@
 """The loops over rows on the grid, compiled when the package is built.
 
     Grid, Leaves  ->  Views  ->  nearest_of_leaf, bound_of_leaf, Greedy, compare_enemies, count_members, nearest_rows
-    new points, rows  ->  nearest_other
+    new points, rows  ->  nearest_other        numbers  ->  to_unit, to_window  ->  points on the grid
 
 One module, because the compiler works a function into another only within a module, and because it is compiled twice,
 for any processor and for those with AVX2. Where a metric is an argument, it is a constant of the call: the compiler
@@ -27,22 +27,26 @@ from onbmacf._base.missing import MOST as _MOST
 from onbmacf._base.missing import UNIT as _MISSING
 
 if cython.compiled:
-    from cython.cimports.libc.math import sqrt
+    from cython.cimports.libc.math import rint, sqrt
     from cython.cimports.onbmacf._balls.kernels.constants import (
         CHEBYSHEV,
         EUCLIDEAN,
         GONE,
+        LACKING,
         LEAF,
         MANHATTAN,
         NUMBER,
         PROCESSOR_HAS_AVX2,
+        TOGETHER,
         TOP,
     )
 else:
     from math import sqrt
 
-    from onbmacf._balls.kernels.grid import NUMBER, TOP
-    from onbmacf._balls.kernels.leaves import GONE, LEAF
+    from numpy import rint
+
+    from onbmacf._balls.kernels.grid import LACKING, NUMBER, TOP
+    from onbmacf._balls.kernels.leaves import GONE, LEAF, TOGETHER
     from onbmacf._balls.metrics import CHEBYSHEV, EUCLIDEAN, MANHATTAN
 
     PROCESSOR_HAS_AVX2 = False
@@ -229,7 +233,7 @@ def leaf_sums(views: Views, row: cython.Py_ssize_t, leaf: cython.Py_ssize_t) -> 
 @cython.nogil
 @cython.cfunc
 @cython.exceptval(check=False)
-def _box_sums(views: Views, row: cython.Py_ssize_t, metric: cython.int) -> cython.void:
+def _box_sums(views: Views, row: cython.Py_ssize_t, metric: cython.int, has_far: cython.bint) -> cython.void:
     cython.declare(
         leaf=cython.Py_ssize_t,
         column=cython.Py_ssize_t,
@@ -246,20 +250,23 @@ def _box_sums(views: Views, row: cython.Py_ssize_t, metric: cython.int) -> cytho
             for leaf in range(views.count):
                 gap = nearest_gap(here, views.low[column, leaf], views.high[column, leaf], NUMBER)
                 views.near[leaf] = plus(views.near[leaf], width if gap > 0 else 0, metric)
-                gap = farthest_gap(here, views.low[column, leaf], views.high[column, leaf], NUMBER)
-                views.far[leaf] = plus(views.far[leaf], width if gap > 0 else 0, metric)
+                if has_far:
+                    gap = farthest_gap(here, views.low[column, leaf], views.high[column, leaf], NUMBER)
+                    views.far[leaf] = plus(views.far[leaf], width if gap > 0 else 0, metric)
         elif cost != NUMBER:
             for leaf in range(views.count):
                 gap = nearest_gap(here, views.low[column, leaf], views.high[column, leaf], cost)
                 views.near[leaf] = plus(views.near[leaf], gap, metric)
-                gap = farthest_gap(here, views.low[column, leaf], views.high[column, leaf], cost)
-                views.far[leaf] = plus(views.far[leaf], gap, metric)
+                if has_far:
+                    gap = farthest_gap(here, views.low[column, leaf], views.high[column, leaf], cost)
+                    views.far[leaf] = plus(views.far[leaf], gap, metric)
         else:
             for leaf in range(views.count):
                 gap = nearest_gap(here, views.low[column, leaf], views.high[column, leaf], NUMBER)
                 views.near[leaf] = plus(views.near[leaf], gap, metric)
-                gap = farthest_gap(here, views.low[column, leaf], views.high[column, leaf], NUMBER)
-                views.far[leaf] = plus(views.far[leaf], gap, metric)
+                if has_far:
+                    gap = farthest_gap(here, views.low[column, leaf], views.high[column, leaf], NUMBER)
+                    views.far[leaf] = plus(views.far[leaf], gap, metric)
 
 
 @cython.nogil
@@ -268,11 +275,19 @@ def _box_sums(views: Views, row: cython.Py_ssize_t, metric: cython.int) -> cytho
 def box_sums(views: Views, row: cython.Py_ssize_t) -> cython.void:
     """Write the coarse sums from a row to the nearest and the farthest corner of every box."""
     if views.metric == MANHATTAN:
-        _box_sums(views, row, MANHATTAN)
+        _box_sums(views, row, MANHATTAN, True)
     elif views.metric == EUCLIDEAN:
-        _box_sums(views, row, EUCLIDEAN)
+        _box_sums(views, row, EUCLIDEAN, True)
     else:
-        _box_sums(views, row, CHEBYSHEV)
+        _box_sums(views, row, CHEBYSHEV, True)
+
+
+@cython.nogil
+@cython.cfunc
+@cython.exceptval(check=False)
+def near_sums(views: Views, row: cython.Py_ssize_t) -> cython.void:
+    """Write the coarse sums to the nearest corner of every box, where neighbours are looked for: Euclidean ones."""
+    _box_sums(views, row, EUCLIDEAN, False)
 
 
 @cython.nogil
@@ -773,6 +788,56 @@ def nearest_other(
                 best[line] = total if total < best[line] else best[line]
 
 
+def to_unit(
+    N: cython.const[cython.double][:, ::1],
+    low: cython.const[cython.double][::1],
+    span: cython.const[cython.double][::1],
+    unit: cython.const[cython.double][::1],
+    is_level: cython.const[cython.char][::1],
+    absent: cython.const[cython.double][::1],
+    points: cython.double[:, ::1],
+) -> None:
+    """Write numbers in the caller's units as columns of 0 to 1, and levels as their positions."""
+    cython.declare(line=cython.Py_ssize_t, column=cython.Py_ssize_t, x=cython.double)
+    with cython.nogil:
+        for line in range(N.shape[0]):
+            for column in range(N.shape[1]):
+                x = N[line, column]
+                if x != x:
+                    x = absent[column]
+                elif not is_level[column]:
+                    x = (x - low[column]) / span[column] * unit[column]
+                points[line, column] = x
+
+
+def to_window(
+    points: cython.const[cython.double][:, ::1],
+    low: cython.const[cython.double][::1],
+    step: cython.double,
+    last: cython.const[cython.double][::1],
+    is_level: cython.const[cython.char][::1],
+    costs: cython.const[cython.short][::1],
+    coarse: cython.short[:, ::1],
+) -> cython.bint:
+    """Write where new points lie on the grid; say whether values are missing only where rows lack some, too."""
+    cython.declare(line=cython.Py_ssize_t, column=cython.Py_ssize_t, x=cython.double)
+    is_known: cython.bint = True
+    with cython.nogil:
+        for line in range(points.shape[0]):
+            for column in range(points.shape[1]):
+                x = points[line, column]
+                if -MOST <= x <= -LEAST:
+                    is_known = is_known and costs[column] != NUMBER
+                    coarse[line, column] = LACKING
+                elif is_level[column]:
+                    coarse[line, column] = cython.cast(cython.short, x)
+                else:
+                    x = rint((x - low[column]) / step)
+                    x = x if x > 0.0 else 0.0  # what is no number lies at the window's edge, too
+                    coarse[line, column] = cython.cast(cython.short, x if x < last[column] else last[column])
+    return is_known
+
+
 def nearest_rows(
     views: Views,
     start: cython.Py_ssize_t,
@@ -790,13 +855,15 @@ def nearest_rows(
         leaf=cython.Py_ssize_t,
         closest=cython.Py_ssize_t,
         at=cython.Py_ssize_t,
+        block=cython.Py_ssize_t,
+        first=cython.Py_ssize_t,
         row=cython.Py_ssize_t,
     )
     last: cython.Py_ssize_t = totals.shape[0] - 1
     cython.declare(maybe=cython.short, total=cython.double)
     with cython.nogil:
         for line in range(start, stop):
-            box_sums(views, line)
+            near_sums(views, line)
             maybe, closest = TOP, 0
             for at in range(last + 1):
                 totals[at] = INFINITE
@@ -806,14 +873,30 @@ def nearest_rows(
                 leaf = closest if turn < 0 else turn
                 if views.near[leaf] > maybe or turn == closest or leaf_sums(views, line, leaf) > maybe:
                     continue
-                for at in range(LEAF):
-                    if views.sums[at] > maybe:
+                for block in range(LEAF // TOGETHER):
+                    first = block * TOGETHER
+                    if not any_of(views, first, maybe):
                         continue
-                    row = views.rows[leaf, at]
-                    total = exact_sum(views, line, row)
-                    if total < totals[last] or (total == totals[last] and row < found[line, last]):
-                        _insert(totals, found, line, total, row)
-                        maybe = maybe_of(views, totals[last])
+                    for at in range(first, first + TOGETHER):
+                        if views.sums[at] > maybe:
+                            continue
+                        row = views.rows[leaf, at]
+                        total = exact_sum(views, line, row)
+                        if total < totals[last] or (total == totals[last] and row < found[line, last]):
+                            _insert(totals, found, line, total, row)
+                            maybe = maybe_of(views, totals[last])
+
+
+@cython.nogil
+@cython.cfunc
+@cython.exceptval(check=False)
+def any_of(views: Views, first: cython.Py_ssize_t, most: cython.short) -> cython.bint:
+    """Say whether one of some coarse sums that follow each other is at most so large: in a few instructions."""
+    at: cython.Py_ssize_t
+    within: cython.short = 0
+    for at in range(TOGETHER):
+        within |= 1 if views.sums[first + at] <= most else 0
+    return within != 0
 
 
 @cython.nogil

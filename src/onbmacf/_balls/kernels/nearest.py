@@ -5,15 +5,16 @@ Z  ->  NearestRows  ->  rows of the k nearest, nearest first, per point
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from onbmacf._balls.groups import Groups, compacted
 from onbmacf._balls.kernels.compiled import loops
-from onbmacf._balls.kernels.grid import LACKING, NUMBER, SLACK, Ruler, grid_window, to_grid
+from onbmacf._balls.kernels.grid import NUMBER, SLACK, Ruler, grid_window, to_grid
 from onbmacf._balls.kernels.leaves import build_leaves
 from onbmacf._base.executor import map_chunks
-from onbmacf._base.missing import has_missing, is_missing
 
 CHUNK = 64  # points per task, and more where there are few rows
 CELLS = 1 << 22  # of points x rows x columns that are worth a task
@@ -25,8 +26,11 @@ class NearestRows:
     def __init__(self, Z: NDArray[np.float64], groups: Groups | None = None) -> None:
         grid = to_grid(Z, "euclidean", groups)
         self._Z, self._groups = Z, None if grid.heights is None else groups
-        self._low, high, self._step = grid_window(grid.Z, "euclidean", grid.heights)
-        self._last = np.floor((high - self._low) / self._step)
+        low, high, step = grid_window(grid.Z, "euclidean", grid.heights)
+        every = np.full(len(low), NUMBER, np.int16)
+        is_level = np.zeros(len(low), np.int8) if grid.heights is None else (grid.heights > 0).astype(np.int8)
+        costs = every if grid.costs is None else grid.costs
+        self._window = (low, float(step), np.floor((high - low) / step), is_level, costs)
         # A new point can be half a step off the grid in every column, and so can a row; a gap of levels, one step.
         n_columns = grid.Z.shape[1]
         error = float(np.sqrt(n_columns)) + SLACK
@@ -36,21 +40,17 @@ class NearestRows:
     def rows(self, points: NDArray[np.float64], k: int, threads: int | None = None) -> NDArray[np.intp]:
         """Return the row numbers of the k nearest rows of each point, nearest first."""
         compact = points if self._groups is None else compacted(points, self._groups)
-        if compact is None or not self._knows(compact):  # a category without a single active level
+        coarse = np.empty((0, 0), np.int16) if compact is None else np.empty(compact.shape, np.int16)
+        if compact is None or not loops.to_window(compact, *self._window, coarse):
             from onbmacf._balls.neighbours import nearest_rows  # which imports this class
 
             return nearest_rows(self._Z, points, k)
-        return self.rows_of_compact(compact, k, threads)
+        return self._rows(np.ascontiguousarray(compact), coarse, k, threads)
 
-    def rows_of_compact(self, compact: NDArray[np.float64], k: int, threads: int | None = None) -> NDArray[np.intp]:
-        """Return the same for points with one column per feature: the number, or the position of the active level."""
-        points = np.ascontiguousarray(compact)
-        scaled = (points - self._low) / self._step
-        coarse = np.minimum(np.maximum(np.rint(scaled, out=scaled), 0.0, out=scaled), self._last).astype(np.int16)
-        if self._grid.heights is not None:
-            coarse = np.where(self._grid.heights > 0, points, coarse).astype(np.int16)
-        if self._grid.costs is not None:
-            coarse = np.where(is_missing(points), np.int16(LACKING), coarse)
+    def _rows(
+        self, points: NDArray[np.float64], coarse: NDArray[np.int16], k: int, threads: int | None = None
+    ) -> NDArray[np.intp]:
+        """Return the same for points on the grid, too."""
         found = np.full((len(points), k), len(self._Z), dtype=np.intp)  # beyond all rows, as a distance beyond all
 
         def work(start: int, stop: int) -> None:
@@ -62,12 +62,22 @@ class NearestRows:
             found[line] = np.append(kept, np.setdiff1d(np.arange(len(kept) + k), kept))[:k]
         return found
 
-    def takes_compact(self, compact: NDArray[np.float64]) -> bool:
-        """Say whether such points can be looked up."""
-        return (self._groups is not None or compact.shape[1] == self._Z.shape[1]) and self._knows(compact)
+    def share_of_numbers(
+        self,
+        N: NDArray[np.float64],
+        scales: Any,
+        k: int,
+        row_labels: NDArray[np.intp],
+        labels: NDArray[np.intp],
+    ) -> NDArray[np.float64] | None:
+        """Return the share of the k nearest rows that have a label, of points in the caller's units.
 
-    def _knows(self, points: NDArray[np.float64]) -> bool:
-        """Say whether values are missing only in columns in which rows lack some, too."""
-        if not has_missing(points):
-            return True
-        return self._grid.costs is not None and not is_missing(points)[:, self._grid.costs == NUMBER].any()
+        None where a value is missing in a column in which no row lacks one, or a category has too many levels.
+        """
+        if N.shape[1] != self._grid.points.shape[1]:
+            return None
+        points, coarse = np.empty(N.shape), np.empty(N.shape, np.int16)
+        loops.to_unit(np.ascontiguousarray(N), *scales, points)
+        if not loops.to_window(points, *self._window, coarse):
+            return None
+        return (row_labels[self._rows(points, coarse, k)] == labels[:, np.newaxis]).sum(axis=1) / k

@@ -201,8 +201,17 @@ def add_leaves(
             product = bits & (~bits + 1)
             product *= 125613361
             low = first[tree] + lowest[(product >> 27) & 31]
-            for own in range(values.shape[1]):
-                scores[i, place[tree] + own] += values[low, own]
+            if values.shape[1] > 1:
+                for own in range(values.shape[1]):
+                    scores[i, place[tree] + own] += values[low, own]
+                continue
+            if tree == 0 or place[tree] != place[tree - 1]:  # sums stay at hand as long as they are of one class
+                if tree > 0:
+                    scores[i, place[tree - 1]] = x
+                x = scores[i, place[tree]]
+            x += values[low, 0]
+        if values.shape[1] == 1 and masks.shape[1] > 0:
+            scores[i, place[masks.shape[1] - 1]] = x
 
 
 def add_products(
