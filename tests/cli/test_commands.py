@@ -94,6 +94,14 @@ def test_rows_by_number_by_name_by_file_and_by_prediction(run, people):
     every = json.loads(run(*base, "--rows", "all")[1])["answers"]
     high = [entry["row"] for entry in every if entry["label"] == "high"]
     assert rows("--predicted", "high") == high
+    assert rows("--predicted", "high", "--rows", "all") == high
+    assert rows("--predicted", "high", "--rows", "0-30") == [name for name in high if int(name[1:]) <= 30]
+    assert rows("--predicted", "high", "--ids", ",".join(high[:2])) == high[:2]
+    low = next(entry["row"] for entry in every if entry["label"] == "low")
+    code, _, err = run(*base, "--predicted", "high", "--ids", low)
+    assert (code, "the model says 'high' of none of the rows" in err) == (2, True)
+    code, _, err = run(*base, "--predicted", "high", "--rows-file", "some.csv")
+    assert (code, "leave it or --rows-file out" in err) == (2, True)
     assert rows("--target", "high") == [entry["row"] for entry in every if entry["label"] == "low"][:10]
 
 

@@ -206,13 +206,16 @@ def chosen_rows(setup: Setup, arguments: Arguments, most: int | None, seed: int 
 def _chosen(setup: Setup, arguments: Arguments, most: int | None, seed: int | None) -> pd.DataFrame:
     table = setup.table
     if arguments.rows_file is not None:
+        if arguments.predicted:
+            raise ParameterError("--predicted chooses among the rows of the table: leave it or --rows-file out.")
         rows = read_file(arguments.rows_file, arguments)
         known = [name for name in rows.columns if name in table.columns]
         return (rows.set_index(arguments.id_column) if arguments.id_column in rows.columns else rows)[known]
     if arguments.ids:
-        return table.iloc[named(arguments.ids, table.index)]
+        return table.iloc[_predicted(setup, arguments, named(arguments.ids, table.index))]
     if arguments.rows:
-        return table.iloc[numbered(arguments.rows, range(len(table)) if setup.numbers is None else setup.numbers)]
+        numbers = range(len(table)) if setup.numbers is None else setup.numbers
+        return table.iloc[_predicted(setup, arguments, numbered(arguments.rows, numbers))]
     places = _places(setup, arguments)
     if most is None or len(places) <= most:
         return table.iloc[places]
@@ -223,6 +226,17 @@ def _chosen(setup: Setup, arguments: Arguments, most: int | None, seed: int | No
         which = f"a random {most:,} (seed {seed})"
     say(f"Explaining {which} of {len(places):,} rows; choose others with --rows 3,17 or --rows all.")
     return table.iloc[kept]
+
+
+def _predicted(setup: Setup, arguments: Arguments, places: list[int]) -> list[int]:
+    """Return those of the rows that are named which the model gives the label asked for; all where none is."""
+    if not arguments.predicted:
+        return places
+    wanted = set(_places(setup, arguments))
+    kept = [place for place in places if place in wanted]
+    if not kept:
+        raise ParameterError(f"--predicted: the model says {arguments.predicted!r} of none of the rows that are named.")
+    return kept
 
 
 def _places(setup: Setup, arguments: Arguments) -> list[int]:
