@@ -72,6 +72,7 @@ def test_sentences_and_tables_say_what_people_do(explainer, refused):
     for answer in answers:
         assert_in_words(" ".join(answer.sentences()))
         assert_in_words(answer._repr_html_())
+        assert_in_words(repr(answer))
         assert "<100>" not in answer._repr_html_()  # data, never markup
     assert_in_words(answers._repr_html_())
 

@@ -110,7 +110,8 @@ def test_the_schema_says_what_a_row_needs(client, heart):
 
 FAULTS = [
     ({"rows": {"sbp": 1}}, 422, "Rows error", "row 0 lacks 'tobacco'"),
-    ({"rows": []} | {"extra": 1}, 422, "Unexpected body", "extra"),
+    ({"rows": []} | {"extra": 1}, 422, "Unexpected body", "Unknown key 'extra'. Allowed: 'rows', 'target'"),
+    ({"rows": []} | {"imutable": ["age"]}, 422, "Unexpected body", "'imutable'. Did you mean 'immutable'?"),
     ({}, 422, "Unexpected body", "rows: Field required"),
     ({"rows": 3}, 422, "Unexpected body", "rows"),
     ({"rows": [], "n": 0}, 422, "Unexpected body", "n: "),

@@ -167,6 +167,7 @@ def semifactual(found: Any) -> str:
 
 def explanation(answer: Any) -> str:
     """Return the answer for one row: a heading, then one line per counterfactual, or why there is none."""
+    answer = answer.in_words()
     row, label = visible(shown(answer.factual.name)), visible(quoted(answer.label))
     head = f"<Explanation of row {row}: the model says {label}; {answer.status}"
     found = answer.counterfactuals

@@ -18,7 +18,7 @@ from starlette.responses import Response, StreamingResponse
 
 from onbmacf import __version__
 from onbmacf._base.asked import ASKED, Asked
-from onbmacf._base.checks import shortened
+from onbmacf._base.checks import did_you_mean, listed, shortened
 from onbmacf._base.limits import deadline_after, seconds_left
 from onbmacf._explain.request import Question, target_labels
 from onbmacf._text.records import FORMAT, VERSION, cell, plain
@@ -54,7 +54,12 @@ class StrictBody(BaseModel):
             return cls.model_validate(strict_json(body))
         except ValidationError as error:
             first = error.errors(include_url=False, include_input=False)[0]
-            raise HTTPProblem(422, "Unexpected body", f"{place_of(first['loc'])}: {first['msg']}.") from None
+            said = f"{place_of(first['loc'])}: {first['msg']}."
+            if first["type"] == "extra_forbidden" and len(first["loc"]) == 1:
+                known = list(cls.model_fields)
+                said = f"Unknown key {place_of(first['loc'])!r}.{did_you_mean(first['loc'][0], known)}"
+                said += f" Allowed: {listed(known, 99)}."
+            raise HTTPProblem(422, "Unexpected body", said) from None
 
     @classmethod
     def openapi(cls) -> dict[str, Any]:
