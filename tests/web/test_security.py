@@ -137,6 +137,7 @@ FORMS = [
     "/case/r0/lock",
     "/case/r0/what-if",
     "/case/r0/view",
+    "/case/r0/suggested",
     "/case/r0/save",
     "/saved/remove",
     "/audit",

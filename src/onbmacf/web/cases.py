@@ -80,6 +80,10 @@ class Preferences:
         names, fitted_rules = explainer.schema_.names, explainer.fitted_.constraints.rules
         if len(self.locked) == len(names):
             raise ParameterError("every feature is locked: nothing could change. Unlock at least one.")
+        for name, low in self.low.items():
+            if low > (high := self.high.get(name, inf)):
+                called = explainer.schema_.labels.name(name)
+                raise ParameterError(f"{called!r}: nothing is at least {shown(low)} and at most {shown(high)}.")
         rules = self.narrowed(fitted_rules)
         return Question(
             target=self.target,
