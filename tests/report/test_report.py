@@ -181,7 +181,8 @@ def test_the_committed_audit_of_titanic_states_what_must_change_and_the_gap_by_g
 def test_a_model_made_unfair_on_purpose_is_found_and_a_fair_one_is_not_accused():
     unfair, fair = ((EXAMPLES / f"{name}.md").read_text(encoding="utf-8") for name in ("unfair", "fair"))
     assert "- **sex: clear difference.**" in unfair
-    assert re.search(r"of the group 'Female' get the favourable decision, against .* of 'Male': a large difference", unfair)
+    did = "of the group 'Female' get the favourable decision"
+    assert re.search(rf"{did}, against .* of 'Male': a large difference", unfair)
     assert "- **sex: no clear difference.**" in fair
     assert not re.search(r"^- By sex: .*: a [a-z]+ difference of ", fair, flags=re.M)
     assert "- **race: clear difference.**" in fair  # education differs by race in the table, and education decides
