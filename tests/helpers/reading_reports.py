@@ -39,7 +39,9 @@ def read_markdown_report(explainer: Any, answers: Any, n_cases: int = 5) -> Iter
     cases = text.split("\n## Individual cases\n")[1].split("\n## Limits\n")[0]
     for case in cases.split("\n### ")[1:]:
         title, *rest = [_unescaped(line) for line in case.splitlines() if line]
-        sentences = [line for line in rest if not line.startswith(("|", "**Counterfactual ", "*One of "))]
+        sentences = [
+            line for line in rest if not line.startswith(("|", "**Counterfactual ", "*One of ", "*The only row "))
+        ]
         lines = [markdown_cells(line) for line in case.splitlines() if line.startswith("| ")]
         starts = [at for at, cells in enumerate(lines) if cells == HEADS]
         tables = [lines[at + 1 : end] for at, end in zip(starts, [*starts[1:], len(lines)], strict=True)]

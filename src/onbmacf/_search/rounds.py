@@ -42,6 +42,7 @@ PULLED = 13  # points per factual and round that are looked at for the sake of t
 FEW_JOINT = 512  # combinations of values that are asked about at once, instead of a search
 CAPACITY = sum(CAPS) + EXTRA_ROUNDS * CAPS[-1] + FEW_JOINT  # points that are remembered of a factual
 WAYS = 5  # answers of a factual whose changes are undone where several are asked for
+ALIKE = 3  # of these, the first, of which not all should need the same feature
 FEW_CHANGES = 4  # of so many, several are undone at once
 SLIGHT = 1e-9  # the margin of a point that is accepted for its label alone
 MOST_UNDONE = 256  # changes of a point that are undone one by one: the least telling ones of a very wide table
@@ -311,22 +312,47 @@ def without_rules(search: Search, record: Record, wanted: Mask, active: Mask, pr
     score = search_rounds(free, other, wanted, active, price)
     if search.options.plausibility == 0.0:
         score = nearest_of_all(free, other, wanted, active, ~active)
+    row, slot = _taken_over(search, record, other)
+    best = score.argmin(axis=1)
+    is_kept = np.zeros(score.shape, dtype=bool)
+    is_kept[row, slot] = True
+    every = np.arange(len(score))
+    return np.isfinite(score[every, best]) & is_kept[every, best]
+
+
+def _taken_over(search: Search, record: Record, other: Record) -> tuple[Rows, Rows]:
+    """Write down what another search has accepted and this one allows, nearest first; return where it was there."""
     row, slot = np.nonzero(other.accepted())
     points, start = other.points[row, slot], search.factuals[row]
     few = other.n_changed[row, slot] <= (search.max_changes or start.shape[1])
-    allowed = few & search.values.allowed(points, start)
-    endless = np.full(len(search.factuals), len(points), dtype=np.intp)
     order = np.argsort(other.base[row, slot], kind="stable")
-    row, slot, points, allowed = row[order], slot[order], points[order], allowed[order]
-    to_row, to_slot, line = record.add(points, row, allowed, endless)
-    from_slot = slot[line]
+    order = order[(few & search.values.allowed(points, start))[order]]
+    row, slot, points = row[order], slot[order], points[order]
+    endless, every = np.full(len(search.factuals), len(points), dtype=np.intp), np.ones(len(points), dtype=bool)
+    to_row, to_slot, line = record.add(points, row, every, endless)
     for name in ("margin", "base", "code", "probability", "share"):
-        getattr(record, name)[to_row, to_slot] = getattr(other, name)[to_row, from_slot]
-    best = score.argmin(axis=1)
-    is_kept = np.zeros(score.shape, dtype=bool)
-    is_kept[row[allowed], slot[allowed]] = True
-    every = np.arange(len(score))
-    return np.isfinite(score[every, best]) & is_kept[every, best]
+        getattr(record, name)[to_row, to_slot] = getattr(other, name)[to_row, slot[line]]
+    return row, slot
+
+
+def _other_ways(search: Search, record: Record, wanted: Mask, price: Matrix, ways: tuple[Rows, Rows]) -> bool:
+    """Ask the same question without what the first ways of a factual all change; say whether there was such a factual.
+
+    As many ways are looked at whatever n is.
+    """
+    first = turns(ways[0]) < ALIKE
+    row, slot = ways[0][first], ways[1][first]
+    shared = np.zeros(search.factuals.shape, dtype=bool)
+    shared[row] = True
+    np.logical_and.at(shared, row, differs(record.points[row, slot], search.factuals[row]))
+    without = replace(search, free=search.free & ~shared, n=1)
+    active = shared.any(axis=1) & without.free.any(axis=1)
+    if not active.any():
+        return False
+    other, _, _ = first_round(without, wanted, active)
+    search_rounds(without, other, wanted, active, price)
+    _taken_over(search, record, other)
+    return True
 
 
 def propose(record: Record, active: Mask, score: Matrix, turn: int) -> Proposed:
@@ -393,10 +419,13 @@ def needed_of_all(search: Search, record: Record, wanted: Mask, price: Matrix, s
     first = score.argmin(axis=1)
     row = np.flatnonzero(np.isfinite(score[np.arange(len(score)), first]))
     first = first[row]
-    for _ in range(0 if search.oracle.is_limited else MOST_ROUNDS):
+    for turn in range(0 if search.oracle.is_limited else MOST_ROUNDS):
         score[row, first] = np.minimum(score[row, first], score[row].min(axis=1))
         ways = choose.chosen(record, score, max(search.n, WAYS), search.table.scale)
-        if search.oracle.is_late or not _undone(search, record, wanted, *ways, guess=True, parts=True):
+        if search.oracle.is_late:
+            break
+        is_new = turn == 0 and _other_ways(search, record, wanted, price, ways)
+        if not _undone(search, record, wanted, *ways, guess=True, parts=True) and not is_new:
             break
         own = score[row, first]
         score = choose.worth(record, price, search.n, search.neighbours)
