@@ -108,6 +108,16 @@ def test_the_schema_says_what_a_row_needs(client, heart):
     assert said["target"] == ["healthy"]
 
 
+@pytest.mark.filterwarnings("ignore:nearly every row")
+def test_the_schema_does_not_list_what_tells_people_apart(heart):
+    """A column of names is kept as it is: its values are those of other people, and nobody may change to one."""
+    table = heart.assign(person=[f"person {number}" for number in range(len(heart))])
+    with serving(ONBMACF().fit(table, lambda rows: rows["ldl"] > 5), table) as running, running.client() as client:
+        levels = {feature["name"]: feature["levels"] for feature in client.get("/v1/schema").json()["features"]}
+    assert levels["person"] is None
+    assert levels["famhist"] == ["Absent", "Present"]
+
+
 FAULTS = [
     ({"rows": {"sbp": 1}}, 422, "Rows error", "row 0 lacks 'tobacco'"),
     ({"rows": []} | {"extra": 1}, 422, "Unexpected body", "Unknown key 'extra'. Allowed: 'rows', 'target'"),

@@ -161,12 +161,13 @@ def schema(request: Request) -> Response:
 def _describe(source: Source, feature: Feature) -> dict[str, Any]:
     rule = source.explainer.schema_.rules.features.get(feature.name)
     low, high = source.ends.get(feature.name, (None, None))
+    levels = None if feature.held else feature.levels  # names and free text are told to nobody, and never change
     return {
         "name": str(feature.name),
         "kind": feature.kind,
         "holds": feature.holds,
         "immutable": feature.immutable,
-        "levels": None if feature.levels is None else [plain(level) for level in feature.levels],
+        "levels": None if levels is None else [plain(level) for level in levels],
         "low": cell(low, feature.holds == "date"),
         "high": cell(high, feature.holds == "date"),
         "rule": "" if rule is None else describe(rule),
