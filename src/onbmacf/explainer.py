@@ -16,6 +16,7 @@ from onbmacf._explain.alone import predictions, responsiveness
 from onbmacf._explain.fitted import Fitted, fit_table
 from onbmacf._explain.run import explain_rows
 from onbmacf._search.options import Options, SettableOptions, check_names
+from onbmacf.causes import Causes
 from onbmacf.errors import OnbmacfWarning, ParameterError
 from onbmacf.explanations import Explanations
 from onbmacf.schema import Schema
@@ -149,6 +150,7 @@ class ONBMACF(SettableOptions):
         threshold: float | None = None,
         classes: Any = None,
         target: Any = None,
+        causes: Causes | None = None,
         client: Any = None,
     ) -> "ONBMACF":
         """Map the table as the model labels it.
@@ -174,6 +176,9 @@ class ONBMACF(SettableOptions):
         target : Between, optional
             For a regressor: the range that its numbers should reach. The labels are then "below", "inside" and "above",
             and `explain` looks for "inside" unless told otherwise.
+        causes : Causes, optional
+            What follows from what: derived columns, and effects whose mechanism is learned from the table. A search
+            then changes causes, and what follows is changed with them before the model is asked.
         client : dask.distributed.Client, optional
             Lends its workers to the cover of a large table; the cover is the same with and without.
 
@@ -184,7 +189,7 @@ class ONBMACF(SettableOptions):
 
         """
         reading = {"threshold": threshold, "classes": classes, "between": target}
-        self.fitted_ = fit_table(table, model, schema, self._options(), output, client, reading)
+        self.fitted_ = fit_table(table, model, schema, self._options(), output, client, reading, causes)
         for message in self.fitted_.warnings:
             warnings.warn(message, OnbmacfWarning, stacklevel=2)
         return self

@@ -368,8 +368,10 @@ class Around:
         """Return what was found as numbers."""
         batch, numbers = answers.batch, request.fitted.space.form.numbers
         own, codes = factuals.N[batch.factual], box.codes(batch.label)
-        less = numbers(batch.semifactual_values)
-        return cls(request, box, numbers(batch.values), own, less, batch.changed, codes, Purse())
+        N, less = numbers(batch.values), numbers(batch.semifactual_values)
+        if request.fitted.space.effects is not None:  # what followed follows again
+            N, less = np.where(batch.changed, N, own), np.where(batch.semifactual_changed, less, own)
+        return cls(request, box, N, own, less, batch.changed, codes, Purse())
 
     def features(self, line: int) -> tuple[int, ...]:
         """Return the changed features of a counterfactual."""
@@ -464,6 +466,8 @@ class Around:
         good = np.ones(len(N), dtype=bool)
         for rule, is_kept in self._rules:
             good &= rule.allowed(N, self.factuals[line]) | ~is_kept[line]
+        effects = self.request.fitted.space.effects
+        N = N if effects is None else effects.whole(N, self.factuals[line])
         if self.request.is_over:  # what is not asked does not hold: the ranges end where they are
             return np.split(np.zeros(len(N), dtype=bool), np.cumsum(sizes)[:-1])
         asked = np.flatnonzero(good)

@@ -303,7 +303,8 @@ class Request:
     @cached_property
     def is_held(self) -> Mask:
         """Per feature: whether it must keep its value."""
-        return self.fitted.space.is_immutable & ~np.isin(np.arange(len(self.fitted.space.blocks)), list(self.freed))
+        space = self.fitted.space
+        return space.is_immutable & ~np.isin(np.arange(len(space.blocks)), list(self.freed)) | space.is_derived
 
     @property
     def needs_agreement(self) -> bool:
@@ -378,6 +379,7 @@ class Request:
             starts=np.array([block.start for block in space.blocks]),
             of_column=space.feature_of,
             is_immutable=self.is_held,
+            is_derived=space.is_derived,
             constrain=self.place if asks_all else None,
             max_changes=self.constraints.rules.max_changes,
             may_release=self.release == "immutable",

@@ -72,7 +72,8 @@ def _count(record: Record, row: Rows, slot: Rows, share: Share) -> None:
     new = np.isnan(record.share[row, slot])
     row, slot = row[new], slot[new]
     if len(row):
-        record.share[row, slot] = share(record.points[row, slot], record.code[row, slot])
+        whole = record.complete(record.points[row, slot], record.factuals[row])
+        record.share[row, slot] = share(whole, record.code[row, slot])
 
 
 def _of_each_set(record: Record, needless: NDArray[np.int8]) -> tuple[Rows, Rows]:

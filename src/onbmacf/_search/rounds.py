@@ -85,6 +85,10 @@ class Search:
     plausible: Callable[[Matrix, Mask], Rows]  # encoded factual, wanted labels -> fitted rows in the midst of theirs
     distance: Callable[[Matrix, Matrix], Matrix] | None  # of numbers, where the kernels do not know the metric
 
+    def whole(self, points: Matrix, owner: Rows) -> Matrix:
+        """Return points of actions with all that follows, as the model, the neighbours and the balls see them."""
+        return self.values.whole(points, self.factuals[owner])
+
     @property
     def effort(self) -> float:
         """How many points are asked about, in parts of the usual number."""
@@ -192,7 +196,7 @@ def first_round(search: Search, wanted: Mask | None = None, active: Mask | None 
     features = search.features(ROUNDER if search.options.decimals == "round" else 0.0)
     more = NEAREST_ROUNDS * CAPS[-1] * (search.options.plausibility == 0.0)
     capacity = FEW_JOINT + int((CAPACITY - FEW_JOINT + more) * max(1.0, search.effort))
-    record = Record.of(factuals, search.free, features, capacity, 2 * max(CAPS))
+    record = Record.of(factuals, search.free, features, capacity, 2 * max(CAPS), search.values.whole)
     guess = np.full(n, UNASKED, dtype=np.intp)
     if search.targets is None and wanted is None:
         every = np.ones((n, search.n_classes), dtype=bool)
@@ -353,7 +357,8 @@ def _pulled(search: Search, record: Record, active: Mask, score: Matrix, price: 
     hope, n_changed = record.measured(points, owner)
     hope += choose.SPARSITY * n_changed
     kept = np.flatnonzero((n_changed > 0) & (hope < limit))
-    hope[kept] += price[owner[kept]] * (1.0 - search.neighbours(points[kept], label[kept])) ** choose.POWER
+    shares = search.neighbours(search.whole(points[kept], owner[kept]), label[kept])
+    hope[kept] += price[owner[kept]] * (1.0 - shares) ** choose.POWER
     kept = kept[hope[kept] < limit[kept]]
     kept = kept[np.lexsort((hope[kept], owner[kept]))]
     return Proposed(points[kept], owner[kept], np.ones(len(kept), dtype=np.int8))

@@ -101,9 +101,11 @@ class Constraints:
         return not self._pairs and all(bound.rule.has_only_steps for bound in self._each)
 
     def allowed(self, N: Matrix, factual: Matrix) -> Mask:
-        """Return per line whether every changed value keeps every rule."""
+        """Return per line whether every changed value, and all that follows, keeps every rule."""
         good, N = np.ones(len(N), dtype=bool), as_given(self.space.form, N)
-        for bound in self._each:
+        if self.space.effects is not None:
+            N, good = self.space.effects.complete(N, factual)
+        for bound in self._checked:
             changed = differs(N[:, bound.position], factual[:, bound.position])
             good &= ~changed | bound.keeps(N[:, bound.position], factual[:, bound.position])
         for low, high in self._pairs:
@@ -177,6 +179,14 @@ class Constraints:
         """The rule of each feature that has a prohibition."""
         places = [(self._position(name), rule) for name, rule in self.in_steps.features.items() if rule.kinds]
         return [self._bound(place, rule) for place, rule in sorted(places, key=lambda p: p[0])]
+
+    @cached_property
+    def _checked(self) -> list["Bound"]:
+        """The same without the steps of effects: what follows has the decimals of its computation."""
+        if self.space.effects is None:
+            return self._each
+        follows = {effect.at for effect in self.space.effects.each}
+        return [b._replace(rule=replace(b.rule, step=None)) if b.position in follows else b for b in self._each]
 
     def _bound(self, place: int, rule: Rule) -> "Bound":
         return Bound(place, self.space.schema.features[place], rule, self.space.form.given_dtypes[place])

@@ -142,9 +142,13 @@ class Values:
 
     def allowed(self, N: Matrix, factual: Matrix) -> Mask:
         """Say which lines keep every rule, the number of changes left aside."""
-        if not self.constraints:
+        if not self.constraints and self.space.effects is None:
             return np.ones(len(N), dtype=bool)
         return self.constraints.allowed(N, factual)
+
+    def whole(self, N: Matrix, factual: Matrix) -> Matrix:
+        """Return points of actions with all that follows."""
+        return N if self.space.effects is None else self.space.effects.whole(N, factual)
 
     @cached_property
     def steps(self) -> Matrix:

@@ -98,8 +98,8 @@ class Labels(dict[str, Label]):
         return replace(self._changed(found), released=released, semifactual=kept, **parts)
 
     def _changed(self, found: Any) -> Any:
-        changed = tuple(self.name(name) for name in found.changed)
-        return replace(found, values=self._row(found.values), factual=self._row(found.factual), changed=changed)
+        names = {of: tuple(self.name(name) for name in getattr(found, of)) for of in ("changed", "effects")}
+        return replace(found, values=self._row(found.values), factual=self._row(found.factual), **names)
 
     def _row(self, row: Any) -> Any:
         cells = {self.name(name): None if is_absent(value) else self.value(name, value) for name, value in row.items()}
