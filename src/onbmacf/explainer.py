@@ -16,7 +16,6 @@ from onbmacf._explain.alone import predictions, responsiveness
 from onbmacf._explain.fitted import Fitted, fit_table
 from onbmacf._explain.run import explain_rows
 from onbmacf._search.options import Options, SettableOptions, check_names
-from onbmacf.causes import Causes
 from onbmacf.errors import OnbmacfWarning, ParameterError
 from onbmacf.explanations import Explanations
 from onbmacf.schema import Schema
@@ -150,7 +149,7 @@ class ONBMACF(SettableOptions):
         threshold: float | None = None,
         classes: Any = None,
         target: Any = None,
-        causes: Causes | None = None,
+        causes: Any = None,
         client: Any = None,
     ) -> "ONBMACF":
         """Map the table as the model labels it.

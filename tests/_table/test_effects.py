@@ -32,7 +32,9 @@ def random_graph(seed):
     table, causes, graph = pd.DataFrame(index=range(n_rows)), {}, {}
     for at, name in enumerate(names):
         known = names[:at]
-        some = [str(cause) for cause in rng.choice(known, min(at, int(rng.integers(1, 4))), replace=False)] if at else []
+        some = (
+            [str(cause) for cause in rng.choice(known, min(at, int(rng.integers(1, 4))), replace=False)] if at else []
+        )
         noise = rng.normal(0, 1, n_rows)
         if not some or rng.random() < 0.2:
             table[name] = noise
@@ -106,7 +108,9 @@ def test_a_row_that_no_cause_of_it_changes_keeps_its_value_though_it_breaks_the_
     table.loc[3, "bmi"] = 99.0
     effects, N = bound(table, Causes({"bmi": bmi}))
     assert effects.complete(N, N)[0][3, 2] == 99.0
-    assert "'bmi' is not what its function says in 1 of 200 fitted rows; at position 3, 99 is there" in effects.notes(N)[0]
+    assert (
+        "'bmi' is not what its function says in 1 of 200 fitted rows; at position 3, 99 is there" in effects.notes(N)[0]
+    )
 
 
 def test_what_an_integer_column_cannot_hold_is_impossible():
@@ -126,7 +130,9 @@ def test_what_an_integer_column_cannot_hold_is_impossible():
 def test_a_category_may_be_a_cause_and_what_lacks_a_cause_cannot_follow():
     rng = np.random.default_rng(1)
     table = pd.DataFrame({"city": rng.choice(["a", "b", "c"], 90), "age": rng.integers(20, 60, 90).astype(float)})
-    table["rent"] = 100 * table["city"].map({"a": 1, "b": 2, "c": 4}) + 10 * table["age"] + rng.integers(0, 5, 90) * 10.0
+    table["rent"] = (
+        100 * table["city"].map({"a": 1, "b": 2, "c": 4}) + 10 * table["age"] + rng.integers(0, 5, 90) * 10.0
+    )
     table.loc[0, "age"] = np.nan
     effects, N = bound(table, Causes({"rent": ["city", "age"]}))
     actions = N.copy()

@@ -155,3 +155,12 @@ def test_what_proofs_prove_and_cost_is_one_line_per_model():
     cells = dict(zip((*HEAD, *TAIL), line(table, "small", model, 4, 3), strict=True))
     assert sum(cells[name] for name in ("nearest", "within 5 %", "none exists", "open")) == cells["rows"] == 3
     assert cells["false"] == 0
+
+
+def test_answers_hold_where_the_true_mechanisms_are_given():
+    import causes
+
+    lines = list(causes.measured("three variables, linear", 5))
+    assert [line["true"] for line in lines] == [1.0, 1.0]
+    assert [line["n_true"] for line in lines] == [5, 5]
+    assert all(line["without"] <= 1.0 for line in lines)

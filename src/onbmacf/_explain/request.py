@@ -303,8 +303,7 @@ class Request:
     @cached_property
     def is_held(self) -> Mask:
         """Per feature: whether it must keep its value."""
-        space = self.fitted.space
-        return space.is_immutable & ~np.isin(np.arange(len(space.blocks)), list(self.freed)) | space.is_derived
+        return self.fitted.space.is_immutable & ~np.isin(np.arange(len(self.fitted.space.blocks)), list(self.freed))
 
     @property
     def needs_agreement(self) -> bool:
