@@ -360,12 +360,13 @@ class ONBMACF(SettableOptions):
         save_map(path, self._map(), self._options())
 
     @classmethod
-    def load(cls, path: Any, model: Any, committee: Any = None) -> "ONBMACF":
+    def load(cls, path: Any, model: Any, committee: Any = None, causes: Any = None) -> "ONBMACF":
         """Read a map written by `save`, for the same model: it is asked some fitted rows again first.
 
-        A committee is not in the file either: give it again where ``agreement`` was set.
+        A committee is not in the file either: give it again where ``agreement`` was set. Nor are functions and
+        regressors of ``causes``; linear mechanisms are.
         """
-        fitted, options = load_map(path, model)
+        fitted, options = load_map(path, model, causes)
         explainer = cls(**options, committee=committee)
         explainer.fitted_ = fitted
         return explainer

@@ -294,8 +294,10 @@ def fit_table(
     read = Reading.of(**reading)
     form, N = _private(table, schema, options) if options.private else _numbers(table, schema)
     space = FeatureSpace.of_numbers(form, N, one_hot_height(options.metric))
+    followed: tuple[str, ...] = ()
     if causes is not None:
         space = replace(space, effects=Effects.of(form, N, space.readable, causes))
+        followed = () if space.effects is None else space.effects.notes(N)
     Constraints(space, space.schema.rules)  # contradictions are reported before any work
     check_cover_memory(len(N), space.width, widest=_widest(space))
     box, labels = BlackBox(model, form, options.predict_chunk, output, reading=read).learn_classes(N)
@@ -303,8 +305,7 @@ def fit_table(
     box = learned(box, N[probes], probes, labels[probes])
     Z = space.encode_numbers(N)
     cover = build_cover(Z, labels, options.metric, options.competitors, client=client, groups=groups_of(space))
-    warnings = fit_warnings(form, N, cover, box, labels)
-    warnings += () if space.effects is None else space.effects.notes(N)
+    warnings = (*fit_warnings(form, N, cover, box, labels), *followed)
     fitted = Fitted(space, box, Z, labels, cover, N[probes], options_of_fit(options), warnings)
     return fitted.reading() if options.read_model else fitted
 

@@ -22,6 +22,7 @@ from onbmacf._search.strategies import STRATEGIES, checked
 from onbmacf._table.committee import Committee
 from onbmacf._table.constraints import Constraints
 from onbmacf._table.readings import Between, Reading
+from onbmacf._table.space import FeatureSpace
 from onbmacf._table.values import Reach
 from onbmacf.errors import ParameterError
 from onbmacf.rules import Rule, Rules
@@ -207,6 +208,13 @@ def _check_features(names: list[Hashable], features: tuple[Hashable, ...]) -> No
         raise ParameterError("vary is empty: nothing could change. Name at least one feature.")
 
 
+def _check_derived(vary: Any, space: FeatureSpace) -> None:
+    names = [name for name, is_derived in zip(space.schema.names, space.is_derived.tolist(), strict=True) if is_derived]
+    for name in [] if vary is None else names_of("vary", vary):
+        if name in names:
+            raise ParameterError(f"vary names {shortened(name)}, which is derived: it is computed, never chosen.")
+
+
 def _rules(rules: Any) -> Rules:
     if isinstance(rules, Rules):
         return rules
@@ -267,6 +275,7 @@ class Request:
         least = (LASTING if settles else 0.0) if least is None else least
         least = PROBABILITIES.get(least, least) if isinstance(least, str) else least
         check_within("min_probability", least, 0, 1)
+        _check_derived(question.vary, fitted.space)
         bound = fitted.under(question.schema(fitted.space.schema))
         rules = bound.constraints  # an error in them is told before one in the target
         labels = None if question.target is None else target_labels(question.target, known)
