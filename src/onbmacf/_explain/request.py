@@ -209,10 +209,13 @@ def _check_features(names: list[Hashable], features: tuple[Hashable, ...]) -> No
 
 
 def _check_derived(vary: Any, space: FeatureSpace) -> None:
-    names = [name for name, is_derived in zip(space.schema.names, space.is_derived.tolist(), strict=True) if is_derived]
-    for name in [] if vary is None else names_of("vary", vary):
-        if name in names:
-            raise ParameterError(f"vary names {shortened(name)}, which is derived: it is computed, never chosen.")
+    """Raise an error where nothing may vary but what is computed."""
+    derived = [
+        name for name, is_derived in zip(space.schema.names, space.is_derived.tolist(), strict=True) if is_derived
+    ]
+    names = [] if vary is None else names_of("vary", vary)
+    if names and all(name in derived for name in names):
+        raise ParameterError(f"vary names {listed(names)} alone: derived, and so computed and never chosen.")
 
 
 def _rules(rules: Any) -> Rules:
