@@ -89,9 +89,7 @@ def causes_in(
     apart = np.asarray(np.abs(effects.whole(_actions(effects, probes), probes) - followed) > CLOSE * space.span)
     if apart.any():
         others = np.asarray(apart.any(axis=0)).tolist()
-        names = [
-            name for name, is_other in zip(space.schema.names, apart.any(axis=0).tolist(), strict=True) if is_other
-        ]
+        names = [name for name, is_other in zip(space.schema.names, others, strict=True) if is_other]
         raise ParameterError(
             f"causes are not those that the map was saved with: {listed(names)} would be otherwise in "
             f"{int(apart.any(axis=1).sum())} of {len(probes)} probe rows. Fit again."

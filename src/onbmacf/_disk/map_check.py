@@ -91,6 +91,7 @@ RULES_KEYS: dict[str, Check] = {
     "features": sequence(_named_rule),
     "at_most": PAIRS,
     "max_changes": optional(count(1)),
+    "relations": sequence(word()),
 }
 MANIFEST_KEYS: dict[str, Check] = {
     "parameters": table,
@@ -98,7 +99,7 @@ MANIFEST_KEYS: dict[str, Check] = {
     "classes": sequence(level, least=2),
     "warnings": sequence(word()),
     "features": sequence(lambda name, entry: checked(name, entry, FEATURE_KEYS, tuple(FEATURE_KEYS)[:4])),
-    "rules": lambda name, entry: checked(name, entry, RULES_KEYS, RULES_KEYS),
+    "rules": lambda name, entry: checked(name, entry, RULES_KEYS, [*RULES_KEYS][:3]),
     "dtypes": sequence(lambda name, entry: entry if isinstance(entry, str) else checked(name, entry, DTYPE_KEYS)),
     "array_dtype": optional(word()),
     "height": number(above=0, finite=True),

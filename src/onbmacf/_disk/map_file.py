@@ -29,7 +29,7 @@ from onbmacf._table.readings import Between, Reading
 from onbmacf._table.scales import of_range
 from onbmacf._table.space import FeatureSpace
 from onbmacf.errors import InvalidFileError, ModelError, OnbmacfError, ParameterError, StoreError
-from onbmacf.rules import Rule, Rules
+from onbmacf.rules import Rule, Rules, sentence
 from onbmacf.schema import Feature, Schema
 
 MISSING = {"NaN": np.nan, "None": None, "NA": pd.NA, "NaT": pd.NaT}  # what stands for a missing value, by name
@@ -287,12 +287,13 @@ def _reading_in(entry: dict[str, Any] | None) -> Reading:
 
 def _rules_out(rules: Rules) -> dict[str, Any]:
     features = [[_plain(name, "column name"), asdict(rule)] for name, rule in rules.features.items()]
-    return {"features": features, "at_most": rules.at_most, "max_changes": rules.max_changes}
+    relations = {"relations": [sentence(one) for one in rules.relations]} if rules.relations else {}
+    return {"features": features, "at_most": rules.at_most, "max_changes": rules.max_changes, **relations}
 
 
 def _rules_in(entry: dict[str, Any]) -> Rules:
     features = {name: Rule(**rule) for name, rule in entry["features"]}
-    return Rules(features, tuple(entry["at_most"]), entry["max_changes"])
+    return Rules(features, tuple(entry["at_most"]), entry["max_changes"], relations=entry.get("relations", ()))
 
 
 def _dtype_out(dtype: Any) -> Any:

@@ -441,7 +441,9 @@ class Around:
         """Each rule by itself, and which counterfactuals keep it: what was given up does not bound a range either."""
         space, rules = self.request.fitted.space, self.request.constraints.in_steps
         singly = [Rules({name: rule}) for name, rule in rules.features.items() if rule.kinds]
-        singly += [Rules(at_most=(pair,)) for pair in rules.at_most]
+        singly += [Rules(at_most=(pair,)) for pair in rules.at_most] + [
+            Rules(relations=(one,)) for one in rules.relations
+        ]
         bound = [Constraints(space, rule) for rule in singly]
         return [(one, one.allowed(self.N, self.factuals)) for one in bound]
 

@@ -82,7 +82,9 @@ class Labels(dict[str, Label]):
             return rules
         features = {self.name(name): self._rule(name, rule) for name, rule in rules.features.items()}
         at_most = tuple((self.name(low), self.name(high)) for low, high in rules.at_most)
-        return replace(rules, features=features, at_most=at_most, immutable=tuple(map(self.name, rules.immutable)))
+        relations = tuple(one.named([self.name(name) for name in one.features]) for one in rules.relations)
+        named = {"immutable": tuple(map(self.name, rules.immutable)), "relations": relations}
+        return replace(rules, features=features, at_most=at_most, **named)
 
     def _rule(self, column: Any, rule: Any) -> Any:
         def said(levels: Any) -> Any:

@@ -236,6 +236,7 @@ def rules_in_words(explainer: ONBMACF) -> list[str]:
     parts = [f"{name}: {describe(rule)}" for name, rule in rules.features.items() if describe(rule)]
     moments = [one.name for one in explainer.schema_.features if one.holds in ("date", "time", "period")]
     parts += [f"{low} {'no later than' if low in moments else 'at most'} {high}" for low, high in rules.at_most]
+    parts += [one.words() for one in rules.relations]
     return parts if rules.max_changes is None else [*parts, rules.most()]
 
 
