@@ -135,12 +135,10 @@ def _read_relations(text: str, source: Source) -> tuple[Any, ...]:
     """Return the rules between features that a form has, one per line, with the names of columns or of people."""
     explainer = source.explainer
     called = {explainer.schema_.labels.name(name): str(name) for name in explainer.schema_.names}
-    lines = [line for line in map(str.strip, text.splitlines()) if line]
-    found = [
-        one.named([called.get(str(name), name) for name in one.features]) for one in Rules(relations=lines).relations
-    ]
+    rules = Rules(relations=tuple(line for line in map(str.strip, text.splitlines()) if line))
+    found = tuple(one.named([called.get(str(name), name) for name in one.features]) for one in rules.relations)
     explainer.fitted_.under(explainer.schema_.with_rules(Rules(relations=found))).constraints  # noqa: B018 - checked
-    return tuple(found)
+    return found
 
 
 def _read_dial(text: str) -> float | None:
