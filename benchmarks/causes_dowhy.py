@@ -67,8 +67,6 @@ def by_dowhy(problem):
 
 def by_us(problem):
     """Return the same by this package."""
-    from dataclasses import replace
-
     from onbmacf import Causes, Schema
     from onbmacf._table.effects import Effects
     from onbmacf._table.space import FeatureSpace
@@ -78,8 +76,7 @@ def by_us(problem):
     N = space.form.numbers(rows)
     if not problem["causes"]:
         return [acted(rows, action).to_numpy().tolist() for action in problem["actions"]]
-    effects = Effects.of(space.form, N, space.readable, Causes(problem["causes"]))
-    effects = replace(effects, each=tuple(replace(one, decimals=None) for one in effects.each))  # unrounded
+    effects = Effects.of(space.form, N, space.readable, Causes(problem["causes"])).unrounded()
     before = N[:N_EXPLAINED]
     return [effects.whole(acted(rows, action).to_numpy(), before).tolist() for action in problem["actions"]]
 

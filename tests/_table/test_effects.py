@@ -1,7 +1,5 @@
 """What follows from a change, against abduction, action and prediction written out row by row."""
 
-from dataclasses import replace
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -18,10 +16,6 @@ def bound(table, causes, **schema):
     space = FeatureSpace.fit(table, Schema.infer(table, **schema))
     N = space.form.numbers(table)
     return Effects.of(space.form, N, space.readable, causes), N
-
-
-def unrounded(effects):
-    return replace(effects, each=tuple(replace(one, decimals=None, step=1.0) for one in effects.each))
 
 
 def random_graph(seed):
@@ -71,14 +65,14 @@ def test_what_follows_is_what_pearl_says_on_random_graphs(first):
             continue
         effects, N = bound(table, Causes(causes))
         actions = np.where(rng.random((10, N.shape[1])) < 0.4, rng.normal(0, 1, (10, N.shape[1])), N[:10])
-        whole, is_possible = unrounded(effects).complete(actions, N[:10])
+        whole, is_possible = effects.unrounded().complete(actions, N[:10])
         for at in range(10):
             row = dict(zip(table.columns, N[at], strict=True))
             expected = what_would_be(row, dict(zip(table.columns, actions[at], strict=True)), graph)
             assert whole[at] == pytest.approx([*expected.values()], rel=1e-9, abs=1e-9), (seed, at)
         n_followed += int((whole != actions).sum())
         assert is_possible.all()
-        again, _ = unrounded(effects).complete(whole, N[:10])
+        again, _ = effects.unrounded().complete(whole, N[:10])
         assert np.array_equal(again, whole), "a whole row stays as it is"
     assert n_followed > 50
 
@@ -148,6 +142,6 @@ def test_mechanisms_learned_do_not_depend_on_how_many_rows_are_asked_together():
     table, causes, _, rng = random_graph(11)
     effects, N = bound(table, Causes(causes))
     actions = N + (rng.random(N.shape) < 0.3) * rng.normal(0, 1, N.shape)
-    together, _ = unrounded(effects).complete(actions, N)
-    alone = np.concatenate([unrounded(effects).complete(actions[[at]], N[[at]])[0] for at in range(len(N))])
+    together, _ = effects.unrounded().complete(actions, N)
+    alone = np.concatenate([effects.unrounded().complete(actions[[at]], N[[at]])[0] for at in range(len(N))])
     assert np.array_equal(together, alone)

@@ -168,9 +168,10 @@ def test_answers_hold_where_the_true_mechanisms_are_given():
 
 def test_counterfactual_samples_are_compared_with_those_of_another():
     """In dowhy's place stands the naive twin; the script says how far apart the two are."""
+    from sklearn.linear_model import LinearRegression
+
     import causes_dowhy
     from pearl import what_would_be
-    from sklearn.linear_model import LinearRegression
 
     problem = causes_dowhy.drawn(3)
     rows = pd.DataFrame(problem["rows"], columns=problem["columns"])

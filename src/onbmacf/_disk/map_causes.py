@@ -12,14 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from onbmacf._base.arrays import Matrix
+from onbmacf._base.arrays import Mask, Matrix
 from onbmacf._base.checks import Check, checked, flag, level, listed, number, optional, sequence
+from onbmacf._base.missing import differs
 from onbmacf._table.effects import Effects
 from onbmacf._table.space import FeatureSpace
 from onbmacf.causes import Causes, Mechanism
 from onbmacf.errors import InvalidFileError, ParameterError
 
-CLOSE = 1e-6  # of a weight, or of a feature's range: machines differ in the last digits
+CLOSE = 1e-6  # of a feature's range: machines differ in the last digits
 
 
 def _weight(name: str, entry: Any) -> Any:
@@ -46,18 +47,11 @@ def check_causes(name: str, entry: Any) -> Any:
 
 def causes_out(effects: Effects, probes: Matrix) -> tuple[list[dict[str, Any]], Matrix]:
     """Return mechanisms as entries of a manifest, and what follows from some actions on the probe rows."""
-    entries = [
-        {
-            "effect": one.mechanism.effect,
-            "causes": list(one.mechanism.causes),
-            "is_exact": one.mechanism.is_exact,
-            "weights": None
-            if one.mechanism.weights is None
-            else [list(w.items()) if isinstance(w, dict) else w for w in one.mechanism.weights],
-        }
-        for one in effects.each
-    ]
-    return entries, effects.whole(_actions(effects, probes), probes)
+    entries = []
+    for one in (effect.mechanism for effect in effects.each):
+        weights = one.weights and [list(w.items()) if isinstance(w, dict) else w for w in one.weights]
+        entries.append({"effect": one.effect, "causes": list(one.causes), "is_exact": one.is_exact, "weights": weights})
+    return entries, _followed(effects, probes)
 
 
 def causes_in(
@@ -80,13 +74,15 @@ def causes_in(
         if entry["weights"] is not None
     }
     N = space.decode_numbers(Z)
-    learned = Effects.of(space.form, N, space.readable, causes)
-    for one in learned.each:
-        known = linear.get(one.mechanism.effect)
-        if known is not None and not _is_close(known, one.mechanism):
-            raise InvalidFileError(f"the rows give another mechanism of {known.effect!r}.")
+    again = Effects.of(space.form, N, space.readable, causes)
     effects = Effects.of(space.form, N, space.readable, causes, linear)
-    apart = np.asarray(np.abs(effects.whole(_actions(effects, probes), probes) - followed) > CLOSE * space.span)
+    try:
+        is_forged = _apart(_followed(again, N), _followed(effects, N), space).any()
+    except (TypeError, ValueError) as error:  # weights of another column, or too few
+        raise InvalidFileError(f"a mechanism of {listed(linear)} does not fit its columns.") from error
+    if is_forged:
+        raise InvalidFileError(f"the rows give other mechanisms of {listed(linear)}.")
+    apart = _apart(_followed(effects, probes), followed, space)
     if apart.any():
         others = np.asarray(apart.any(axis=0)).tolist()
         names = [name for name, is_other in zip(space.schema.names, others, strict=True) if is_other]
@@ -97,22 +93,12 @@ def causes_in(
     return effects
 
 
-def _actions(effects: Effects, probes: Matrix) -> Matrix:
-    """Return probe rows that take over the values of the rows before them, but for the effects."""
+def _followed(effects: Effects, N: Matrix) -> Matrix:
+    """Return rows that take over the values of the rows before them, but for the effects, which follow unrounded."""
     effect = [one.at for one in effects.each]
-    return np.where(np.isin(np.arange(probes.shape[1]), effect), probes, np.roll(probes, 1, axis=0))
+    actions = np.where(np.isin(np.arange(N.shape[1]), effect), N, np.roll(N, 1, axis=0))
+    return effects.unrounded().whole(actions, N)
 
 
-def _is_close(known: Mechanism, again: Mechanism) -> bool:
-    """Say whether two linear mechanisms are the same but for rounding errors."""
-    if known.causes != again.causes or again.weights is None or known.weights is None:
-        return False
-    if len(known.weights) != len(again.weights):
-        return False
-    for one, other in zip(known.weights, again.weights, strict=True):
-        if isinstance(one, dict) != isinstance(other, dict) or (isinstance(one, dict) and {*one} != {*other}):
-            return False
-        pairs = [(one[key], other[key]) for key in one] if isinstance(one, dict) else [(one, other)]
-        if not all(np.isclose(a, b, rtol=CLOSE, atol=CLOSE) for a, b in pairs):
-            return False
-    return True
+def _apart(one: Matrix, other: Matrix, space: FeatureSpace) -> Mask:
+    return np.asarray(differs(one, other) & ~(np.abs(one - other) <= CLOSE * space.span))

@@ -183,7 +183,7 @@ def _refined_part(
     fitted, space = request.fitted, request.fitted.space
     terms = Terms(request.min_probability, request.committee if request.needs_agreement else None, request.settles)
     values, metric = Values(space, request.constraints), options.metric
-    complete = None if space.effects is None else values.whole
+    complete = None if space.effects is None else space.effects.whole
     oracle = Oracle(box, N, options, terms, request.deadline, request.model_copy, fitted.guess, complete)
     outcome = find(
         Search(
@@ -201,6 +201,7 @@ def _refined_part(
             reach=request.reach.rows,
             plausible=partial(plausible_rows, fitted.map, request.features, metric),
             distance=None if is_known(metric) else partial(_distance, request),
+            complete=complete,
         )
     )
     n_rows = len(lines)

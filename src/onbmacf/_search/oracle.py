@@ -157,7 +157,7 @@ class Oracle:
         """Ask about points that keep the rules, each near its factual."""
         if not len(N):
             return Reply(np.empty(0, dtype=np.intp), np.empty((0, len(self.box.classes))), None)
-        N = self._whole(N, factual)
+        N = N if self._complete is None else self._complete(N, self.factuals[factual])
         if self._copy is not None:
             self.box.counts.n_copy_questions += len(N)
             self.asked += np.bincount(factual, minlength=len(self.factuals))
@@ -168,10 +168,6 @@ class Oracle:
             return self._scored(N, factual, retries)
         codes, scores = self._labelled(N, factual, retries)
         return Reply(codes, scores, self._probabilities(N, codes, factual))
-
-    def _whole(self, N: Matrix, factual: Rows) -> Matrix:
-        """Return points as the model gets them: with all that follows from what was changed."""
-        return N if self._complete is None else self._complete(N, self.factuals[factual])
 
     def ask_again(self, reply: Reply, N: Matrix, factual: Rows, lines: Rows, is_own: bool = False) -> None:
         """Ask again about lines that raised, or that a call took along that did, and write into the reply.
@@ -321,7 +317,8 @@ class Oracle:
             margin = np.minimum(margin, np.where(self.settled[factual], np.inf, self._above_least(reply, reached)))
         if self._terms.committee is not None:
             good = np.flatnonzero(margin > 0)
-            agreed = self._terms.committee.agree(self._whole(N[good], factual[good]), codes[good], self.box.counts)
+            whole = N[good] if self._complete is None else self._complete(N[good], self.factuals[factual[good]])
+            agreed = self._terms.committee.agree(whole, codes[good], self.box.counts)
             margin[good] = np.where(agreed, margin[good], -margin[good])  # as far from an answer as it was one
         return margin
 
@@ -344,7 +341,8 @@ class Oracle:
 
         What the budget does not allow is UNASKED. Points found in time are confirmed after the time is up, too.
         """
-        N, codes = self._whole(N, factual), np.full(len(N), UNASKED, dtype=np.intp)
+        N = N if self._complete is None else self._complete(N, self.factuals[factual])
+        codes = np.full(len(N), UNASKED, dtype=np.intp)
         labels = np.full(len(N), None, dtype=object)
         asked = np.arange(len(N))
         if self.has_limits:

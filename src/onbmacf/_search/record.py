@@ -7,6 +7,7 @@ Line r of each array belongs to factual r, column s to the s-th point asked; the
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +36,7 @@ class Record:
     trace: rounds.Trace
     features: rounds.Features
     raw: Matrix  # room for proposals, per factual as much
-    complete: Callable[[Matrix, Matrix], Matrix]  # points, their factuals -> with all that follows from what changed
+    complete: Callable[[Matrix, Matrix], Matrix] | None = None  # actions, factuals -> with what follows
 
     @classmethod
     def of(
@@ -45,7 +46,7 @@ class Record:
         features: rounds.Features,
         capacity: int,
         proposals: int,
-        complete: Callable[[Matrix, Matrix], Matrix] = lambda points, factuals: points,
+        complete: Any = None,
     ) -> "Record":
         """Return an empty record with room for so many points and proposals per factual."""
         factuals, shape = np.ascontiguousarray(factuals), (len(factuals), capacity)

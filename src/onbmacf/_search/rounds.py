@@ -84,10 +84,13 @@ class Search:
     ]  # a factual -> all that it may become; None if it is more than so many
     plausible: Callable[[Matrix, Mask], Rows]  # encoded factual, wanted labels -> fitted rows in the midst of theirs
     distance: Callable[[Matrix, Matrix], Matrix] | None  # of numbers, where the kernels do not know the metric
+    complete: Callable[[Matrix, Matrix], Matrix] | None = (
+        None  # actions, factuals -> with what follows; None: nothing does
+    )
 
     def whole(self, points: Matrix, owner: Rows) -> Matrix:
         """Return points of actions with all that follows, as the model, the neighbours and the balls see them."""
-        return self.values.whole(points, self.factuals[owner])
+        return points if self.complete is None else self.complete(points, self.factuals[owner])
 
     @property
     def effort(self) -> float:
@@ -196,7 +199,7 @@ def first_round(search: Search, wanted: Mask | None = None, active: Mask | None 
     features = search.features(ROUNDER if search.options.decimals == "round" else 0.0)
     more = NEAREST_ROUNDS * CAPS[-1] * (search.options.plausibility == 0.0)
     capacity = FEW_JOINT + int((CAPACITY - FEW_JOINT + more) * max(1.0, search.effort))
-    record = Record.of(factuals, search.free, features, capacity, 2 * max(CAPS), search.values.whole)
+    record = Record.of(factuals, search.free, features, capacity, 2 * max(CAPS), search.complete)
     guess = np.full(n, UNASKED, dtype=np.intp)
     if search.targets is None and wanted is None:
         every = np.ones((n, search.n_classes), dtype=bool)

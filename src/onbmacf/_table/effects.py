@@ -10,7 +10,7 @@ it, so that what is printed obeys the equations.
 """
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -110,6 +110,11 @@ class Effects:
     def whole(self, N: Matrix, factual: Matrix) -> Matrix:
         """Return points of actions with all that follows."""
         return self.complete(N, factual)[0]
+
+    def unrounded(self) -> "Effects":
+        """Return the same with values as they are computed, where their dtypes hold them."""
+        each = (replace(one, decimals=None if one.dtype.kind == "f" else one.decimals) for one in self.each)
+        return replace(self, each=tuple(each))
 
     def followed(self, N: Matrix, factual: Matrix, changed: Mask) -> Mask:
         """Say which features of whole rows differ from the factual's without having been changed."""

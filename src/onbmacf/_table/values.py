@@ -151,10 +151,6 @@ class Values:
             return np.ones(len(N), dtype=bool)
         return self.constraints.allowed(N, factual)
 
-    def whole(self, N: Matrix, factual: Matrix) -> Matrix:
-        """Return points of actions with all that follows."""
-        return N if self.space.effects is None else self.space.effects.whole(N, factual)
-
     @cached_property
     def steps(self) -> Matrix:
         """Per feature: the least by which a number moves."""
