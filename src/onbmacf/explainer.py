@@ -106,6 +106,8 @@ class ONBMACF(SettableOptions):
         The fitted rows, encoded.
     call_sizes_ : tuple of int
         Rows of calls by which ``fit`` saw that their number makes no difference; ``predict_chunk`` alone if it does.
+    causes_ : Causes or None
+        What follows from what.
     warnings_ : tuple of str
         What ``fit`` noticed.
 
@@ -401,6 +403,12 @@ class ONBMACF(SettableOptions):
         """Rows that a call of the model may have: several sizes where its answers were seen not to depend on them."""
         box = self._map().black_box
         return box.sizes or (box.largest,)
+
+    @property
+    def causes_(self) -> Any:
+        """What follows from what, as `fit` was told; None where nothing was said."""
+        effects = self._map().space.effects
+        return None if effects is None else effects.causes
 
     @property
     def warnings_(self) -> tuple[str, ...]:

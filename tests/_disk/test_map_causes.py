@@ -42,6 +42,7 @@ def test_linear_mechanisms_are_in_the_file(tmp_path):
     explainer, path = saved(tmp_path, Causes({"savings": ["income", "town"]}))
     again = ONBMACF.load(path, model)
     assert again.explain(TABLE.iloc[:8]).to_json() == explainer.explain(TABLE.iloc[:8]).to_json()
+    assert repr(again.causes_) == repr(explainer.causes_) == "Causes: savings follows from income, town"
     effects = explainer.fitted_.space.effects, again.fitted_.space.effects
     assert effects[0].each[0].mechanism.weights == effects[1].each[0].mechanism.weights
 
@@ -66,7 +67,16 @@ def test_a_map_without_causes_takes_none(tmp_path):
         ONBMACF.load(path, model, causes=Causes({"ratio": ratio}))
 
 
+def nothing_follows(manifest, arrays):
+    """Forge a mechanism of nothing, and what followed by it."""
+    weights = manifest["causes"][0]["weights"]
+    manifest["causes"][0]["weights"] = [0.0, [[level, 0.0] for level, _ in weights[1]]]
+    arrays["followed"] = arrays["followed"].copy()
+    arrays["followed"][:, 2] = arrays["probes"][:, 2]
+
+
 FORGED = {
+    "nothing follows": nothing_follows,
     "another weight": lambda manifest, arrays: manifest["causes"][0]["weights"].__setitem__(0, 7.0),
     "no number": lambda manifest, arrays: manifest["causes"][0]["weights"].__setitem__(0, "much"),
     "a category without a level": lambda manifest, arrays: manifest["causes"][0]["weights"][1].pop(),

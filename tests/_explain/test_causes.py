@@ -314,3 +314,29 @@ def test_a_small_budget_does_not_leave_a_change_of_what_is_computed():
         explainer = ONBMACF(strategy="paper", max_model_rows=most).fit(TABLE, by_bmi, schema=schema, causes=CAUSES)
         for one in explainer.explain(refused(8, Of(by_bmi)), "yes"):
             assert all("bmi" not in found.changed for found in one.counterfactuals)
+
+
+@pytest.mark.parametrize("strategy", ["refined", "paper"])
+@pytest.mark.parametrize("fillable", [(), ("weight",)])
+def test_rows_that_lack_a_cause_or_an_effect_change_nothing_that_cannot_follow(strategy, fillable):
+    table = TABLE.drop(columns="age").astype({"income": float})
+    table.loc[:30, ["weight", "bmi"]] = np.nan
+    table.loc[20:50, "savings"] = np.nan
+    table.loc[40:70, "income"] = np.nan
+    says = lambda rows: np.where(  # noqa: E731
+        (rows["bmi"].fillna(30) > 26) | (rows["savings"].fillna(5000) < 6000), "no", "yes"
+    )
+    causes = Causes({"bmi": CAUSES.effects["bmi"], "savings": ["income"]})
+    schema = Schema.infer(table, immutable=["height"], fillable=fillable)
+    answers = ONBMACF(strategy=strategy).fit(table, says, schema=schema, causes=causes).explain(table.iloc[:90], "yes")
+    n_filled = 0
+    for one in answers:
+        for found in one.counterfactuals:
+            before, after = found.factual, found.values
+            n_filled += np.isnan(before["weight"]) and not np.isnan(after["weight"])
+            if "weight" in found.changed:
+                assert round(after["weight"] / after["height"] ** 2, 1) == after["bmi"]
+            assert np.isnan(after["savings"]) == np.isnan(before["savings"])
+            if "income" in found.changed and "savings" not in found.changed and not np.isnan(before["savings"]):
+                assert "savings" in found.effects
+    assert (n_filled > 0) == bool(fillable)
