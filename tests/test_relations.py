@@ -150,6 +150,21 @@ def test_a_row_without_an_answer_says_which_rule_blocks_it(explainer):
     ]
 
 
+def test_narrow_numbers_are_compared_as_they_are_written():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.dirichlet([2, 2, 2], 300), columns=["stocks", "bonds", "cash"]).mul(100).round(1)
+    table["cash"] = (100 - table["stocks"] - table["bonds"]).round(1)
+    explainer = ONBMACF().fit(table.astype(np.float32), lambda rows: (rows["stocks"] > 50).astype(int))
+    rules = {"relations": ["stocks + bonds + cash = 100", "if stocks rises, cash is at most 20.1"]}
+    answers = explainer.explain(table.iloc[:40], rules=rules)
+    assert (answers.statuses == "found").mean() > 0.9
+    for one in answers:
+        for found in one.counterfactuals:
+            written = [float(str(value)) for value in found.values.to_numpy()]
+            assert sum(written) == pytest.approx(100, abs=1e-9)
+            assert one.factual["stocks"] >= found.values["stocks"] or written[2] <= 20.1
+
+
 def test_shares_stay_shares():
     rng = np.random.default_rng(0)
     parts = rng.dirichlet([2, 2, 2], 300)

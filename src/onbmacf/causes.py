@@ -125,14 +125,13 @@ class Mechanism:
         """Return the mechanism with its regressor fitted to a table, as far as there is something to learn."""
         if self.is_exact or (callable(self.how) and not hasattr(self.how, "fit")):
             return self
-        own = table[self.effect].astype(np.float64)
-        X = table[list(self.causes)]
-        rows = np.flatnonzero((X.notna().all(axis=1) & own.notna()).to_numpy())
+        own, X = table[self.effect].to_numpy(dtype=np.float64, na_value=np.nan), table[list(self.causes)]
+        rows = np.flatnonzero(X.notna().all(axis=1).to_numpy() & ~np.isnan(own))
         if len(rows) <= len(self.causes):
             raise ParameterError(
                 f"causes of {self.effect!r}: {len(rows)} rows have it and {listed(self.causes)}, too few to learn from."
             )
-        X, y = X.iloc[rows], own.iloc[rows].to_numpy()
+        X, y = X.iloc[rows], own[rows]
         if self.how is None:
             return Mechanism(self.effect, self.causes, weights=_least_squares(X, y))
         try:

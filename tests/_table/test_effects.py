@@ -138,6 +138,21 @@ def test_a_category_may_be_a_cause_and_what_lacks_a_cause_cannot_follow():
         assert whole[at, 2] - N[at, 2] == pytest.approx(rise[int(N[at, 0])], abs=30)
 
 
+def test_dates_nullable_numbers_and_decimals_may_follow():
+    start = pd.Timestamp("2024-01-01") + pd.to_timedelta(np.arange(60) % 7, unit="D")
+    days = pd.array((np.arange(60) * 7) % 11, dtype="Int64")
+    table = pd.DataFrame({"start": start, "days": days, "end": start + pd.to_timedelta(days.astype(int), unit="D")})
+    table["pay"] = pd.array(2 * days.astype(int) + 3, dtype="Int64")
+    effects, N = bound(table, Causes({"end": lambda rows: rows["start"] + pd.to_timedelta(rows["days"], unit="D")}))
+    actions = N.copy()
+    actions[:, 1] = 5
+    whole, is_possible = effects.complete(actions, N)
+    assert is_possible.all()
+    assert np.array_equal(whole[:, 2], N[:, 0] + 5)
+    effects, N = bound(table, Causes({"pay": ["days"]}))
+    assert np.array_equal(effects.whole(actions, N)[:, 3], np.full(60, 13.0))
+
+
 def test_mechanisms_learned_do_not_depend_on_how_many_rows_are_asked_together():
     table, causes, _, rng = random_graph(11)
     effects, N = bound(table, Causes(causes))

@@ -68,6 +68,7 @@ REFUSED = {
         lambda: Causes({"c": (["town"], RandomForestRegressor(5))}),
         "'c': RandomForestRegressor cannot be fitted to 'town'.* Categories need a pipeline",
     ),
+    "dates as an effect": (lambda: Causes({"day": ["a"]}), "'day': it holds dates or durations, of which nothing"),
     "dates": (lambda: Causes({"c": ["day"]}), "'c': 'day' holds dates or durations, from which nothing is learned"),
 }
 

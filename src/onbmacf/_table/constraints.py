@@ -120,6 +120,8 @@ class Constraints:
         for low, high in self._pairs:
             changed = np.asarray(differs(N[:, [low, high]], factual[:, [low, high]]).any(axis=1))
             good &= ~changed | ~(N[:, low] > N[:, high])  # what is missing breaks no rule
+        if self._relations:
+            N, factual = self._written(N), self._written(factual)
         for rule in self._relations:
             good &= rule.kept(N, factual)
         return good
@@ -159,6 +161,8 @@ class Constraints:
 
     def mended(self, N: Matrix, factual: Matrix) -> Matrix:
         """Return numbers with one more feature moved for each rule between features that they break."""
+        if self._relations:
+            N, factual = self._written(N), self._written(factual)
         for rule in self._relations:
             N = rule.mended(N, factual, self._extent)
         return N
@@ -174,6 +178,7 @@ class Constraints:
             names = [self.space.schema.names[place] for place in (low, high)]
             for row in np.flatnonzero(N[:, low] > N[:, high]):
                 found.setdefault(int(row), []).append(f"{names[0]!r} <= {names[1]!r}")
+        N = self._written(N) if self._relations else N
         for rule in self._relations:
             for row in np.flatnonzero(~rule.holds(N, N) & ~np.isnan(N[:, rule.at]).any(axis=1)):
                 found.setdefault(int(row), []).append(repr(rule.said))
@@ -220,6 +225,14 @@ class Constraints:
         schema, form = self.space.schema, self.space.form
         rules = [resolved(rule, schema.names) for rule in self.rules.relations]
         return [BoundRelation.of(rule, schema, lambda at: not _is_plain(form.converter(at))) for rule in rules]
+
+    def _written(self, N: Matrix) -> Matrix:
+        """Return numbers of narrow floats as they are written: those of float32 add up to 100 with an error."""
+        for position, dtype in self.space.form.narrow_dtypes:
+            if dtype.kind == "f":
+                N = N.copy()
+                N[:, position] = widened(N[:, position], dtype)
+        return N
 
     @cached_property
     def _extent(self) -> Extent:

@@ -81,8 +81,8 @@ class Effects:
         """
         if not isinstance(causes, Causes):
             raise ParameterError(f"causes must be Causes, got {shortened(causes)}.")
-        for name in causes.effects:
-            _check_effect(form, name)
+        for name, given in causes.effects.items():
+            _check_effect(form, name, is_derived=callable(given))
         mechanisms = causes.learn(form.frame(N), known)
         each = tuple(_effect(form, N, readable, mechanism) for mechanism in mechanisms)
         exact = [effect.at for effect in each if effect.mechanism.is_exact]
@@ -144,12 +144,17 @@ class Effects:
         return tuple(said)
 
 
-def _check_effect(form: TableForm, name: Hashable) -> None:
+def _check_effect(form: TableForm, name: Hashable, is_derived: bool) -> None:
     feature = {one.name: one for one in form.schema.features}.get(name)
     if feature is not None and not feature.is_numeric:
         numbers = listed(one.name for one in form.schema.features if one.is_numeric)
         raise ParameterError(
             f"causes of {shortened(name)}: an effect must be a number, it is {feature.kind}. Numbers are: {numbers}."
+        )
+    by = form.converter(form.schema.names.index(name)) if feature is not None else None
+    if by is not None and by.kind != "decimal" and not is_derived:
+        raise ParameterError(
+            f"causes of {shortened(name)}: it holds dates or durations, of which nothing is learned. Give a function."
         )
 
 
