@@ -165,6 +165,15 @@ def test_narrow_numbers_are_compared_as_they_are_written():
             assert one.factual["stocks"] >= found.values["stocks"] or written[2] <= 20.1
 
 
+def test_a_sum_of_narrow_numbers_is_no_sum_of_their_errors():
+    table = pd.DataFrame([[20.1, 20.2, 59.7], [33.3, 33.3, 33.4], [1, 1.1, 97.9]], columns=["a", "b", "c"])
+    space = FeatureSpace.fit(table.astype(np.float32))
+    constraints = Constraints(space, Rules(relations=["a + b + c = 100", "if a changes, c is at most 33.4"]))
+    N = space.form.numbers(table.astype(np.float32))
+    assert constraints.allowed(N[[1, 0, 1]], N[[0, 1, 2]]).tolist() == [True, False, True]
+    assert constraints.broken_by(N) == {}
+
+
 def test_shares_stay_shares():
     rng = np.random.default_rng(0)
     parts = rng.dirichlet([2, 2, 2], 300)

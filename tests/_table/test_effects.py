@@ -138,6 +138,16 @@ def test_a_category_may_be_a_cause_and_what_lacks_a_cause_cannot_follow():
         assert whole[at, 2] - N[at, 2] == pytest.approx(rise[int(N[at, 0])], abs=30)
 
 
+def test_an_effect_that_a_row_lacks_stays_unknown_while_its_causes_move():
+    table = pd.DataFrame({"a": np.arange(60.0), "b": 2.0 * np.arange(60)})
+    table.loc[:9, "b"] = np.nan
+    effects, N = bound(table, Causes({"b": ["a"]}))
+    whole, is_possible = effects.complete(N + [[7.0, 0.0]], N)
+    assert is_possible.all()
+    assert np.isnan(whole[:10, 1]).all()
+    assert np.array_equal(whole[10:, 1], N[10:, 1] + 14)
+
+
 def test_dates_nullable_numbers_and_decimals_may_follow():
     start = pd.Timestamp("2024-01-01") + pd.to_timedelta(np.arange(60) % 7, unit="D")
     days = pd.array((np.arange(60) * 7) % 11, dtype="Int64")
