@@ -142,7 +142,7 @@ def test_an_effect_that_a_row_lacks_stays_unknown_while_its_causes_move():
     table = pd.DataFrame({"a": np.arange(60.0), "b": 2.0 * np.arange(60)})
     table.loc[:9, "b"] = np.nan
     effects, N = bound(table, Causes({"b": ["a"]}))
-    whole, is_possible = effects.complete(N + [[7.0, 0.0]], N)
+    whole, is_possible = effects.complete(N + np.array([[7.0, 0.0]]), N)
     assert is_possible.all()
     assert np.isnan(whole[:10, 1]).all()
     assert np.array_equal(whole[10:, 1], N[10:, 1] + 14)
