@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from onbmacf._table.committee import committee
     from onbmacf._table.readings import Between
     from onbmacf._text.wording import Range
+    from onbmacf.causes import Causes
     from onbmacf.certificate import Certificate, CertificateKind
     from onbmacf.explainer import ONBMACF
     from onbmacf.explanation import Counterfactual, Explanation, Semifactual
@@ -27,6 +28,7 @@ __version__ = "0.1.0"
 _HOME = {
     "BallCover": "onbmacf._balls.cover",
     "Between": "onbmacf._table.readings",
+    "Causes": "onbmacf.causes",
     "Certificate": "onbmacf.certificate",
     "CertificateKind": "onbmacf._base.enums",
     "Counterfactual": "onbmacf.explanation",
@@ -49,6 +51,7 @@ __all__ = [
     "ONBMACF",
     "BallCover",
     "Between",
+    "Causes",
     "Certificate",
     "CertificateKind",
     "Counterfactual",

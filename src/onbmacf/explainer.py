@@ -106,6 +106,8 @@ class ONBMACF(SettableOptions):
         The fitted rows, encoded.
     call_sizes_ : tuple of int
         Rows of calls by which ``fit`` saw that their number makes no difference; ``predict_chunk`` alone if it does.
+    causes_ : Causes or None
+        What follows from what.
     warnings_ : tuple of str
         What ``fit`` noticed.
 
@@ -149,6 +151,7 @@ class ONBMACF(SettableOptions):
         threshold: float | None = None,
         classes: Any = None,
         target: Any = None,
+        causes: Any = None,
         client: Any = None,
     ) -> "ONBMACF":
         """Map the table as the model labels it.
@@ -174,6 +177,9 @@ class ONBMACF(SettableOptions):
         target : Between, optional
             For a regressor: the range that its numbers should reach. The labels are then "below", "inside" and "above",
             and `explain` looks for "inside" unless told otherwise.
+        causes : Causes, optional
+            What follows from what: derived columns, and effects whose mechanism is learned from the table. A search
+            then changes causes, and what follows is changed with them before the model is asked.
         client : dask.distributed.Client, optional
             Lends its workers to the cover of a large table; the cover is the same with and without.
 
@@ -184,7 +190,7 @@ class ONBMACF(SettableOptions):
 
         """
         reading = {"threshold": threshold, "classes": classes, "between": target}
-        self.fitted_ = fit_table(table, model, schema, self._options(), output, client, reading)
+        self.fitted_ = fit_table(table, model, schema, self._options(), output, client, reading, causes)
         for message in self.fitted_.warnings:
             warnings.warn(message, OnbmacfWarning, stacklevel=2)
         return self
@@ -356,12 +362,13 @@ class ONBMACF(SettableOptions):
         save_map(path, self._map(), self._options())
 
     @classmethod
-    def load(cls, path: Any, model: Any, committee: Any = None) -> "ONBMACF":
+    def load(cls, path: Any, model: Any, committee: Any = None, causes: Any = None) -> "ONBMACF":
         """Read a map written by `save`, for the same model: it is asked some fitted rows again first.
 
-        A committee is not in the file either: give it again where ``agreement`` was set.
+        A committee is not in the file either: give it again where ``agreement`` was set. Nor are functions and
+        regressors of ``causes``; linear mechanisms are.
         """
-        fitted, options = load_map(path, model)
+        fitted, options = load_map(path, model, causes)
         explainer = cls(**options, committee=committee)
         explainer.fitted_ = fitted
         return explainer
@@ -396,6 +403,12 @@ class ONBMACF(SettableOptions):
         """Rows that a call of the model may have: several sizes where its answers were seen not to depend on them."""
         box = self._map().black_box
         return box.sizes or (box.largest,)
+
+    @property
+    def causes_(self) -> Any:
+        """What follows from what, as `fit` was told; None where nothing was said."""
+        effects = self._map().space.effects
+        return None if effects is None else effects.causes
 
     @property
     def warnings_(self) -> tuple[str, ...]:

@@ -35,7 +35,9 @@ class Semifactual:
     distance : float
         Distance from the factual, in encoded units: 1 is the whole fitted range of a number, or another category.
     changed : tuple
-        Names of the features that differ from the factual.
+        Names of the features that are changed.
+    effects : tuple
+        With causes: names of the features that follow from these.
 
     """
 
@@ -43,12 +45,16 @@ class Semifactual:
     factual: "pd.Series[Any]"
     distance: float
     changed: tuple[Hashable, ...]
+    effects: tuple[Hashable, ...] = ()
 
     def __repr__(self) -> str:
         return short.semifactual(self)
 
     def changes(self) -> pd.DataFrame:
-        """Return one line per changed feature, with the columns feature, before and after."""
+        """Return one line per changed feature, with the columns feature, before and after.
+
+        With effects, also one for each of them, and a last column says which is which.
+        """
         return frames.changes_of(self)
 
 
@@ -66,9 +72,10 @@ class Counterfactual:
     label : object
         The label that the model gives the changed row.
     distance : float
-        Distance from the factual, in encoded units: 1 is the whole fitted range of a number, or another category.
+        Distance from the factual, in encoded units: 1 is the whole fitted range of a number, or another category. What
+        follows from a change costs nothing.
     changed : tuple
-        Names of the features that differ from the factual.
+        Names of the features that are changed: the actions.
     released : tuple
         Those of them that are immutable, or whose rule is broken; empty unless something was given up.
     relaxation : Relaxation
@@ -101,6 +108,9 @@ class Counterfactual:
         and within limits on questions.
     words : dict
         What people call columns and values: the ``labels`` of the schema, for pictures.
+    effects : tuple
+        With ``fit(..., causes=...)``: names of the features that follow from those changed, which differ from the
+        factual's, too.
 
     """
 
@@ -122,13 +132,19 @@ class Counterfactual:
     n_members: int = 0
     predicted: tuple[float, float] | None = None
     words: Labels = field(default_factory=Labels)
+    effects: tuple[Hashable, ...] = ()
 
     def __repr__(self) -> str:
         return short.counterfactual(self)
 
     @property
+    def actions(self) -> tuple[Hashable, ...]:
+        """The features that are changed, as `changed`: what somebody has to do."""
+        return self.changed
+
+    @property
     def n_changes(self) -> int:
-        """Number of features that differ from the factual."""
+        """Number of features that are changed; those that follow are not counted."""
         return len(self.changed)
 
     def changes(self) -> pd.DataFrame:
@@ -274,6 +290,7 @@ class Explanation:
             of dicts with ``label``, ``distance``, ``n_changes``, ``relaxation``, ``ball``, ``plausibility``,
             ``margin``, ``probability``, ``stability`` (only with a committee), ``changes`` (dicts of feature, before,
             after), ``values`` and ``semifactual`` (None, or a dict of ``distance``, ``changes`` and ``values``); with
+            effects also ``effects``, like ``changes``, where something follows from these; with
             ranges also ``ranges`` and ``box`` (lists of dicts of feature, text, low, high, levels, reaches_low,
             reaches_high, n_asked; ``box`` may be None). Numbers keep all their digits; column names are text.
 

@@ -45,6 +45,8 @@ class Batch(NamedTuple):
     box: NDArray[Any] | None = None
     stability: Matrix | None = None  # share of a committee's members that agree
     predicted: Matrix | None = None  # of a regressor: the numbers before and after, lines x 2
+    effects: Mask | None = None  # features that follow from those changed; None without causes
+    semifactual_effects: Mask | None = None
 
     @property
     def values(self) -> pd.DataFrame:
@@ -264,7 +266,8 @@ class Explanations(Sequence[Explanation]):
     def changes(self) -> pd.DataFrame:
         """Return one line per changed feature of each counterfactual: rank, feature, before, after.
 
-        With ranges, a last column says in which values the label holds.
+        With ranges, a column says in which values the label holds. With causes, what follows has lines, too, and the
+        column ``kind`` says "action" or "effect".
         """
         return frames.change_frame(self)
 
@@ -352,6 +355,7 @@ class Explanations(Sequence[Explanation]):
             if batch.predicted is None
             else (float(batch.predicted[line, 0]), float(batch.predicted[line, 1])),
             words=self.words,
+            effects=() if batch.effects is None else self._names(batch.effects[line]),
         )
 
     def _semifactual(self, line: int, factual: Any, label: Hashable) -> Semifactual | None:
@@ -360,7 +364,8 @@ class Explanations(Sequence[Explanation]):
             return None
         values: Any = partial(batch.semifactual_rows.row, line, label)
         changed = self._names(batch.semifactual_changed[line])
-        return Semifactual(values, factual, float(batch.semifactual_distance[line]), changed)
+        effects = () if batch.semifactual_effects is None else self._names(batch.semifactual_effects[line])
+        return Semifactual(values, factual, float(batch.semifactual_distance[line]), changed, effects)
 
     def _names(self, changed: Mask) -> tuple[Hashable, ...]:
         return tuple(name for name, is_changed in zip(self.rows.columns, changed, strict=True) if is_changed)

@@ -1,6 +1,7 @@
 """What the user forbids or prefers, as data: per feature, between features, and for the whole counterfactual.
 
     Rules(features={"age": Rule(direction="up")}, at_most=[("debt", "income")], max_changes=3)
+    Rules(relations=["if education rises, age must rise by at least 2", "stocks + bonds = 100"])
     Rules.from_toml("rules.toml")
 
 A rule speaks of changed values only: a row that breaks a rule itself may keep what it has. Contradictions are errors
@@ -37,6 +38,7 @@ from onbmacf._base.checks import (
 from onbmacf._base.missing import WEIGHTS
 from onbmacf._columns.converters import Converter
 from onbmacf._columns.moments import bound, end_in, is_moment_text, step_in
+from onbmacf._columns.relations import Relation, quoted_name, read, resolved
 from onbmacf._text import records as short
 from onbmacf._text.wording import shown, visible
 from onbmacf.errors import ParameterError
@@ -59,6 +61,7 @@ RULE_KEYS: dict[str, Check] = {
 }
 RULES_KEYS: dict[str, Check] = {"features": table, "at_most": PAIRS, "max_changes": optional(count(1))}
 RULES_KEYS["immutable"] = sequence(level)
+RULES_KEYS["relations"] = sequence(read)
 
 
 @dataclass(frozen=True)
@@ -296,6 +299,12 @@ class Rules:
     immutable : sequence of hashable
         Features that must keep their value, beside those of the schema: a schema that is given these rules takes them
         over as its own.
+    relations : sequence of str
+        Rules between features, as sentences: ``"if education rises, age must rise by at least 2"``, ``"if housing is
+        own, rent is 0"``, ``"stocks + bonds + cash = 100"`` (or ``<=``, ``>=``), ``"experience moves with age"``, also
+        ``"... times 0.5"``. They bind where one of their features changes. A name that could be misread is put in
+        quotes. After a name may stand: rises, falls (also by at least so much), changes, stays, is, is not, is at
+        least, is at most.
 
     Examples
     --------
@@ -309,9 +318,11 @@ class Rules:
     at_most: tuple[tuple[Hashable, Hashable], ...] = ()
     max_changes: int | None = None
     immutable: tuple[Hashable, ...] = ()
+    relations: tuple[Any, ...] = ()  # of sentences, or of what they read as
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "immutable", RULES_KEYS["immutable"]("immutable", self.immutable))
+        for role in ("immutable", "relations"):
+            object.__setattr__(self, role, RULES_KEYS[role](role, getattr(self, role)))
         if not isinstance(self.features, Mapping):
             raise ParameterError(f"features must map names to rules, got {shortened(self.features)}.")
         for name, rule in self.features.items():
@@ -330,6 +341,7 @@ class Rules:
             immutable = ["sex"]
             max_changes = 3
             at_most = [["debt", "income"]]
+            relations = ["if education rises, age must rise by at least 2"]
             [features.age]
             direction = "up"
         """
@@ -342,13 +354,14 @@ class Rules:
         named = found.get("features", {}).items()
         entries = {name: checked(f"{origin}: features.{name}", entry, RULE_KEYS) for name, entry in named}
         features = {name: Rule(**entry) for name, entry in entries.items()}
-        return cls(features, found.get("at_most", ()), found.get("max_changes"), found.get("immutable", ()))
+        return cls(features, **{name: value for name, value in found.items() if name != "features"})
 
     def __repr__(self) -> str:
         return "\n".join(["Rules", *(f"  {words}" for words in self.in_words())]) if self else "Rules()"
 
     def __bool__(self) -> bool:
-        return bool(self.features or self.at_most or self.max_changes is not None or self.immutable)
+        of_all = self.at_most or self.max_changes is not None or self.immutable or self.relations
+        return bool(self.features or of_all)
 
     def in_words(self) -> list[str]:
         """Return every rule as a line of text.
@@ -358,6 +371,7 @@ class Rules:
         """
         lines = [f"{visible(name)}: {visible(summary(rule))}" for name, rule in self.features.items()]
         lines += [f"{visible(low)} <= {visible(high)}" for low, high in self.at_most]
+        lines += [visible(one.words()) for one in self.relations]
         if self.max_changes is not None:
             lines.append(self.most())
         return lines + [f"{visible(name)}: immutable" for name in self.immutable]
@@ -377,6 +391,8 @@ class Rules:
                 )
         for name, rule in self.features.items():
             rule.check(name)
+        for relation in self.relations:
+            resolved(relation, names)
         graph: dict[Hashable, set[Hashable]] = {}
         for low, high in self.at_most:
             graph.setdefault(low, set()).add(high)
@@ -394,12 +410,19 @@ class Rules:
         for low, high in self.at_most:
             rest_pairs = tuple(pair for pair in self.at_most if pair != (low, high))
             yield f"the rule {low!r} <= {high!r}", replace(self, at_most=rest_pairs)
+        for one in self.relations:
+            yield f"the rule {one.words()!r}", replace(self, relations=tuple(o for o in self.relations if o is not one))
         if self.max_changes is not None:
             yield f"the rule of {self.most()}", replace(self, max_changes=None)
 
     def only_weights(self) -> "Rules":
         """Return the costs without any prohibition."""
         return Rules({name: rule.only_weight() for name, rule in self.features.items()})
+
+
+def sentence(rule: Relation) -> str:
+    """Return a rule between features as a sentence that is read again: names in quotes where that is needed."""
+    return rule.words(quoted_name)
 
 
 def toml_of(path: Any) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from commands import PATIENCE, wait_for
-from onbmacf import ONBMACF
+from onbmacf import ONBMACF, Causes
 from onbmacf._balls import cover
 from onbmacf._balls.cover import build_cover
 from onbmacf._base.executor import run_all, shares
@@ -220,3 +220,16 @@ def test_a_model_that_cannot_be_pickled_is_asked_here_with_a_warning(client, tab
     with pytest.warns(OnbmacfWarning, match="cannot be sent to other processes"):
         answers = explainer.explain(table.head(5), client=client)
     assert list(answers.statuses) == ["found"] * 5
+
+
+def test_workers_let_effects_follow(client):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"a": rng.integers(0, 20, 200), "b": rng.integers(0, 20, 200)})
+    table["both"] = table["a"] + table["b"]
+    model = lambda rows: np.where(rows["both"] > 20, "high", "low")  # noqa: E731 - travels by cloudpickle, as causes do
+    causes = Causes({"both": lambda rows: rows["a"] + rows["b"]})
+    explainer = ONBMACF().fit(table, model, causes=causes)
+    rows = table.iloc[:20]
+    assert explainer.explain(rows, client=client).to_json() == explainer.explain(rows).to_json()
+    frame = explainer.explain(dd.from_pandas(rows, npartitions=2), client=client).compute()
+    assert (frame["a"] + frame["b"] == frame["both"]).all()

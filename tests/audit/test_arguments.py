@@ -9,12 +9,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from onbmacf import ONBMACF, Schema, audit, plots, report
+from onbmacf import ONBMACF, Causes, Schema, audit, plots, report
 from onbmacf.errors import OnbmacfError, ParameterError
 
 TABLE = pd.DataFrame({"x": np.arange(60.0) % 7, "r": np.arange(60.0) % 5, "g": list("ab") * 30})
 EXPLAINER = ONBMACF().fit(TABLE, lambda rows: (rows["x"] > 3).map({True: "yes", False: "no"}))
 ANSWERS = EXPLAINER.explain(TABLE, target="yes")
+CAUSED = ONBMACF().fit(TABLE, lambda rows: (rows["x"] > 3).map({True: "yes", False: "no"}), causes=Causes({"r": ["x"]}))
 COSTS = audit.recourse_costs(ANSWERS)
 FLIPS = audit.individual(COSTS)
 GAPS = {"g": audit.burden_gaps(ANSWERS, "g")}
@@ -35,6 +36,7 @@ OWN = {  # where one name means two things
     "audit.social_burden": {"costs": COSTS},
     "audit.bands": {"column": TABLE["x"]},
     "audit.still_holds": {"after": EXPLAINER},
+    "audit.broken_by_causes": {"explainer": CAUSED},
     "audit.group_gaps": {"groups": audit.grouped(ANSWERS, ["g"])},
     "plots.burden": {"groups": audit.burden(ANSWERS, "g")},
 }

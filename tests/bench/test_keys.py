@@ -43,7 +43,9 @@ VIEWS = (
     "web/*.py",
     "widget/*.py",
 )  # they show results and change none
-IDLE = ("errors.py", "rules.py", "_base/*.py", "**/__init__.py", *VIEWS)
+# Nobody names causes there, and without them the encoding is what it was.
+WITHOUT_CAUSES = ("causes.py", "_table/effects.py")
+IDLE = ("errors.py", "rules.py", "_base/*.py", "**/__init__.py", *WITHOUT_CAUSES, *VIEWS)
 
 
 @pytest.mark.parametrize(

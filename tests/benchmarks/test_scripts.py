@@ -171,3 +171,38 @@ def test_what_proofs_prove_and_cost_is_one_line_per_model():
     cells = dict(zip((*HEAD, *TAIL), line(table, "small", model, 4, 3), strict=True))
     assert sum(cells[name] for name in ("nearest", "within 5 %", "none exists", "open")) == cells["rows"] == 3
     assert cells["false"] == 0
+
+
+def test_answers_hold_where_the_true_mechanisms_are_given():
+    import causes
+
+    lines = list(causes.measured("three variables, linear", 5))
+    assert [line["true"] for line in lines] == [1.0, 1.0]
+    assert [line["n_true"] for line in lines] == [5, 5]
+    assert all(line["without"] <= 1.0 for line in lines)
+
+
+def test_counterfactual_samples_are_compared_with_those_of_another():
+    """In dowhy's place stands the naive twin; the script says how far apart the two are."""
+    from sklearn.linear_model import LinearRegression
+
+    import causes_dowhy
+    from pearl import what_would_be
+
+    problem = causes_dowhy.drawn(3)
+    rows = pd.DataFrame(problem["rows"], columns=problem["columns"])
+    graph = {}
+    for name, some in problem["causes"].items():
+        fitted = LinearRegression().fit(rows[some].to_numpy(), rows[name].to_numpy())
+        graph[name] = some, lambda given, f=fitted, s=some: f.predict([[given[one] for one in s]])[0], False
+    theirs = [
+        [
+            [*what_would_be(row, action, graph).values()]
+            for row in rows.head(causes_dowhy.N_EXPLAINED).to_dict("records")
+        ]
+        for action in problem["actions"]
+    ]
+    assert problem["causes"]
+    assert causes_dowhy.farthest(problem, theirs) < causes_dowhy.CLOSE
+    theirs[0][0][0] += 1e-6
+    assert causes_dowhy.farthest(problem, theirs) > causes_dowhy.CLOSE

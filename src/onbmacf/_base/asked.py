@@ -20,7 +20,7 @@ ASKED: dict[str, Asked] = {
     "target": Asked("Label or labels to reach; any other label by default."),
     "immutable": Asked("Columns that must keep their value, instead of those of the schema.", list[str]),
     "vary": Asked("The only columns that may change, instead of immutable ones.", list[str]),
-    "rules": Asked("Rules as in a TOML file: features, at_most, max_changes.", dict[str, Any]),
+    "rules": Asked("Rules as in a TOML file: features, at_most, relations, max_changes.", dict[str, Any]),
     "n": Asked("Counterfactuals per row.", int, (1, None)),
     "plausibility": Asked("From 0 (nearest) to 1 (well inside the wanted class).", float, (0, 1)),
     "min_probability": Asked(

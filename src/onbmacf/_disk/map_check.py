@@ -22,6 +22,7 @@ from onbmacf._base.checks import Check, checked, count, flag, level, listed, num
 from onbmacf._columns.converters import CONVERSIONS
 from onbmacf._columns.interop import ARGUMENTS
 from onbmacf._columns.kinds import KINDS
+from onbmacf._disk.map_causes import check_causes
 from onbmacf._explain.fitted import groups_of, probe_rows
 from onbmacf._search.options import NAMES, Options
 from onbmacf._table.constraints import Constraints
@@ -40,7 +41,7 @@ SAMPLE = 32  # rows of a larger one whose nearest enemy is looked for again
 MOST_BYTES = 1 << 24  # that one call of the model may hand over, or so many times the file: see LEAST_SHARE
 LEAST_SHARE = 8
 MOST_JOBS = 256
-LATER = ("reading", "lacking", "converters", "polars", "labels")  # keys of the manifest that older maps lack
+LATER = ("reading", "lacking", "converters", "polars", "labels", "causes")  # keys of the manifest that older maps lack
 SINCE_READABLE = "agreement"  # an option that came after the key `readable`: only maps without it may lack the key
 
 
@@ -90,6 +91,7 @@ RULES_KEYS: dict[str, Check] = {
     "features": sequence(_named_rule),
     "at_most": PAIRS,
     "max_changes": optional(count(1)),
+    "relations": sequence(word()),
 }
 MANIFEST_KEYS: dict[str, Check] = {
     "parameters": table,
@@ -97,7 +99,7 @@ MANIFEST_KEYS: dict[str, Check] = {
     "classes": sequence(level, least=2),
     "warnings": sequence(word()),
     "features": sequence(lambda name, entry: checked(name, entry, FEATURE_KEYS, tuple(FEATURE_KEYS)[:4])),
-    "rules": lambda name, entry: checked(name, entry, RULES_KEYS, RULES_KEYS),
+    "rules": lambda name, entry: checked(name, entry, RULES_KEYS, [*RULES_KEYS][:3]),
     "dtypes": sequence(lambda name, entry: entry if isinstance(entry, str) else checked(name, entry, DTYPE_KEYS)),
     "array_dtype": optional(word()),
     "height": number(above=0, finite=True),
@@ -108,6 +110,7 @@ MANIFEST_KEYS: dict[str, Check] = {
     "converters": sequence(_converter),
     "polars": optional(sequence(_polars_type)),
     "labels": lambda _, entry: Labels.of(entry),
+    "causes": check_causes,
 }
 
 
@@ -154,6 +157,9 @@ def check_arrays(arrays: Mapping[str, Any], manifest: Mapping[str, Any], width: 
     _is(arrays["probes"].dtype.kind == "f" and not np.isinf(arrays["probes"]).any(), "probes holds infinite numbers")
     for name in ("Z", "low", "span", "radii", "reach", *(n for n in arrays if n.startswith("known_"))):
         _is(arrays[name].dtype.kind == "f" and bool(np.isfinite(arrays[name]).all()), f"{name} holds no finite numbers")
+    if manifest.get("causes"):
+        is_array = "followed" in arrays and arrays["followed"].dtype.kind == "f"
+        _is(is_array and arrays["followed"].shape == shapes["probes"], "followed is missing, or no rows of numbers")
     _is(bool((arrays["span"] > 0).all()), "a span is not above 0")
     _is(bool((arrays["radii"] >= 0).all() and (arrays["reach"] >= 0).all()), "a radius is below 0")
     places = [entry[0] for entry in manifest.get("converters", ())]

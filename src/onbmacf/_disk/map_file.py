@@ -17,6 +17,7 @@ from onbmacf._base.arrays import Matrix, Rows, objects
 from onbmacf._base.checks import check_within
 from onbmacf._columns.converters import Converter
 from onbmacf._columns.interop import ARGUMENTS, PolarsTypes
+from onbmacf._disk.map_causes import causes_in, causes_out
 from onbmacf._disk.map_check import check_arrays, check_cover, check_manifest, check_names, check_sizes, check_space
 from onbmacf._disk.store import UNREADABLE, read, write
 from onbmacf._explain.fitted import Fitted, learned, options_of_fit, probe_rows
@@ -27,8 +28,8 @@ from onbmacf._table.model import BlackBox
 from onbmacf._table.readings import Between, Reading
 from onbmacf._table.scales import of_range
 from onbmacf._table.space import FeatureSpace
-from onbmacf.errors import InvalidFileError, ModelError, OnbmacfError, StoreError
-from onbmacf.rules import Rule, Rules
+from onbmacf.errors import InvalidFileError, ModelError, OnbmacfError, ParameterError, StoreError
+from onbmacf.rules import Rule, Rules, sentence
 from onbmacf.schema import Feature, Schema
 
 MISSING = {"NaN": np.nan, "None": None, "NA": pd.NA, "NaT": pd.NaT}  # what stands for a missing value, by name
@@ -59,6 +60,8 @@ class SavedMap:
     labels: Rows
     cover: BallCover
     probes: Matrix
+    causes: Any = None  # what is known of the causes, and what they said of the probe rows
+    followed: Matrix | None = None
 
 
 def save_map(path: Any, fitted: Fitted, options: Options) -> None:
@@ -88,6 +91,8 @@ def save_map(path: Any, fitted: Fitted, options: Options) -> None:
         "decimals": space.decimals,
         "readable": space.readable,
     }
+    if space.effects is not None:
+        manifest["causes"], arrays["followed"] = causes_out(space.effects, probes)
     write(path, arrays, manifest, NOTICE if options.private is None else PRIVATE_NOTICE.format(options.private))
 
 
@@ -132,12 +137,23 @@ def _checked_map(path: Any, arrays: dict[str, Any], content: dict[str, Any]) -> 
         labels=labels,
         cover=cover,
         probes=arrays["probes"],
+        causes=manifest.get("causes"),
+        followed=arrays.get("followed"),
     )
 
 
-def load_map(path: Any, model: Any) -> tuple[Fitted, dict[str, Any]]:
-    """Return a saved map with its model, which is asked the probe rows first, and the options it was saved with."""
+def load_map(path: Any, model: Any, causes: Any = None) -> tuple[Fitted, dict[str, Any]]:
+    """Return a saved map with its model, which is asked the probe rows first, and the options it was saved with.
+
+    So are causes, as far as they are not in the file.
+    """
     saved = read_map(path)
+    space = saved.space
+    if saved.causes and saved.followed is not None:
+        effects = causes_in(space, saved.Z, saved.probes, saved.causes, saved.followed, causes)
+        space = replace(space, effects=effects)
+    elif causes is not None:
+        raise ParameterError("this map was saved without causes, which change the answers. Fit again with them.")
     options = Options(**saved.options)
     how = (saved.space.form, options.predict_chunk, saved.output, objects(saved.classes))
     box = BlackBox(model, *how, reading=saved.reading)
@@ -149,7 +165,7 @@ def load_map(path: Any, model: Any) -> tuple[Fitted, dict[str, Any]]:
     probes = probe_rows(len(saved.Z))
     box = learned(box, saved.probes, probes, saved.labels[probes])
     parts = (saved.Z, saved.labels, saved.cover, saved.probes, options_of_fit(options), tuple(saved.warnings))
-    return Fitted(saved.space, box, *parts), saved.options
+    return Fitted(space, box, *parts), saved.options
 
 
 def _space(arrays: dict[str, Any], manifest: dict[str, Any]) -> FeatureSpace:
@@ -271,12 +287,13 @@ def _reading_in(entry: dict[str, Any] | None) -> Reading:
 
 def _rules_out(rules: Rules) -> dict[str, Any]:
     features = [[_plain(name, "column name"), asdict(rule)] for name, rule in rules.features.items()]
-    return {"features": features, "at_most": rules.at_most, "max_changes": rules.max_changes}
+    relations = {"relations": [sentence(one) for one in rules.relations]} if rules.relations else {}
+    return {"features": features, "at_most": rules.at_most, "max_changes": rules.max_changes, **relations}
 
 
 def _rules_in(entry: dict[str, Any]) -> Rules:
     features = {name: Rule(**rule) for name, rule in entry["features"]}
-    return Rules(features, tuple(entry["at_most"]), entry["max_changes"])
+    return Rules(features, tuple(entry["at_most"]), entry["max_changes"], relations=entry.get("relations", ()))
 
 
 def _dtype_out(dtype: Any) -> Any:

@@ -112,7 +112,9 @@ def _trials(asker: Asker, row: int, at: int, values: Matrix) -> Matrix:
     trial = np.repeat(factual[np.newaxis], len(values), axis=0)
     trial[:, at] = values
     good = (values != factual[at]) & ~np.isnan(factual[at])  # a missing value is not filled in
-    return trial[good & asker.request.constraints.allowed(trial, np.broadcast_to(factual, trial.shape))]
+    before, effects = np.broadcast_to(factual, trial.shape), asker.request.fitted.space.effects
+    trial = trial[good & asker.request.constraints.allowed(trial, before)]
+    return trial if effects is None else effects.whole(trial, before[: len(trial)])
 
 
 def _nearest(asker: Asker, row: int, at: int, reached: Matrix) -> float:

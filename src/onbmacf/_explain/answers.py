@@ -139,6 +139,13 @@ def _batch(asker: Asker, found: Found, N: Matrix, effort: Effort) -> Batch:
     breaks = fitted.space.is_immutable | ~fitted.constraints.kept(N, asker.factuals.N[found.factual])
     space, z = fitted.space, asker.factuals.z[found.factual]
     distance, changed = paired(z, found.counterfactual, metric), space.changed(z, found.counterfactual)
+    less_changed, effects, less_effects = space.changed(z, found.semifactual), None, None
+    whole = found.counterfactual
+    if space.effects is not None:
+        assert found.semifactual_numbers is not None
+        own, whole = asker.factuals.N[found.factual], space.encode_numbers(N)
+        effects = space.effects.followed(N, own, changed)
+        less_effects = space.effects.followed(found.semifactual_numbers, own, less_changed)
     to_semifactual = paired(z, found.semifactual, metric)
     predicted = None if request.options.limits else asker.box.predicted(np.vstack([asker.factuals.N[found.factual], N]))
     return Batch(
@@ -150,14 +157,16 @@ def _batch(asker: Asker, found: Found, N: Matrix, effort: Effort) -> Batch:
         released=changed & breaks,
         relaxation=np.array([*Relaxation], dtype=object)[found.relaxation],
         ball=found.ball,
-        plausibility=fitted.neighbours.share(found.counterfactual, found.label),
+        plausibility=fitted.neighbours.share(whole, found.label),
         margin=distance * found.margin,
         probability=_probabilities(asker, found, N, effort),
         semifactual_rows=LazyRows(space.form, found.semifactual_numbers),
         semifactual_distance=np.where(found.has_semifactual, to_semifactual, np.nan),
-        semifactual_changed=space.changed(z, found.semifactual),
+        semifactual_changed=less_changed,
         stability=None if committee is None else committee.share(N, found.label, asker.box.counts),
         predicted=None if predicted is None else np.column_stack(np.split(predicted, 2)),
+        effects=effects,
+        semifactual_effects=less_effects,
     )
 
 

@@ -39,6 +39,7 @@ REFUTED = (
     "please report it with the class and the parameters of the model."
 )
 MISSING = "the row has missing values"
+CAUSES = "not with causes: proofs do not read how effects follow"
 OF_KNOWN = "among the labels of the fitted rows"
 SOME_SLICES = 128  # of work on a row without an answer
 MOST_ASKED = 1 << 14  # changes that are asked about where the model cannot be read
@@ -72,6 +73,8 @@ class _Proofs:
         asked = request.prove
         if not len(self.complete):
             return MISSING
+        if request.fitted.space.effects is not None:
+            return CAUSES
         if not self.asker.box.reading.is_plain:
             return "proofs cannot read a model behind a threshold, named classes or a range"
         model = self.asker.box.model if asked is True else asked
@@ -177,7 +180,7 @@ class _Proofs:
             has_semifactual=is_less.any(keepdims=True),
             again=said[:1],
             margin=margins(said[np.newaxis, 1:], label),
-            numbers=rows,
+            numbers=asker.numbers(point, factual[:1]),
             semifactual_numbers=asker.numbers(less, factual[:1]),
             probability=np.array([np.nan]),
         )

@@ -24,6 +24,7 @@ from onbmacf._search.table import SearchTable
 from onbmacf._table.committee import Committee, member_boxes
 from onbmacf._table.consistency import model_warnings
 from onbmacf._table.constraints import Constraints
+from onbmacf._table.effects import Effects
 from onbmacf._table.form import TableForm
 from onbmacf._table.gate import as_given
 from onbmacf._table.model import BlackBox
@@ -283,14 +284,21 @@ def fit_table(
     output: str = "auto",
     client: Any = None,
     reading: Mapping[str, Any] = NOTHING_SAID,
+    causes: Any = None,
 ) -> Fitted:
     """Cover a table as a model labels it."""
     checked(options)
     if schema is not None and not isinstance(schema, Schema):
         raise ParameterError(f"schema must be a Schema, got {schema!r}.")
+    if causes is not None and options.private:
+        raise ParameterError("private moves rows to means, which obey no equation: leave it or causes out.")
     read = Reading.of(**reading)
     form, N = _private(table, schema, options) if options.private else _numbers(table, schema)
     space = FeatureSpace.of_numbers(form, N, one_hot_height(options.metric))
+    followed: tuple[str, ...] = ()
+    if causes is not None:
+        space = replace(space, effects=Effects.of(form, N, space.readable, causes))
+        followed = () if space.effects is None else space.effects.notes(N)
     Constraints(space, space.schema.rules)  # contradictions are reported before any work
     check_cover_memory(len(N), space.width, widest=_widest(space))
     box, labels = BlackBox(model, form, options.predict_chunk, output, reading=read).learn_classes(N)
@@ -298,7 +306,7 @@ def fit_table(
     box = learned(box, N[probes], probes, labels[probes])
     Z = space.encode_numbers(N)
     cover = build_cover(Z, labels, options.metric, options.competitors, client=client, groups=groups_of(space))
-    warnings = fit_warnings(form, N, cover, box, labels)
+    warnings = (*fit_warnings(form, N, cover, box, labels), *followed)
     fitted = Fitted(space, box, Z, labels, cover, N[probes], options_of_fit(options), warnings)
     return fitted.reading() if options.read_model else fitted
 

@@ -110,7 +110,7 @@ def _labels(request: Request) -> Labels:
 
 
 def _immutable(request: Request) -> Rows:
-    return np.flatnonzero(request.fitted.space.is_immutable)
+    return np.flatnonzero(request.fitted.space.is_immutable & ~request.fitted.space.is_derived)
 
 
 def _is_together(request: Request) -> bool:

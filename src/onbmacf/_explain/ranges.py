@@ -368,8 +368,10 @@ class Around:
         """Return what was found as numbers."""
         batch, numbers = answers.batch, request.fitted.space.form.numbers
         own, codes = factuals.N[batch.factual], box.codes(batch.label)
-        less = numbers(batch.semifactual_values)
-        return cls(request, box, numbers(batch.values), own, less, batch.changed, codes, Purse())
+        N, less = numbers(batch.values), numbers(batch.semifactual_values)
+        if request.fitted.space.effects is not None:  # what followed follows again
+            N, less = np.where(batch.changed, N, own), np.where(batch.semifactual_changed, less, own)
+        return cls(request, box, N, own, less, batch.changed, codes, Purse())
 
     def features(self, line: int) -> tuple[int, ...]:
         """Return the changed features of a counterfactual."""
@@ -439,7 +441,9 @@ class Around:
         """Each rule by itself, and which counterfactuals keep it: what was given up does not bound a range either."""
         space, rules = self.request.fitted.space, self.request.constraints.in_steps
         singly = [Rules({name: rule}) for name, rule in rules.features.items() if rule.kinds]
-        singly += [Rules(at_most=(pair,)) for pair in rules.at_most]
+        singly += [Rules(at_most=(pair,)) for pair in rules.at_most] + [
+            Rules(relations=(one,)) for one in rules.relations
+        ]
         bound = [Constraints(space, rule) for rule in singly]
         return [(one, one.allowed(self.N, self.factuals)) for one in bound]
 
@@ -464,6 +468,8 @@ class Around:
         good = np.ones(len(N), dtype=bool)
         for rule, is_kept in self._rules:
             good &= rule.allowed(N, self.factuals[line]) | ~is_kept[line]
+        effects = self.request.fitted.space.effects
+        N = N if effects is None else effects.whole(N, self.factuals[line])
         if self.request.is_over:  # what is not asked does not hold: the ranges end where they are
             return np.split(np.zeros(len(N), dtype=bool), np.cumsum(sizes)[:-1])
         asked = np.flatnonzero(good)

@@ -22,6 +22,7 @@ from onbmacf._search.strategies import STRATEGIES, checked
 from onbmacf._table.committee import Committee
 from onbmacf._table.constraints import Constraints
 from onbmacf._table.readings import Between, Reading
+from onbmacf._table.space import FeatureSpace
 from onbmacf._table.values import Reach
 from onbmacf.errors import ParameterError
 from onbmacf.rules import Rule, Rules
@@ -207,6 +208,16 @@ def _check_features(names: list[Hashable], features: tuple[Hashable, ...]) -> No
         raise ParameterError("vary is empty: nothing could change. Name at least one feature.")
 
 
+def _check_derived(vary: Any, space: FeatureSpace) -> None:
+    """Raise an error where nothing may vary but what is computed."""
+    derived = [
+        name for name, is_derived in zip(space.schema.names, space.is_derived.tolist(), strict=True) if is_derived
+    ]
+    names = [] if vary is None else names_of("vary", vary)
+    if names and all(name in derived for name in names):
+        raise ParameterError(f"vary names {listed(names)} alone: derived, and so computed and never chosen.")
+
+
 def _rules(rules: Any) -> Rules:
     if isinstance(rules, Rules):
         return rules
@@ -267,6 +278,7 @@ class Request:
         least = (LASTING if settles else 0.0) if least is None else least
         least = PROBABILITIES.get(least, least) if isinstance(least, str) else least
         check_within("min_probability", least, 0, 1)
+        _check_derived(question.vary, fitted.space)
         bound = fitted.under(question.schema(fitted.space.schema))
         rules = bound.constraints  # an error in them is told before one in the target
         labels = None if question.target is None else target_labels(question.target, known)
@@ -378,6 +390,7 @@ class Request:
             starts=np.array([block.start for block in space.blocks]),
             of_column=space.feature_of,
             is_immutable=self.is_held,
+            is_derived=space.is_derived,
             constrain=self.place if asks_all else None,
             max_changes=self.constraints.rules.max_changes,
             may_release=self.release == "immutable",

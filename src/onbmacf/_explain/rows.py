@@ -97,9 +97,10 @@ class Asker:
         return self.request.place(self.request.fitted.space.snap(points, z, goal), z)
 
     def numbers(self, points: Matrix, factual: Rows) -> Matrix:
-        """Return encoded points as the numbers that the model gets, near their factuals."""
+        """Return encoded points as the numbers that the model gets, near their factuals, with all that follows."""
         space, near = self.request.fitted.space, (self.factuals.z[factual], self.factuals.N[factual])
-        return as_given(space.form, space.decode_numbers(points, near=near))
+        N = as_given(space.form, space.decode_numbers(points, near=near))
+        return N if space.effects is None else space.effects.whole(N, near[1])
 
     def _ask(self, N: Matrix, factual: Rows, retries: int = SOME) -> Rows:
         """Ask the model, and note where it raises or says a label that no fitted row has."""

@@ -182,12 +182,13 @@ def _refined_part(
         return SearchedPart(_none(request.fitted.space), lines, _unreached(len(lines)), box.counts)
     fitted, space = request.fitted, request.fitted.space
     terms = Terms(request.min_probability, request.committee if request.needs_agreement else None, request.settles)
-    oracle = Oracle(box, N, options, terms, request.deadline, request.model_copy, fitted.guess)
-    metric = options.metric
+    values, metric = Values(space, request.constraints), options.metric
+    complete = None if space.effects is None else space.effects.whole
+    oracle = Oracle(box, N, options, terms, request.deadline, request.model_copy, fitted.guess, complete)
     outcome = find(
         Search(
             table=fitted.map.table,
-            values=Values(space, request.constraints),
+            values=values,
             oracle=oracle,
             factuals=np.ascontiguousarray(N),
             free=~request.is_held & ~(np.isnan(N) & ~space.is_fillable),
@@ -200,6 +201,7 @@ def _refined_part(
             reach=request.reach.rows,
             plausible=partial(plausible_rows, fitted.map, request.features, metric),
             distance=None if is_known(metric) else partial(_distance, request),
+            complete=complete,
         )
     )
     n_rows = len(lines)
@@ -240,7 +242,7 @@ def _walked_part(
         n=n,
         questions=questions,
         snap=asker.snap,
-        knows_centers=not has_rules and not request.asks_more,
+        knows_centers=not has_rules and not request.asks_more and fitted.space.effects is None,
     )
     found: Found = request.strategy.find(problem)
     no, words = np.zeros(len(lines), dtype=bool), (asker.notes.raised(len(lines)), asker.notes.unseen(len(lines)))

@@ -65,6 +65,9 @@ class Domain:
         if power_of(self.metric) is None:
             what = f"the metric {self.metric!r}" if isinstance(self.metric, str) else "a metric that is a function"
             raise NotKnownError(f"nothing is proven with {what}")
+        if self.constraints.rules.relations:
+            rule = self.constraints.rules.relations[0].words()
+            raise NotKnownError(f"proofs do not read rules between features such as {rule!r}")
 
     @property
     def is_sum(self) -> bool:

@@ -72,7 +72,9 @@ def _count(record: Record, row: Rows, slot: Rows, share: Share) -> None:
     new = np.isnan(record.share[row, slot])
     row, slot = row[new], slot[new]
     if len(row):
-        record.share[row, slot] = share(record.points[row, slot], record.code[row, slot])
+        points = record.points[row, slot]
+        points = points if record.complete is None else record.complete(points, record.factuals[row])
+        record.share[row, slot] = share(points, record.code[row, slot])
 
 
 def _of_each_set(record: Record, needless: NDArray[np.int8]) -> tuple[Rows, Rows]:

@@ -175,10 +175,10 @@ def _lies_between(start: Matrix, points: Matrix, goal: Matrix) -> Mask:
 
 def _found(search: Search, record: Record, row: Rows, slot: Rows, back: LookedBack) -> Found:
     points, label = record.points[row, slot], record.code[row, slot]
-    is_label = np.arange(search.n_classes) == label[:, np.newaxis]
+    is_label, whole = np.arange(search.n_classes) == label[:, np.newaxis], search.whole(points, row)
     return Found(
         factual=row,
-        ball=search.table.nearest_balls(points, np.ones(points.shape, dtype=bool), is_label, 1)[:, 0],
+        ball=search.table.nearest_balls(whole, np.ones(points.shape, dtype=bool), is_label, 1)[:, 0],
         label=label,
         relaxation=np.zeros(len(row), dtype=np.intp),
         counterfactual=search.encode(points),
@@ -186,7 +186,7 @@ def _found(search: Search, record: Record, row: Rows, slot: Rows, back: LookedBa
         has_semifactual=back.has_semifactual,
         again=back.again,
         margin=back.margin,
-        numbers=points,
-        semifactual_numbers=back.semifactual,
+        numbers=whole,
+        semifactual_numbers=search.whole(back.semifactual, row),
         probability=record.probability[row, slot],
     )

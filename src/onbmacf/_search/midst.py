@@ -84,7 +84,8 @@ def _cut(search: Search, points: Matrix, owner: Rows, label: Rows) -> list[Matri
                 trial = search.values.placed(trial, start)
                 moved = np.flatnonzero(differs(trial, points).any(axis=1) & differs(trial, start).any(axis=1))
                 if len(moved):
-                    good = moved[search.neighbours(trial[moved], label[moved]) == 1.0]
+                    whole = search.whole(trial[moved], owner[moved])
+                    good = moved[search.neighbours(whole, label[moved]) == 1.0]
                     points[good] = trial[good]
         stages.append(points.copy())
     return stages

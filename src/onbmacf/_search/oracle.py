@@ -71,10 +71,12 @@ class Oracle:
         deadline: float = NEVER,
         model_copy: Copy | None = None,
         guess: Callable[[Matrix], Matrix] | None = None,
+        complete: Callable[[Matrix, Matrix], Matrix] | None = None,
     ) -> None:
         self.box, self.factuals, self.notes = box, factuals, Notes()
         self._terms, self._deadline, self._copy = terms, deadline, model_copy
         self._guess = guess  # points -> scores per label, where the model has none
+        self._complete = complete  # points, factuals -> with all that follows from what was changed; None: nothing does
         self._rows_left = np.full(len(factuals), min(options.max_model_rows or UNLIMITED, UNLIMITED), dtype=np.int64)
         self._calls_left = options.max_model_calls or UNLIMITED  # rows are searched one by one where calls are counted
         self._counts_calls = options.max_model_calls is not None
@@ -155,6 +157,7 @@ class Oracle:
         """Ask about points that keep the rules, each near its factual."""
         if not len(N):
             return Reply(np.empty(0, dtype=np.intp), np.empty((0, len(self.box.classes))), None)
+        N = N if self._complete is None else self._complete(N, self.factuals[factual])
         if self._copy is not None:
             self.box.counts.n_copy_questions += len(N)
             self.asked += np.bincount(factual, minlength=len(self.factuals))
@@ -314,7 +317,8 @@ class Oracle:
             margin = np.minimum(margin, np.where(self.settled[factual], np.inf, self._above_least(reply, reached)))
         if self._terms.committee is not None:
             good = np.flatnonzero(margin > 0)
-            agreed = self._terms.committee.agree(N[good], codes[good], self.box.counts)
+            whole = N[good] if self._complete is None else self._complete(N[good], self.factuals[factual[good]])
+            agreed = self._terms.committee.agree(whole, codes[good], self.box.counts)
             margin[good] = np.where(agreed, margin[good], -margin[good])  # as far from an answer as it was one
         return margin
 
@@ -337,6 +341,7 @@ class Oracle:
 
         What the budget does not allow is UNASKED. Points found in time are confirmed after the time is up, too.
         """
+        N = N if self._complete is None else self._complete(N, self.factuals[factual])
         codes = np.full(len(N), UNASKED, dtype=np.intp)
         labels = np.full(len(N), None, dtype=object)
         asked = np.arange(len(N))

@@ -43,6 +43,7 @@ class Features(NamedTuple):
     may_release: bool = True  # whether immutable features may change as a last resort
     lacks: Callable[[Matrix], Mask] | None = None  # points -> lines x features: what is missing; None where nothing is
     is_fillable: Mask | None = None  # which features may be filled in where a factual lacks them
+    is_derived: Mask | None = None  # which features are computed from others, and never chosen
 
     def with_held(self, start: Matrix, points: Matrix, frees: bool = False) -> Matrix:
         """Return points with the values that their factuals keep: immutable ones unless freed, and what is missing.
@@ -50,6 +51,7 @@ class Features(NamedTuple):
         A value is never removed, and filled in only where that is allowed (decision 0062).
         """
         is_held = self.is_immutable & (not frees)
+        is_held = is_held if self.is_derived is None else is_held | self.is_derived
         if self.lacks is None or self.is_fillable is None:
             return np.where(is_held[self.of_column], start, points)
         is_held = is_held | self.lacks(points) | (self.lacks(start) & ~self.is_fillable)

@@ -5,7 +5,9 @@
 Line r of each array belongs to factual r, column s to the s-th point asked; the first is the factual itself.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,9 +36,18 @@ class Record:
     trace: rounds.Trace
     features: rounds.Features
     raw: Matrix  # room for proposals, per factual as much
+    complete: Callable[[Matrix, Matrix], Matrix] | None = None  # actions, factuals -> with what follows
 
     @classmethod
-    def of(cls, factuals: Matrix, free: Mask, features: rounds.Features, capacity: int, proposals: int) -> "Record":
+    def of(
+        cls,
+        factuals: Matrix,
+        free: Mask,
+        features: rounds.Features,
+        capacity: int,
+        proposals: int,
+        complete: Any = None,
+    ) -> "Record":
         """Return an empty record with room for so many points and proposals per factual."""
         factuals, shape = np.ascontiguousarray(factuals), (len(factuals), capacity)
         points, flags = np.empty((*shape, factuals.shape[1])), np.ascontiguousarray(free.astype(np.int8))
@@ -51,7 +62,7 @@ class Record:
         needless, raw = np.zeros(shape, dtype=np.int8), np.empty((len(factuals) * proposals, factuals.shape[1]))
         looked, lowest = np.zeros(len(factuals), dtype=np.intp), np.full((2, len(factuals)), np.inf)
         parts = factuals, points, margin, base, share, code, key, n_changed, size, probability, needless, looked
-        return cls(*parts, lowest, rounds.Trace(*known), features, raw)
+        return cls(*parts, lowest, rounds.Trace(*known), features, raw, complete)
 
     def add(
         self,

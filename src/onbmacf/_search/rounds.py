@@ -85,6 +85,13 @@ class Search:
     ]  # a factual -> all that it may become; None if it is more than so many
     plausible: Callable[[Matrix, Mask], Rows]  # encoded factual, wanted labels -> fitted rows in the midst of theirs
     distance: Callable[[Matrix, Matrix], Matrix] | None  # of numbers, where the kernels do not know the metric
+    complete: Callable[[Matrix, Matrix], Matrix] | None = (
+        None  # actions, factuals -> with what follows; None: nothing does
+    )
+
+    def whole(self, points: Matrix, owner: Rows) -> Matrix:
+        """Return points of actions with all that follows, as the model, the neighbours and the balls see them."""
+        return points if self.complete is None else self.complete(points, self.factuals[owner])
 
     @property
     def effort(self) -> float:
@@ -193,7 +200,7 @@ def first_round(search: Search, wanted: Mask | None = None, active: Mask | None 
     features = search.features(ROUNDER if search.options.decimals == "round" else 0.0)
     more = NEAREST_ROUNDS * CAPS[-1] * (search.options.plausibility == 0.0)
     capacity = FEW_JOINT + int((CAPACITY - FEW_JOINT + more) * max(1.0, search.effort))
-    record = Record.of(factuals, search.free, features, capacity, 2 * max(CAPS))
+    record = Record.of(factuals, search.free, features, capacity, 2 * max(CAPS), search.complete)
     guess = np.full(n, UNASKED, dtype=np.intp)
     if search.targets is None and wanted is None:
         every = np.ones((n, search.n_classes), dtype=bool)
@@ -346,7 +353,7 @@ def _other_ways(search: Search, record: Record, wanted: Mask, price: Matrix, way
     shared[row] = True
     np.logical_and.at(shared, row, differs(record.points[row, slot], search.factuals[row]))
     without = replace(search, free=search.free & ~shared, n=1)
-    active = shared.any(axis=1) & without.free.any(axis=1)
+    active: Mask = np.asarray(shared.any(axis=1) & without.free.any(axis=1))
     if not active.any():
         return False
     other, _, _ = first_round(without, wanted, active)
@@ -379,7 +386,8 @@ def _pulled(search: Search, record: Record, active: Mask, score: Matrix, price: 
     hope, n_changed = record.measured(points, owner)
     hope += choose.SPARSITY * n_changed
     kept = np.flatnonzero((n_changed > 0) & (hope < limit))
-    hope[kept] += price[owner[kept]] * (1.0 - search.neighbours(points[kept], label[kept])) ** choose.POWER
+    shares = search.neighbours(search.whole(points[kept], owner[kept]), label[kept])
+    hope[kept] += price[owner[kept]] * (1.0 - shares) ** choose.POWER
     kept = kept[hope[kept] < limit[kept]]
     kept = kept[np.lexsort((hope[kept], owner[kept]))]
     return Proposed(points[kept], owner[kept], np.ones(len(kept), dtype=np.int8))

@@ -4,7 +4,8 @@
     N, N of the factuals  ->  allowed  ->  per line: whether every changed value keeps every rule
 
 `constrain` moves a value to where it is allowed, or back to the factual's; `allowed` is asked of every point before
-the model is, so that no answer can break a rule. The number of changes is counted at the end of a search.
+the model is, so that no answer can break a rule. The number of changes is counted at the end of a search. Rules between
+features are in `relations.py`.
 """
 
 from collections.abc import Hashable, Iterable
@@ -17,12 +18,14 @@ import numpy as np
 from onbmacf._base.arrays import Mask, Matrix
 from onbmacf._base.checks import listed, shortened
 from onbmacf._base.missing import differs
-from onbmacf._columns.converters import unit_words
+from onbmacf._columns.converters import Converter, unit_words
 from onbmacf._columns.kinds import LARGEST_EXACT
 from onbmacf._columns.moments import Amount, is_date_text
+from onbmacf._columns.relations import resolved
 from onbmacf._table.cells import cast_within, widened
 from onbmacf._table.gate import as_given
-from onbmacf._table.scales import HEADROOM, weight_of
+from onbmacf._table.relations import BoundRelation, Extent
+from onbmacf._table.scales import HEADROOM, weight_of, weights_of
 from onbmacf._table.space import FeatureSpace
 from onbmacf.errors import ParameterError
 from onbmacf.rules import EPSILON, Rule, Rules, anchor
@@ -50,6 +53,7 @@ class Constraints:
             self._check_range(name, rule)
         for low, high in self.rules.at_most:
             self._check_pair(low, high)
+        _ = self._relations
 
     def _measured(self, name: Hashable, rule: Rule) -> Rule:
         """Return a rule with numbers in place of dates and the like; one for levels as it is."""
@@ -93,22 +97,33 @@ class Constraints:
         return replace(self.rules, features={**self.rules.features, **own})
 
     def __bool__(self) -> bool:
-        return bool(self._each or self._pairs)
+        return bool(self._each or self._pairs or self._relations)
+
+    @property
+    def is_related(self) -> bool:
+        """Whether a rule binds several features together."""
+        return bool(self._relations)
 
     @property
     def has_only_steps(self) -> bool:
         """Whether every value lies near an allowed one: nothing is out of reach that would be in reach without."""
-        return not self._pairs and all(bound.rule.has_only_steps for bound in self._each)
+        return not self._pairs and not self._relations and all(bound.rule.has_only_steps for bound in self._each)
 
     def allowed(self, N: Matrix, factual: Matrix) -> Mask:
-        """Return per line whether every changed value keeps every rule."""
+        """Return per line whether every changed value, and all that follows, keeps every rule."""
         good, N = np.ones(len(N), dtype=bool), as_given(self.space.form, N)
-        for bound in self._each:
+        if self.space.effects is not None:
+            N, good = self.space.effects.complete(N, factual)
+        for bound in self._checked:
             changed = differs(N[:, bound.position], factual[:, bound.position])
             good &= ~changed | bound.keeps(N[:, bound.position], factual[:, bound.position])
         for low, high in self._pairs:
             changed = np.asarray(differs(N[:, [low, high]], factual[:, [low, high]]).any(axis=1))
             good &= ~changed | ~(N[:, low] > N[:, high])  # what is missing breaks no rule
+        if self._relations:
+            N, factual = self._written(N), self._written(factual)
+        for rule in self._relations:
+            good &= rule.kept(N, factual)
         return good
 
     def kept(self, N: Matrix, factual: Matrix) -> Mask:
@@ -130,7 +145,7 @@ class Constraints:
             return points
         factual = as_given(self.space.form, self._decoded(z))  # as the points are, or a kept value would differ
         N = as_given(self.space.form, self.space.decode_numbers(points, near=(z, factual)))
-        return self._replaced(points, z, N, self.moved(N, factual), factual)
+        return self._replaced(points, z, N, self.mended(self.moved(N, factual), factual), factual)
 
     def moved(self, N: Matrix, factual: Matrix) -> Matrix:
         """Return numbers with changed values where the rules allow them, or back at the factual's."""
@@ -144,6 +159,14 @@ class Constraints:
                 wanted[broken, place] = factual[broken, place]
         return wanted
 
+    def mended(self, N: Matrix, factual: Matrix) -> Matrix:
+        """Return numbers with one more feature moved for each rule between features that they break."""
+        if self._relations:
+            N, factual = self._written(N), self._written(factual)
+        for rule in self._relations:
+            N = rule.mended(N, factual, self._extent)
+        return N
+
     def broken_by(self, N: Matrix) -> dict[int, list[str]]:
         """Return per row which rules its own values break."""
         found: dict[int, list[str]] = {}
@@ -155,6 +178,10 @@ class Constraints:
             names = [self.space.schema.names[place] for place in (low, high)]
             for row in np.flatnonzero(N[:, low] > N[:, high]):
                 found.setdefault(int(row), []).append(f"{names[0]!r} <= {names[1]!r}")
+        N = self._written(N) if self._relations else N
+        for rule in self._relations:
+            for row in np.flatnonzero(~rule.holds(N, N) & ~np.isnan(N[:, rule.at]).any(axis=1)):
+                found.setdefault(int(row), []).append(repr(rule.said))
         return found
 
     def _decoded(self, z: Matrix) -> Matrix:
@@ -178,12 +205,47 @@ class Constraints:
         places = [(self._position(name), rule) for name, rule in self.in_steps.features.items() if rule.kinds]
         return [self._bound(place, rule) for place, rule in sorted(places, key=lambda p: p[0])]
 
+    @cached_property
+    def _checked(self) -> list["Bound"]:
+        """The same without the steps of effects: what follows has the decimals of its computation."""
+        if self.space.effects is None:
+            return self._each
+        follows = {effect.at for effect in self.space.effects.each}
+        return [b._replace(rule=replace(b.rule, step=None)) if b.position in follows else b for b in self._each]
+
     def _bound(self, place: int, rule: Rule) -> "Bound":
         return Bound(place, self.space.schema.features[place], rule, self.space.form.given_dtypes[place])
 
     @cached_property
     def _pairs(self) -> list[tuple[int, int]]:
         return [(self._position(low), self._position(high)) for low, high in self.rules.at_most]
+
+    @cached_property
+    def _relations(self) -> list[BoundRelation]:
+        schema, form = self.space.schema, self.space.form
+        rules = [resolved(rule, schema.names) for rule in self.rules.relations]
+        return [BoundRelation.of(rule, schema, lambda at: not _is_plain(form.converter(at))) for rule in rules]
+
+    def _written(self, N: Matrix) -> Matrix:
+        """Return numbers of narrow floats as they are written: those of float32 add up to 100 with an error."""
+        for position, dtype in self.space.form.narrow_dtypes:
+            if dtype.kind == "f":
+                N = N.copy()
+                N[:, position] = widened(N[:, position], dtype)
+        return N
+
+    @cached_property
+    def _extent(self) -> Extent:
+        """How far features may be moved for the sake of a rule between them: fitted values, or ends of rules."""
+        space, rules = self.space, self.in_steps.features
+        named = [rules.get(name, Rule()) for name in space.schema.names]
+        levels = np.array([len(feature.levels or ()) for feature in space.schema.features])
+        ends = space.low, np.where(levels > 0, levels - 1.0, space.low + space.span * weights_of(space.schema))
+        low, high = np.array([[rule.low, rule.high] for rule in named], dtype=np.float64).T
+        unit = [rule.step or 10.0 ** -(places or 0) for rule, places in zip(named, space.readable, strict=True)]
+        origin = np.array([anchor(rule) if rule.step else 0.0 for rule in named])
+        low, high = (np.where(np.isfinite(own), own, end) for own, end in zip((low, high), ends, strict=True))
+        return Extent(low, high, np.array(unit, dtype=np.float64), origin, ~space.is_immutable)
 
     def _position(self, name: Any) -> int:
         return self.space.schema.names.index(name)
@@ -215,6 +277,11 @@ class Bound(NamedTuple):
                 value = np.where(np.floor(value) >= self.rule.low, np.floor(value), np.ceil(value))
             value = cast_within(value, self.dtype, self.rule.low, self.rule.high)
         return np.where(self.keeps(value, before), value, before)
+
+
+def _is_plain(converter: Converter | None) -> bool:
+    """Say whether a column holds numbers, and no dates or durations."""
+    return converter is None or converter.kind == "decimal"
 
 
 def _codes(feature: Feature, levels: Iterable[Any]) -> Matrix:

@@ -19,6 +19,7 @@ import pandas as pd
 
 from onbmacf._base.arrays import Mask, Matrix, Rows, in_steps, shared
 from onbmacf._base.missing import is_missing, known_ends, may_lack, missing_code
+from onbmacf._table.effects import Effects
 from onbmacf._table.form import TableForm
 from onbmacf._table.scales import (
     ASIDE,
@@ -49,6 +50,7 @@ class FeatureSpace:
     known: dict[int, Matrix]  # the fitted values of features without such a number of decimals
     readable: tuple[int | None, ...]  # per continuous feature: decimals of the values it may change to
     origin: "FeatureSpace | None" = None  # of which this is a view with other immutable features and rules
+    effects: Effects | None = None  # what follows from what, where the caller has said so
 
     @classmethod
     def fit(cls, table: Any, schema: Schema | None = None, height: float = 0.5) -> "FeatureSpace":
@@ -104,8 +106,13 @@ class FeatureSpace:
 
     @cached_property
     def is_immutable(self) -> Mask:
-        """Per feature: whether it must keep its value."""
-        return np.array([feature.immutable for feature in self.schema.features])
+        """Per feature: whether it must keep its value, or is computed and never chosen."""
+        return np.array([feature.immutable for feature in self.schema.features]) | self.is_derived
+
+    @shared
+    def is_derived(self) -> Mask:
+        """Per feature: whether it is computed from others."""
+        return np.zeros(len(self.blocks), dtype=bool) if self.effects is None else self.effects.derived
 
     @shared
     def is_fillable(self) -> Mask:

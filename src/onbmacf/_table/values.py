@@ -132,17 +132,22 @@ class Values:
 
         And so is what is no number: a factual millions of spans away makes such of a place between.
         """
-        rounded, (up, down) = np.empty(N.shape), self._powers
-        to_readable(np.ascontiguousarray(N), np.ascontiguousarray(factual), up, down, self._nothing, rounded)
-        placed = as_given(self.space.form, rounded)
+        placed = self._readable(N, factual)
         if self.constraints:
             placed = self.constraints.moved(placed, factual)
             np.copyto(placed, factual, where=(factual == N) | np.isnan(N))
+            if self.constraints.is_related:
+                placed = self._readable(self.constraints.mended(placed, factual), factual)
         return placed
+
+    def _readable(self, N: Matrix, factual: Matrix) -> Matrix:
+        rounded, (up, down) = np.empty(N.shape), self._powers
+        to_readable(np.ascontiguousarray(N), np.ascontiguousarray(factual), up, down, self._nothing, rounded)
+        return as_given(self.space.form, rounded)
 
     def allowed(self, N: Matrix, factual: Matrix) -> Mask:
         """Say which lines keep every rule, the number of changes left aside."""
-        if not self.constraints:
+        if not self.constraints and self.space.effects is None:
             return np.ones(len(N), dtype=bool)
         return self.constraints.allowed(N, factual)
 

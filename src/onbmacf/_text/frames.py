@@ -29,6 +29,7 @@ _LATEX = {
 _MARKDOWN = {mark: f"\\{mark}" for mark in "\\`*_{}[]<>|$#~!@"} | {"&": "&amp;"}
 _LINKS = {"://": "\\://", "www.": "www\\.", "WWW.": "WWW\\."}  # text that some viewers turn into a link
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+KINDS = ("action", "effect")  # of a change: somebody's, or one that follows
 _BLANK = " \u00a0\u200b\ufeff\x00"
 
 
@@ -68,6 +69,8 @@ def counterfactual_frame(answers: Any) -> pd.DataFrame:
         found |= {"certificate": np.where(is_first, kinds, ""), "bound": np.where(is_first, bounds, np.nan)}
     features = answers.rows.columns
     found["released"] = objects([", ".join(str(name) for name in features[line]) for line in batch.released])
+    if batch.effects is not None:
+        found["effects"] = objects([", ".join(str(name) for name in features[line]) for line in batch.effects])
     if batch.ranges is not None:
         found |= {"ranges": _in_words(batch.ranges), "box": _in_words(batch.box)}
     names = {name: _free(name, answers.rows.columns) for name in found}
@@ -120,9 +123,10 @@ def only_changes(answers: Any) -> pd.DataFrame:
     batch, columns = answers.batch, answers.rows.columns
     meta = counterfactual_frame(answers)
     frame = meta[[_free(name, columns) for name in ("rank", "from", "to", "distance", "n_changes")]].copy()
-    for feature in np.flatnonzero(batch.changed.any(axis=0)):
+    changed = batch.changed if batch.effects is None else batch.changed | batch.effects
+    for feature in np.flatnonzero(changed.any(axis=0)):
         values = objects(batch.values.iloc[:, feature].tolist())
-        frame[columns[feature]] = np.where(batch.changed[:, feature], values, "")
+        frame[columns[feature]] = np.where(changed[:, feature], values, "")
     return frame
 
 
@@ -138,7 +142,8 @@ def status_frame(answers: Any) -> pd.DataFrame:
 
 def change_frame(answers: Any) -> pd.DataFrame:
     """Return one line per changed feature of each counterfactual: rank, feature, before, after."""
-    lines, features = np.nonzero(answers.batch.changed)
+    effects, every = answers.batch.effects, answers.batch.changed
+    lines, features = np.nonzero(every if effects is None else every | effects)
     columns = list(answers.rows.columns)
     place = answers.batch.factual[lines]
     columns_of = {
@@ -150,15 +155,19 @@ def change_frame(answers: Any) -> pd.DataFrame:
     if answers.batch.ranges is not None:
         both = zip(answers.batch.ranges[lines], answers.batch.box[lines], features, strict=True)
         columns_of["range"] = [works_in(RangesOfOne(ranges, box), columns[at]) for ranges, box, at in both]
+    if effects is not None:
+        columns_of["kind"] = np.where(every[lines, features], *KINDS)
     return pd.DataFrame(columns_of, index=answers.rows.index[place])
 
 
 def changes_of(found: Any) -> pd.DataFrame:
     """Return one line per changed feature of a single counterfactual or semifactual: feature, before, after."""
-    names: list[Hashable] = list(found.changed)
+    names: list[Hashable] = [*found.changed, *found.effects]
     columns = {"before": [found.factual[name] for name in names], "after": [found.values[name] for name in names]}
     if getattr(found, "ranges", None) is not None:
         columns["range"] = [works_in(found, name) for name in names]
+    if found.effects:
+        columns["kind"] = [KINDS[name in found.effects] for name in names]
     return pd.DataFrame({"feature": names, **columns})
 
 

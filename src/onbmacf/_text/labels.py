@@ -171,7 +171,9 @@ class Labels(dict[str, Label]):
             return rules
         features = {self.name(name): self._rule(name, rule) for name, rule in rules.features.items()}
         at_most = tuple((self.name(low), self.name(high)) for low, high in rules.at_most)
-        return replace(rules, features=features, at_most=at_most, immutable=tuple(map(self.name, rules.immutable)))
+        relations = tuple(one.named([self.name(name) for name in one.features]) for one in rules.relations)
+        named = {"immutable": tuple(map(self.name, rules.immutable)), "relations": relations}
+        return replace(rules, features=features, at_most=at_most, **named)
 
     def _rule(self, column: Any, rule: Any) -> Any:
         def said(levels: Any) -> Any:
@@ -187,8 +189,8 @@ class Labels(dict[str, Label]):
         return replace(self._changed(found), released=released, semifactual=kept, words=Labels(), **parts)
 
     def _changed(self, found: Any) -> Any:
-        changed = tuple(self.name(name) for name in found.changed)
-        return replace(found, values=self._row(found.values), factual=self._row(found.factual), changed=changed)
+        names = {of: tuple(self.name(name) for name in getattr(found, of)) for of in ("changed", "effects")}
+        return replace(found, values=self._row(found.values), factual=self._row(found.factual), **names)
 
     def _row(self, row: Any) -> Any:
         cells = {self.name(name): None if is_absent(value) else self.value(name, value) for name, value in row.items()}

@@ -83,10 +83,16 @@ def _counterfactual(found: Any, days: Days) -> dict[str, Any]:
         **({} if found.stability is None else {"stability": found.stability}),
         **({} if found.predicted is None else {"predicted": [plain(number) for number in found.predicted]}),
         "changes": _changes(found, days),
+        **_effects(found, days),
         "values": _values(found.values, days),
         "semifactual": None
         if kept is None
-        else {"distance": kept.distance, "changes": _changes(kept, days), "values": _values(kept.values, days)},
+        else {
+            "distance": kept.distance,
+            "changes": _changes(kept, days),
+            **_effects(kept, days),
+            "values": _values(kept.values, days),
+        },
         **_ranges(found, days),
     }
 
@@ -114,12 +120,17 @@ def _certificate(certificate: Any) -> dict[str, Any]:
     return {"kind": str(certificate.kind), **finite, "sentence": certificate.sentence()}
 
 
-def _changes(found: Any, days: Days) -> list[dict[str, Any]]:
+def _changes(found: Any, days: Days, of: str = "changed") -> list[dict[str, Any]]:
     return [
         {"feature": plain(name)}
         | {"before": cell(found.factual[name], name in days), "after": cell(found.values[name], name in days)}
-        for name in found.changed
+        for name in getattr(found, of)
     ]
+
+
+def _effects(found: Any, days: Days) -> dict[str, Any]:
+    """Return what follows from the changes; nothing where nothing does."""
+    return {"effects": _changes(found, days, "effects")} if found.effects else {}
 
 
 def _values(row: Any, days: Days) -> dict[str, Any]:
@@ -151,7 +162,9 @@ def changes(found: Any, released: tuple[Any, ...] = ()) -> str:
         f"{marked(name, released)} {shown(found.factual[name])} -> {shown(found.values[name])}"
         for name in found.changed
     )
-    return few(told, MOST_CHANGES, "; ") or "nothing changes"
+    follows = [f"{name} {shown(found.factual[name])} -> {shown(found.values[name])}" for name in found.effects]
+    then = f" (then {few(follows, MOST_CHANGES, '; ')})" if follows else ""
+    return (few(told, MOST_CHANGES, "; ") or "nothing changes") + then
 
 
 def counterfactual(found: Any) -> str:

@@ -171,7 +171,16 @@ def what_if(found: _Changed, released: tuple[Any, ...] = ()) -> str:
         else f"{marked(name, released)} were {after} instead of {before}"
         for name, before, after in _values(found)
     ]
-    return joined(parts)
+    return joined(parts) + _following(found)
+
+
+def _following(found: Any) -> str:
+    """Return what follows from the changes, in parentheses; empty where nothing does."""
+    parts = [
+        f"{name} would then be {after}" + ("" if is_absent(found.factual[name]) else f" instead of {before}")
+        for name, before, after in _values(found, "effects")
+    ]
+    return f" ({joined(parts)})" if parts else ""
 
 
 def sentence(label: Any, found: Any) -> str:
@@ -304,7 +313,9 @@ def _cells(found: Any) -> list[str]:
 def arrows(found: _Changed, released: tuple[Any, ...] = ()) -> str:
     """Return the changes as text: 'tobacco: 7.5 \u2192 1.2 (at most 1.4); age: 54 \u2192 31', with ranges if asked."""
     parts = [(name, f"{marked(name, released)}: {before} \u2192 {after}") for name, before, after in _values(found)]
-    return "; ".join(f"{text} ({works})" if (works := works_in(found, name)) else text for name, text in parts)
+    told = [f"{text} ({works})" if (works := works_in(found, name)) else text for name, text in parts]
+    told += [f"then {name}: {before} \u2192 {after}" for name, before, after in _values(found, "effects")]
+    return "; ".join(told)
 
 
 def works_in(found: Any, name: Any) -> str:
@@ -321,9 +332,9 @@ def marked(name: Any, released: tuple[Any, ...]) -> str:
     return f"{name} (released)" if name in released else str(name)
 
 
-def _values(found: _Changed) -> list[tuple[Any, str, str]]:
-    """Return name, value before and value after of each change."""
-    return [(name, shown(found.factual[name]), shown(found.values[name])) for name in found.changed]
+def _values(found: _Changed, of: str = "changed") -> list[tuple[Any, str, str]]:
+    """Return name, value before and value after of each change, or of each of the effects."""
+    return [(name, shown(found.factual[name]), shown(found.values[name])) for name in getattr(found, of, ())]
 
 
 LEFT = 'style="text-align:left;vertical-align:top"'  # text, where notebooks align to the right

@@ -158,6 +158,7 @@ def _view(answer: Explanation, place: int, ids: dict[Hashable, str]) -> dict[str
         "label": shown(found.label),
         "probability": percent(found.probability),
         "changes": [_change(found, said, name, ids, answer.words) for name in found.changed],
+        "effects": [_effect(said, name) for name in said.effects],
         "even_if": _even_if(answer, said),
         "plausibility": f"{lasting_in(answer.reason)} {plausibility_words(found)}".strip(),
         "distance": distance_words(found),
@@ -180,6 +181,11 @@ def _change(
     }
 
 
+def _effect(said: Counterfactual, name: Hashable) -> dict[str, str]:
+    """Return a feature that follows from the changes, by the names that people use."""
+    return {"said": str(name), "before": shown(said.factual[name]), "after": shown(said.values[name])}
+
+
 def _way(before: Any, after: Any) -> str:
     try:
         return "up" if float(after) > float(before) else "down"
@@ -191,7 +197,7 @@ def _even_if(answer: Explanation, found: Counterfactual) -> str:
     if found.semifactual is None:
         return ""
     kept = found.semifactual
-    changes = joined([f"{name} {shown(kept.values[name])}" for name in kept.changed])
+    changes = joined([f"{name} {shown(kept.values[name])}" for name in (*kept.changed, *kept.effects)])
     return f"Even with {changes}, the model would still say {quoted(answer.label)}."
 
 

@@ -21,6 +21,7 @@ from typing import NamedTuple
 import pandas as pd
 
 from onbmacf.audit.actions import Actions, action_tree, actions
+from onbmacf.audit.causes import broken_by_causes
 from onbmacf.audit.changes import (
     changes_by_feature,
     importance,
@@ -89,6 +90,7 @@ __all__ = [
     "actions",
     "as_groups",
     "bands",
+    "broken_by_causes",
     "burden",
     "burden_changes",
     "burden_gaps",

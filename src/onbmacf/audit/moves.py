@@ -135,7 +135,7 @@ def moved(fitted: Fitted, action: Action, z: Matrix, N: Matrix) -> tuple[Matrix,
     may = fitted.constraints.allowed(result, N) & ~(space.is_immutable & changed).any(axis=1)
     if most is not None:
         may &= changed.sum(axis=1) <= most
-    return points, result, may
+    return points, result if space.effects is None else space.effects.whole(result, N), may
 
 
 def _target(move: Move, old: Matrix, ends: Matrix) -> NDArray[np.float64]:
@@ -255,7 +255,7 @@ def possible_moves(fitted: Fitted) -> dict[int, list[Move]]:
     return {
         at: (_numeric_moves if feature.is_numeric else _level_moves)(fitted, at, seen[~np.isnan(seen[:, at]), at])
         for at, feature in enumerate(space.schema.features)
-        if not feature.immutable
+        if not space.is_immutable[at]
     }
 
 

@@ -38,7 +38,7 @@ LIMITS = ("max_model_rows", "max_model_calls", "max_seconds")
 SHOWN = ("ranges", "prove", "prove_seconds")
 MODEL_OUTPUT = ("output", "threshold", "classes", "between", "trust_pickle")
 ROWS = ("rows", "ids", "rows_file", "predicted")
-WANTED = ("target", "n", "front", "min_probability", "immutable", "vary", "fillable", "rules")
+WANTED = ("target", "n", "front", "min_probability", "immutable", "vary", "fillable", "rules", "relations")
 # Arguments of `ONBMACF.explain` that the map is fitted with here, or that choose its rows.
 FITTED = {"target", "n", "plausibility", "immutable", "vary", "rules"}
 
@@ -93,6 +93,12 @@ class Arguments:
     rules: Annotated[
         Path | None, typer.Option(help="TOML file of rules: immutable, directions, ranges, costs and more.")
     ] = None
+    relations: Annotated[
+        tuple[str, ...],
+        typer.Option(
+            help='A rule between features; once per rule: "if education rises, age must rise", "a + b = 100".'
+        ),
+    ] = ()
     labels: Annotated[Path | None, typer.Option(help="TOML file of what people call columns, units and codes.")] = None
     drop: Annotated[tuple[str, ...], typer.Option(help="Columns to leave out.")] = ()
     id_column: Annotated[str, typer.Option(help="Column that names the rows; not a feature.")] = ""

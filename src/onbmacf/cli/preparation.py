@@ -36,6 +36,7 @@ from onbmacf.datasets import heart_network
 from onbmacf.errors import ParameterError
 from onbmacf.explainer import ONBMACF
 from onbmacf.report.render import file_digest
+from onbmacf.rules import Rules
 from onbmacf.schema import Schema, schema_file
 
 FIRST = 10  # rows to explain where the request does not say which
@@ -127,19 +128,28 @@ def _fitted(table: pd.DataFrame, model: Any, arguments: Arguments) -> tuple[ONBM
 
 def _loaded(path: Path, model: Any, arguments: Arguments) -> ONBMACF:
     """Load a map; what the request leaves out stays as the map was built."""
-    said, rules = ({}, None) if arguments.rules is None else schema_file(arguments.rules)
+    explainer = ONBMACF.load(path, model).set_params(**_options(arguments))
+    said, rules = _rules(arguments, explainer.schema_.rules)
     said.pop("dates", None)
     fixed = (arguments.kinds, arguments.fillable, arguments.classes, arguments.between, said)
     if any(fixed) or arguments.threshold is not None:
         names = "--kinds, --fillable, --threshold, --classes and --between"
         say(f"note: {names} are ignored: a map keeps those it was built with.")
-    explainer = ONBMACF.load(path, model).set_params(**_options(arguments))
     columns = explainer.schema_.names
     immutable, vary = (columns_of(getattr(arguments, name), columns, flag(name)) for name in ("immutable", "vary"))
     schema = Question(immutable=immutable or None, vary=vary or None, rules=rules).schema(explainer.schema_)
     schema = schema if arguments.labels is None else replace(schema, labels=Labels.from_toml(arguments.labels))
     explainer.fitted_ = explainer.fitted_.under(schema)
     return explainer
+
+
+def _rules(arguments: Arguments, otherwise: Rules) -> tuple[dict[str, Any], Rules | None]:
+    """Return what the file says of columns, and its rules with those typed; None where there are neither."""
+    said, rules = ({}, None) if arguments.rules is None else schema_file(arguments.rules)
+    if arguments.relations:
+        rules = otherwise if rules is None else rules
+        rules = replace(rules, relations=(*rules.relations, *arguments.relations))
+    return said, rules
 
 
 def _fresh(table: pd.DataFrame, model: Any, arguments: Arguments) -> ONBMACF:
@@ -173,7 +183,7 @@ def _schema(table: pd.DataFrame, arguments: Arguments) -> Schema:
     immutable = columns_of(arguments.immutable, columns, "--immutable")
     fillable = columns_of(arguments.fillable, columns, "--fillable")
     kinds, ordinal = kinds_of(arguments.kinds, columns)
-    said, rules = ({}, None) if arguments.rules is None else schema_file(arguments.rules)
+    said, rules = _rules(arguments, Rules())
     schema = Schema.infer(
         table,
         immutable=immutable,

@@ -58,6 +58,10 @@ def schema_text(table: Any, name: str, file: str) -> str:
     dates = [str(held) for held in schema.held if are_dates(table[held].dropna().tolist())]
     lines = [HEAD.format(table=visible(name), file=visible(file))]
     lines += ["# The most columns that one answer may change:", "# max_changes = 3", ""]
+    lines += [
+        '# Rules between columns are sentences in a list named relations: ["if a rises, b must rise", "a + b = 100"]',
+        "",
+    ]
     lines += ["# Columns that nobody can change, by their names:", f"# immutable = {_toml(stays)}", ""] if stays else []
     lines += ["# Text that says dates:", f"# dates = {_toml(dates)}", ""] if dates else []
     for feature in schema.features:

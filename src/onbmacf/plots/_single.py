@@ -48,7 +48,7 @@ BOXES: tuple[dict[str, Any], ...] = (
 
 @typed
 def before_after(counterfactual: Any, ax: Any = None, *, place: int = 0) -> Any:
-    """Draw one counterfactual: a pair of bars per changed feature, with the values before and after.
+    """Draw one counterfactual: a pair of bars per changed feature, and per effect, with the values before and after.
 
     Features have different units, so each pair has a scale of its own: its longer bar has length 1. Levels and other
     values that are not numbers have boxes instead of bars. For a row without a counterfactual, the reason is written.
@@ -79,7 +79,7 @@ def before_after(counterfactual: Any, ax: Any = None, *, place: int = 0) -> Any:
         return _reason(found, ax)
     from matplotlib.patches import Patch
 
-    names = list(found.changed)
+    names = [*found.changed, *found.effects]
     height = 0.9 + ROOMY * max(min(len(names), MANY), 1) + TIGHT * max(len(names) - MANY, 0)
     ax = axes_on(ax, (width_for(map(found.words.name, names), 7.2), height))
     words = found.words
@@ -93,7 +93,9 @@ def before_after(counterfactual: Any, ax: Any = None, *, place: int = 0) -> Any:
         old, new = (visible(words.value(feature, value)) for value in pair)
         for side, text in enumerate(_told_apart(old, new)):
             _write_value(ax, lengths[row], row, side, text)
-    set_ticks(ax.yaxis, places, [_tick(words.name(feature), feature in found.released) for feature in names])
+    ticks = [_tick(words.name(feature), feature in found.released) for feature in found.changed]
+    ticks += [_tick(f"{words.name(feature)} (follows)", False) for feature in found.effects]
+    set_ticks(ax.yaxis, places, ticks)
     ax.set_ylim(len(names) - 0.5, -0.5)
     ax.set_xticks([])
     ax.set_xlim(min(0.0, lengths.min(initial=0.0)) * 1.05, 1.45)

@@ -262,6 +262,7 @@ def rules_in_words(explainer: ONBMACF) -> list[str]:
         words.name(one.name) if words else one.name for one in features if one.holds in ("date", "time", "period")
     ]
     parts += [f"{low} {'no later than' if low in moments else 'at most'} {high}" for low, high in rules.at_most]
+    parts += [one.words() for one in rules.relations]
     return parts if rules.max_changes is None else [*parts, rules.most()]
 
 

@@ -265,6 +265,10 @@ def _changes(found: Counterfactual) -> pd.DataFrame:
         values = (shown(found.factual[name]), shown(found.values[name]), even_if)
         holds_for = () if found.ranges is None else (works_in(found, name),)
         lines.append((marked(name, found.released), *values, *holds_for))
+    for name in found.effects:
+        even_if = shown(kept.values[name]) if kept else "\u2013"
+        values = (shown(found.factual[name]), shown(found.values[name]), even_if)
+        lines.append((f"{name} (follows)", *values, *([] if found.ranges is None else [""])))
     with_range = [] if found.ranges is None else ["label holds for"]
     return pd.DataFrame(lines, columns=["feature", "before", "after", "even if", *with_range])
 
@@ -272,4 +276,5 @@ def _changes(found: Counterfactual) -> pd.DataFrame:
 def _in_words(found: Counterfactual) -> str:
     names, released = found.changed, found.released
     changes = (f"{marked(n, released)} from {shown(found.factual[n])} to {shown(found.values[n])}" for n in names)
-    return "; ".join(changes) + "."
+    follows = (f"then {n} from {shown(found.factual[n])} to {shown(found.values[n])}" for n in found.effects)
+    return "; ".join([*changes, *follows]) + "."

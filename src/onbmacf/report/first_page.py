@@ -164,5 +164,5 @@ def _semifactual(found: Counterfactual | None) -> str:
     kept = None if found is None else found.semifactual
     if kept is None:
         return text
-    moves = [f"{name} were {shown(kept.values[name])}" for name in kept.changed]
+    moves = [f"{name} were {shown(kept.values[name])}" for name in (*kept.changed, *kept.effects)]
     return f"{text} In the example: even if {' and '.join(moves)}."

@@ -123,6 +123,9 @@ def _plan(number: int, answer: Mapping[str, Any], words: Words, labels: Labels) 
         )
         for change in found["changes"]
     ]
+    for effect in found.get("effects", ()):
+        values = (labels.value(effect["feature"], effect[when]) for when in ("before", "after"))
+        rows.append((words["follows"].format(feature=labels.name(effect["feature"])), *values, ""))
     sure, label = found["probability"], quoted(found["label"])
     note = "" if sure is None else words["plan_sure"].format(label=label, percent=whole_percent(sure))
     note = f"{note} {words['plan_weak']}" if lasting_in(answer["reason"]) else note

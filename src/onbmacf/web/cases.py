@@ -24,7 +24,7 @@ from onbmacf.errors import ParameterError
 from onbmacf.explainer import ONBMACF
 from onbmacf.explanation import Counterfactual
 from onbmacf.explanations import Explanations
-from onbmacf.rules import Rule, Rules
+from onbmacf.rules import Rule, Rules, sentence
 from onbmacf.web.responses import HTTPProblem, not_found
 from onbmacf.web.security import new_id
 
@@ -48,6 +48,7 @@ class Preferences:
     direction: Mapping[Hashable, str] = field(default_factory=dict)  # "up" or "down"
     ease: Mapping[Hashable, str] = field(default_factory=dict)  # "easy" or "hard"
     only: Mapping[Hashable, tuple[Any, ...]] = field(default_factory=dict)  # the levels that a feature may change to
+    relations: tuple[Any, ...] = ()  # rules between features
     dial: float | None = None
     n: int = 3
     target: Any = None
@@ -70,10 +71,16 @@ class Preferences:
             direction={name: way for name, way in direction.items() if way in DIRECTIONS},
             ease={name: kind for name, kind in ease.items() if kind in COSTS and kind != "usual"},
             only={entry.name: chosen for entry in fields if (chosen := _chosen_levels(entry, form))},
+            relations=_read_relations(form.get("relations", ""), source),
             dial=_read_dial(form.get("dial", "")),
             n=_read_count(form.get("n", "3")),
             target=label_of(target, source.classes) if target else source.target,
         )
+
+    @property
+    def relation_lines(self) -> str:
+        """The rules between features, one per line."""
+        return "\n".join(map(sentence, self.relations))
 
     def ask(self, explainer: ONBMACF, ranges: bool = False) -> Question:
         """Return the question that the preferences make."""
@@ -125,13 +132,23 @@ class Preferences:
                 direction=self.direction.get(name, rule.direction),
                 allowed=rule.allowed if only is None else tuple(both),
             )
-        return replace(rules, features=features)
+        return replace(rules, features=features, relations=(*rules.relations, *self.relations))
 
 
 def _chosen_levels(entry: Field, form: Mapping[str, str]) -> tuple[Any, ...]:
     """Return the levels that are ticked; none: any."""
     levels = entry.feature.levels or () if entry.offers_levels else ()
     return tuple(level for place, level in enumerate(levels) if form.get(f"{entry.id}-only{place}"))
+
+
+def _read_relations(text: str, source: Source) -> tuple[Any, ...]:
+    """Return the rules between features that a form has, one per line, with the names of columns or of people."""
+    explainer = source.explainer
+    called = {explainer.schema_.labels.name(name): str(name) for name in explainer.schema_.names}
+    rules = Rules(relations=tuple(line for line in map(str.strip, text.splitlines()) if line))
+    found = tuple(one.named([called.get(str(name), name) for name in one.features]) for one in rules.relations)
+    explainer.fitted_.under(explainer.schema_.with_rules(Rules(relations=found))).constraints  # noqa: B018 - checked
+    return found
 
 
 def _read_dial(text: str) -> float | None:

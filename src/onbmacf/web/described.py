@@ -45,6 +45,7 @@ class Semifactual(BaseModel):
 
     distance: float
     changes: list[Change]
+    effects: list[Change] = Field([], description="Only with causes: what follows from the changes.")
     values: Row
 
 
@@ -62,6 +63,7 @@ class Counterfactual(BaseModel):
     probability: float | None
     stability: float | None = Field(None, description="Only with a committee.")
     changes: list[Change]
+    effects: list[Change] = Field([], description="Only with causes: what follows from the changes.")
     values: Row
     semifactual: Semifactual | None
     ranges: list[Range] = Field([], description="Only where asked for: of each feature alone.")

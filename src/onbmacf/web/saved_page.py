@@ -35,16 +35,16 @@ def saved_page(request: Request) -> Response:
         }
         for plan in saved
     ]
-    names: dict[Hashable, None] = dict.fromkeys(name for one in found for name in one.changed)
+    names: dict[Hashable, None] = dict.fromkeys(name for one in found for name in (*one.changed, *one.effects))
     lines = [(str(name), [_change(one, name) for one in found]) for name in names]
     return show(request, "saved.html", "saved", plans=plans, lines=lines)
 
 
 def _change(plan: Counterfactual, name: Hashable) -> str:
     """Return how a plan changes a feature; empty where it does not."""
-    if name not in plan.changed:
+    if name not in (*plan.changed, *plan.effects):
         return ""
-    works = works_in(plan, name)
+    works = works_in(plan, name) if name in plan.changed else "follows"
     return f"{shown(plan.factual[name])} \u2192 {shown(plan.values[name])}{f' ({works})' if works else ''}"
 
 

@@ -26,7 +26,13 @@ function changes(plan) {
       make("span", { class: "unseen" }, "from "), `${change.before} `,
       make("span", { class: "arrow", "aria-hidden": "true" }, "→"), make("span", { class: "unseen" }, " to "), " ",
       make("strong", {}, change.after)),
-    ...(change.range ? [make("span", { class: "works" }, `works: ${change.range}`)] : []))));
+    ...(change.range ? [make("span", { class: "works" }, `works: ${change.range}`)] : []))),
+  ...plan.effects.map((effect) => make("li", {},
+    make("span", { class: "feature" }, `${effect.said} `, make("span", { class: "note" }, "(follows)")),
+    make("span", { class: "move" },
+      make("span", { class: "unseen" }, "from "), `${effect.before} `,
+      make("span", { class: "arrow", "aria-hidden": "true" }, "→"), make("span", { class: "unseen" }, " to "), " ",
+      effect.after))));
 }
 
 function planCard(plan, keep) {
