@@ -17,11 +17,11 @@ from onbmacf._prove.columns import NotKnownError, is_of
 from onbmacf._prove.structures import SINGLE, Branch, Tree, Trees, grown, two
 
 
-def _boosted(words: str, model: Any, trees: list[Tree], scores: Callable[[Matrix], Matrix], **more: Any) -> Trees:
+def _boosted(size: Matrix, model: Any, trees: list[Tree], scores: Callable[[Matrix], Matrix], **more: Any) -> Trees:
     """Return boosted trees; the offset is what their sums lack of the model's own score at a row of zeros."""
     n, link = trees[0].values.shape[1], more.pop("link", "softmax")
-    plain = Trees(words, model.classes_, trees, np.zeros(n), link=link, own_scores=scores, **more)
-    zeros = np.zeros((1, model.n_features_in_))
+    plain = Trees("boosted model", model.classes_, trees, np.zeros(n), link=link, own_scores=scores, **more)
+    zeros = np.zeros((1, len(size)))
     return replace(plain, offset=(scores(zeros) - plain.scores(zeros))[0])
 
 
@@ -51,7 +51,7 @@ def read_gradient_boosting(model: Any, size: Matrix) -> Trees:
         for k, one in enumerate(round_)
     ]
     scores = lambda C: two(model.decision_function(C))  # noqa: E731 - one line, used twice
-    return _boosted("boosted model", model, trees, scores, is_single=True)
+    return _boosted(size, model, trees, scores, is_single=True)
 
 
 def read_hist_boosting(model: Any, size: Matrix) -> Trees:
@@ -61,7 +61,7 @@ def read_hist_boosting(model: Any, size: Matrix) -> Trees:
     n = len(model.classes_)
     trees = [_of_hist(one.nodes, k, n) for round_ in model._predictors for k, one in enumerate(round_)]
     scores = lambda C: two(model.decision_function(C))  # noqa: E731
-    return _boosted("boosted model", model, trees, scores, is_single=False)
+    return _boosted(size, model, trees, scores, is_single=False)
 
 
 def _of_hist(nodes: Any, place: int, n_classes: int) -> Tree:
@@ -88,7 +88,7 @@ def read_xgboost(model: Any, size: Matrix) -> Trees:
     chosen = list(zip(content["trees"], content["tree_info"], strict=True))[:stop]
     trees = [_of_xgboost(tree, k, n) for tree, k in chosen]
     scores = lambda C: two(model.predict(C, output_margin=True))  # noqa: E731
-    return _boosted("boosted model", model, trees, scores, is_single=True, unit=SINGLE)
+    return _boosted(size, model, trees, scores, is_single=True, unit=SINGLE)
 
 
 def _of_xgboost(tree: dict[str, Any], place: int, n_classes: int) -> Tree:
@@ -111,7 +111,7 @@ def read_lightgbm(model: Any, size: Matrix) -> Trees:
     link = "softmax" if objective.startswith("multiclass ") or objective.endswith("sigmoid:1") else ""
     trees = [_of_lightgbm(tree["tree_structure"], at % each, n) for at, tree in enumerate(content["tree_info"])]
     scores = lambda C: two(model.predict(C, raw_score=True))  # noqa: E731
-    return _boosted("boosted model", model, trees, scores, is_single=False, link=link)
+    return _boosted(size, model, trees, scores, is_single=False, link=link)
 
 
 def _of_lightgbm(root: dict[str, Any], place: int, n_classes: int) -> Tree:
@@ -156,7 +156,7 @@ def read_catboost(model: Any, size: Matrix) -> Trees:
     roots = [_of_catboost(tree, features, scale, n) for tree in content.get("oblivious_trees", ())]
     roots += [_below_catboost(tree, features, scale, n) for tree in content.get("trees", ())]
     scores = lambda C: two(model.predict(C, prediction_type="RawFormulaVal"))  # noqa: E731
-    return _boosted("boosted model", model, [grown(root) for root in roots], scores, is_single=True)
+    return _boosted(size, model, [grown(root) for root in roots], scores, is_single=True)
 
 
 def _of_catboost(tree: dict[str, Any], features: list[Any], scale: float, n_classes: int) -> Branch | Matrix:

@@ -14,7 +14,7 @@ import numpy as np
 
 from onbmacf._base.arrays import Mask, Matrix, Rows
 from onbmacf._prove.boxes import Conditions, Forest, IsAnswer, Solved, nearest_leaf, posed, solve
-from onbmacf._prove.columns import NotKnownError, Program, Recipe, unwrapped
+from onbmacf._prove.columns import NotKnownError, Program, Recipe, is_single, parted, through, unwrapped
 from onbmacf._prove.domain import Choices, ColumnTable, Domain, below, near_enough, only_own
 from onbmacf._prove.kernels.additive import AdditiveSearch
 from onbmacf._prove.kernels.network import NetworkSearch
@@ -96,6 +96,9 @@ class Prover:
         table = ColumnTable.of(domain, form, to_columns)
         size = np.maximum(table.size(), np.abs(columns).max(axis=0, initial=0.0))
         structure = read(estimator, columns, size, reading)
+        is_double = isinstance(structure, Trees) and structure.is_double
+        if is_double and is_single(through(parted(model)[0], form.rows_for_model(trials[:1]))):
+            raise NotKnownError("a model of this kind is not known over columns of single precision")
         forest = Forest.of(structure, domain, table) if isinstance(structure, Trees) else None
         prover = cls(structure, domain, table, forest, least, _quick_scores(structure, columns.shape[1]))
         prover._check_labels(columns, ask(trials))

@@ -83,7 +83,8 @@ def read_rule_fit(model: Any, size: Matrix) -> Trees:
     offset = np.array(
         [0.0, 2.0 * float(np.ravel(model.intercept)[0]) - 1.0]
     )  # its probabilities are those of 1 - sum and sum
-    found = Trees("rule set", model.classes_, trees, offset, False, "softmax", own)
+    # pandas rounds the number in a condition to single precision where the column is.
+    found = Trees("rule set", model.classes_, trees, offset, False, "softmax", own, is_double=True)
     return found
 
 

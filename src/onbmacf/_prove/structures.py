@@ -118,6 +118,7 @@ class Trees:
     own_scores: Callable[[Matrix], Matrix]  # the model's own, from columns
     unit: float = DOUBLE  # rounding error of the model's sums
     undivided: list[Matrix] | None = None  # what the nodes of each tree add, where the model adds up, then divides
+    is_double: bool = False  # whether columns of single precision would be compared with other thresholds
 
     @property
     def error(self) -> float:
