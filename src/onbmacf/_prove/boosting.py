@@ -153,24 +153,27 @@ def read_catboost(model: Any, size: Matrix) -> Trees:
     if n == 2 and model.get_probability_threshold() != 0.5:
         raise NotKnownError("catboost with another threshold than 0.5 is not known")
     features, scale = content["features_info"]["float_features"], content["scale_and_bias"][0]
-    roots = [_of_catboost(tree, features, scale, n) for tree in content.get("oblivious_trees", ())]
-    roots += [_below_catboost(tree, features, scale, n) for tree in content.get("trees", ())]
+    trees = [_of_catboost(tree, features, scale, n) for tree in content.get("oblivious_trees", ())]
+    trees += [grown(_below_catboost(tree, features, scale, n)) for tree in content.get("trees", ())]
     scores = lambda C: two(model.predict(C, prediction_type="RawFormulaVal"))  # noqa: E731
-    return _boosted(size, model, [grown(root) for root in roots], scores, is_single=True)
+    return _boosted(size, model, trees, scores, is_single=True)
 
 
-def _of_catboost(tree: dict[str, Any], features: list[Any], scale: float, n_classes: int) -> Branch | Matrix:
-    """Return a symmetric tree: all nodes of a level have one split, whose bit tells the number of the leaf."""
-    splits, leaves = tree["splits"] or [], np.array(tree["leaf_values"]) * scale
-    leaves = leaves.reshape(1 << len(splits), -1)
-
-    def below(level: int, leaf: int) -> Branch | Matrix:
-        if level == len(splits):
-            return _per_class(leaves[leaf], n_classes)
-        column, border, lacking = _split_of_catboost(splits[level], features)
-        return Branch(column, border, below(level + 1, leaf), below(level + 1, leaf + (1 << level)), lacking)
-
-    return below(0, 0)
+def _of_catboost(tree: dict[str, Any], features: list[Any], scale: float, n_classes: int) -> Tree:
+    """Return a symmetric tree: all nodes of a level have one split, which is a bit of the leaf's number."""
+    splits = [_split_of_catboost(split, features) for split in tree["splits"] or ()]
+    n_inner, place = (1 << len(splits)) - 1, np.arange(1 << len(splits))
+    leaf = sum(((place >> (len(splits) - 1 - bit)) & 1) << bit for bit in range(len(splits)))
+    node = np.arange(n_inner + len(place))
+    left = np.where(node < n_inner, 2 * node + 1, -1)
+    column, border, lacking = (
+        np.append(np.repeat([split[part] for split in splits], 1 << np.arange(len(splits))), np.zeros(len(place)))
+        for part in range(3)
+    )
+    values = np.zeros((len(node), n_classes))
+    of_leaves = np.array(tree["leaf_values"]).reshape(len(place), -1)[leaf] * scale
+    values[n_inner:, n_classes - of_leaves.shape[1] :] = of_leaves  # a single value is that of the second class
+    return Tree(left, np.where(left < 0, -1, left + 1), column.astype(np.intp), border, values, lacking.astype(bool))
 
 
 def _below_catboost(node: dict[str, Any], features: list[Any], scale: float, n_classes: int) -> Branch | Matrix:
