@@ -73,6 +73,8 @@ class _Proofs:
         if not len(self.complete):
             return MISSING
         reading = self.asker.box.reading
+        if reading.between is not None:
+            return "proofs cannot read a model behind a range"
         model = self.asker.box.model if asked is True else asked
         fitted, metric, lines = request.fitted, request.options.metric, self.lines[self.complete]
         try:

@@ -200,8 +200,8 @@ def _calibrated(model: Any, size: Matrix) -> Structure:
     (inner,) = model.calibrated_classifiers_
     found = reader_of(inner.estimator)(inner.estimator, size)
     (calibrator,) = inner.calibrators
-    # Decision values where there are some, that is the lead of the second class, else its probability.
-    is_lead = hasattr(inner.estimator, "decision_function")
+    # Decision values where there are some, else the probability of the second class.
+    is_lead = _has_leads(inner.estimator)
     if len(found.offset) != 2 or (not is_lead and found.link != "share"):
         raise NotKnownError("a calibration of such probabilities is not known")
     lead = np.array([[0.0, -1.0 if is_lead else 0.0], [0.0, 1.0]])
@@ -214,6 +214,17 @@ def _calibrated(model: Any, size: Matrix) -> Structure:
     at, unit = _half(calibrator)
     classes, unit = model.classes_, max(unit, found.unit)
     return _confirmed(combined(found, lead, np.array([0.0, -at]), classes=classes, link="", unit=unit), model)
+
+
+def _has_leads(model: Any) -> bool:
+    """Say whether a model has decision values; NotKnownError where they are not the lead of its second class."""
+    if is_kind(model, "sklearn", "FrozenEstimator"):
+        return _has_leads(model.estimator)
+    is_other = is_of(model, "sklearn", "FixedThresholdClassifier", "TunedThresholdClassifierCV")
+    has_some = hasattr(model, "decision_function")
+    if has_some and (is_other or not is_of(model, "sklearn", "ClassifierMixin")):
+        raise NotKnownError(f"what the decision values of {type(model).__name__} are is not known")
+    return has_some
 
 
 def _half(isotonic: Any) -> tuple[float, float]:
@@ -235,6 +246,8 @@ def _fixed_threshold(model: Any, size: Matrix) -> Structure:
         raise NotKnownError("a threshold for the first class, or one that is not given, is not known")
     if method == "auto":
         method = "predict_proba" if hasattr(inner, "predict_proba") else "decision_function"
+    if method == "decision_function":
+        _has_leads(inner)
     found = reader_of(inner)(inner, size)
     return _confirmed(_above(found, float(at), method == "predict_proba"), model)
 
@@ -269,8 +282,6 @@ def _above(found: Structure, threshold: float, is_probability: bool) -> Structur
 
 def _as_read(found: Structure, model: Any, reading: Reading) -> Structure:
     """Return a structure as the caller reads the model's answers: with a threshold, and names of classes."""
-    if reading.between is not None:
-        raise NotKnownError("proofs cannot read a model behind a range")
     if reading.threshold is not None:
         is_raw = is_kind(model, "torch", "Sequential") or is_kind(model, "onbmacf", "Onnx")
         is_margin = is_raw and not isinstance(found, Trees) and not _last(found)[:, 0].any()
