@@ -84,9 +84,9 @@ class ONBMACF(SettableOptions):
         How many points are asked about per row, in parts of the usual number (some 500): fewer are faster where the
         model is slow per row, and answers get farther (docs/speed has the curve).
     read_model : bool, default True
-        Where the model can be read (linear models, trees, forests, boosting and small networks of scikit-learn, xgboost
-        and lightgbm, also at the end of a pipeline), let the search ask an exact copy of it, and the model itself once,
-        to confirm what is returned (decision 0122). False: only the model is ever asked.
+        Where the model can be read (linear models, trees, forests, boosting, rules and small networks, also at the end
+        of a pipeline; docs/questions/which-models.md), let the search ask an exact copy of it, and the model itself
+        once, to confirm what is returned (decision 0122). False: only the model is ever asked.
 
     decimals : {"round", "exact"}, default "round"
         Whether a number may change up to 2 % more than it must where that makes it rounder: 24,000, not 23,917.46.
@@ -253,7 +253,8 @@ class ONBMACF(SettableOptions):
         prove : bool or model, default False
             Prove that the first counterfactual is the nearest, or that none exists: ``explanation.certificate`` says
             what is proven. The nearest answer known comes first, whatever its plausibility. For linear models, trees,
-            forests, boosted trees and small networks, also at the end of a pipeline; instead of True, give the model
+            forests, boosted trees, rules and small networks, averages, votes and calibrations of some of them, also at
+            the end of a pipeline (docs/questions/is-there-nothing-nearer.md); instead of True, give the model
             itself where ``fit`` was given a function around it.
         prove_seconds : float, default 1
             The most seconds to spend on the proof of one row; the certificate says how far it got.

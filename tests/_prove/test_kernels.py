@@ -11,7 +11,7 @@ from onbmacf._prove.boxes import Cells, Choosable, Demand, _laid_out, choosable_
 from onbmacf._prove.domain import Choices
 from onbmacf._prove.kernels.additive import AdditiveSearch
 from onbmacf._prove.kernels.trees import TreeSearch
-from onbmacf._prove.readers import Tree, Trees
+from onbmacf._prove.structures import Tree, Trees
 from plain_kernels import plain_kernels, steps
 
 N_BUCKETS = 64  # distances at which trees are added up

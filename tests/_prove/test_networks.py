@@ -14,7 +14,7 @@ from onbmacf import ONBMACF, Schema
 from onbmacf._prove.boxes import Demand, choosable_of, solve
 from onbmacf._prove.domain import Choices
 from onbmacf._prove.kernels.network import NetworkSearch
-from onbmacf._prove.readers import Network
+from onbmacf._prove.structures import Network
 from onbmacf.datasets import heart_network, load_heart
 from onbmacf.io import train_network, train_trees
 from plain_kernels import plain_kernels, steps

@@ -270,10 +270,14 @@ def test_a_range_has_ends():
     assert set(explainer.explain(rows, "above").to_frame()["to"]) == {"above"}
 
 
-def test_proofs_do_not_read_through_a_threshold():
+def test_proofs_read_through_a_threshold_but_not_through_a_range():
     model = LogisticRegression(max_iter=1000).fit(TABLE, TWO)
-    answer = ONBMACF().fit(TABLE, model, threshold=0.3).explain(TABLE.head(1), prove=True)[0]
-    assert "proofs cannot read a model behind a threshold, named classes or a range" in str(answer.certificate.reason)
+    explainer = ONBMACF().fit(TABLE, model, threshold=0.3, classes=("no", "yes"))
+    assert explainer.explain(TABLE.head(1), prove=True)[0].certificate.kind == "nearest"
+    explainer = ONBMACF().fit(TABLE, lambda rows: rows["pay"] * 1.5, target=Between(60, 90))
+    answers = explainer.explain(TABLE, prove=model)
+    reasons = {str(answer.certificate.reason) for answer in answers if answer.certificate}
+    assert reasons == {"proofs cannot read a model behind a range"}
 
 
 def test_a_regressor_from_a_file(tmp_path):

@@ -15,16 +15,21 @@ import lightgbm
 import numpy as np
 import pandas as pd
 import xgboost
+from catboost import CatBoostClassifier, CatBoostError
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.ensemble import (
+    AdaBoostClassifier,
+    BaggingClassifier,
     ExtraTreesClassifier,
     GradientBoostingClassifier,
     HistGradientBoostingClassifier,
     RandomForestClassifier,
+    VotingClassifier,
 )
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression, Perceptron, RidgeClassifier, SGDClassifier
-from sklearn.model_selection import FixedThresholdClassifier
+from sklearn.model_selection import FixedThresholdClassifier, TunedThresholdClassifierCV
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
@@ -37,6 +42,7 @@ from onbmacf._base.enums import CertificateKind
 from onbmacf.errors import OnbmacfError
 
 N_ROWS = 8  # explained rows per model
+REFUSING = (xgboost.core.XGBoostError, lightgbm.basic.LightGBMError, CatBoostError)
 METRICS = {"manhattan": 1, "euclidean": 2, "chebyshev": np.inf}
 ENDS = (0.5, 0.7, 0.9, 0.99, 1 - 1e-7, 1 - 1e-10, 1.0)  # probabilities that answers must have
 
@@ -200,6 +206,61 @@ def _logistic(rng):
     )
 
 
+def _member(rng):
+    return pick(rng, DecisionTreeClassifier(**_tree_params(rng)), RandomForestClassifier(**_forest_params(rng)))
+
+
+def _tree(rng):
+    return DecisionTreeClassifier(**_tree_params(rng))
+
+
+def _ada_boost(rng):
+    member = rarely(rng, pick(rng, None, _tree(rng)), LogisticRegression(), _member(rng))
+    return AdaBoostClassifier(member, n_estimators=int(rng.integers(1, 7)), learning_rate=pick(rng, 0.5, 1.0, 2.0))
+
+
+def _bagging(rng):
+    how = {"max_samples": pick(rng, 0.3, 1.0), "max_features": pick(rng, 0.6, 1.0), "bootstrap": pick(rng, True, False)}
+    member = rarely(rng, _member(rng), LogisticRegression(), Perceptron())
+    return BaggingClassifier(member, int(rng.integers(1, 6)), random_state=int(rng.integers(99)), **how)
+
+
+def _voting(rng):
+    voting, n = pick(rng, "soft", "hard"), int(rng.integers(1, 4))
+    members = [(str(at), rarely(rng, pick(rng, _tree, _member)(rng), LogisticRegression())) for at in range(n)]
+    return VotingClassifier(members, voting=voting, weights=pick(rng, None, [*range(1, n + 1)]))
+
+
+def _calibrated(rng):
+    linear = pick(rng, LogisticRegression(), LinearSVC(), GradientBoostingClassifier(n_estimators=4))
+    inner = pick(rng, linear, _member(rng), rarely(rng, _ada_boost(rng), MLPClassifier((4,), max_iter=30)))
+    method = rarely(rng, pick(rng, "sigmoid", "isotonic"), "temperature")
+    return CalibratedClassifierCV(inner, method=method, cv=2, ensemble=rarely(rng, False, True))
+
+
+def _threshold(rng):
+    inner = pick(rng, LogisticRegression(), _member(rng), LinearSVC(), xgboost.XGBClassifier(n_estimators=4, n_jobs=1))
+    if rng.random() < 0.3:
+        return TunedThresholdClassifierCV(inner, cv=2, response_method=pick(rng, "auto", "predict_proba"))
+    return FixedThresholdClassifier(inner, threshold=rarely(rng, float(rng.uniform(0.05, 0.95)), "auto", 0.0, 1.0))
+
+
+def _catboost(rng):
+    return CatBoostClassifier(
+        iterations=int(rng.integers(1, 9)),
+        depth=int(rng.integers(1, 5)),
+        learning_rate=pick(rng, 0.1, 0.7),
+        grow_policy=pick(rng, "SymmetricTree", "Lossguide", "Depthwise"),
+        nan_mode=pick(rng, "Min", "Max"),
+        loss_function=rarely(rng, None, "MultiClassOneVsAll", "CrossEntropy"),
+        boost_from_average=pick(rng, None, False),
+        verbose=0,
+        allow_writing_files=False,
+        thread_count=1,
+        random_seed=int(rng.integers(99)),
+    )
+
+
 ESTIMATORS = {
     "LogisticRegression": _logistic,
     "RidgeClassifier": lambda rng: RidgeClassifier(pick(rng, 0.1, 10.0), class_weight=pick(rng, None, "balanced")),
@@ -217,6 +278,12 @@ ESTIMATORS = {
     "XGBClassifier": _xgboost,
     "LGBMClassifier": _lightgbm,
     "MLPClassifier": _network,
+    "AdaBoostClassifier": _ada_boost,
+    "BaggingClassifier": _bagging,
+    "VotingClassifier": _voting,
+    "CalibratedClassifierCV": _calibrated,
+    "FixedThresholdClassifier": _threshold,
+    "CatBoostClassifier": _catboost,
 }
 
 
@@ -294,6 +361,8 @@ MISSING_TAKEN = (
     "DecisionTreeClassifier",
     "RandomForestClassifier",
     "HistGradientBoostingClassifier",
+    "BaggingClassifier",
+    "CatBoostClassifier",
     "XGBClassifier",
     "LGBMClassifier",
 )
@@ -307,7 +376,7 @@ def check_case(seed, counts=None):
         try:
             case = Case(seed)
             model, prove = case.asked
-        except (ValueError, TypeError, NotImplementedError, xgboost.core.XGBoostError, lightgbm.basic.LightGBMError):
+        except (ValueError, TypeError, NotImplementedError, *REFUSING):
             counts["parameters that the library refuses"] += 1
             return []
         return _checked(case, model, prove, seed, counts)

@@ -75,8 +75,9 @@ class _Proofs:
             return MISSING
         if request.fitted.space.effects is not None:
             return CAUSES
-        if not self.asker.box.reading.is_plain:
-            return "proofs cannot read a model behind a threshold, named classes or a range"
+        reading = self.asker.box.reading
+        if reading.between is not None:
+            return "proofs cannot read a model behind a range"
         model = self.asker.box.model if asked is True else asked
         fitted, metric, lines = request.fitted, request.options.metric, self.lines[self.complete]
         try:
@@ -84,7 +85,8 @@ class _Proofs:
                 fitted.space, request.constraints, fitted.ranges, request.is_held, metric, factuals.N[lines]
             )
             form, ask = fitted.space.form, lambda trials: self.asker.box.ask_labels(trials, SOME)
-            return Prover.of(model, domain, form, trial_points(form, fitted.map.table.N), ask, request.min_probability)
+            trials = trial_points(form, fitted.map.table.N)
+            return Prover.of(model, domain, form, trials, ask, request.min_probability, reading)
         except NotKnownError as error:
             return str(error)
 

@@ -18,7 +18,8 @@ from onbmacf._prove.columns import NotKnownError
 from onbmacf._prove.domain import Choices, ColumnTable, Domain, only_own
 from onbmacf._prove.kernels.search import Search
 from onbmacf._prove.kernels.trees import link, walk_down
-from onbmacf._prove.readers import OTHER, Trees
+from onbmacf._prove.readers import OTHER
+from onbmacf._prove.structures import Trees
 from onbmacf._table.calls import ENDLESS
 
 SLICE = 64  # boxes that are cut between two looks at the clock

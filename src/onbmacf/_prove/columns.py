@@ -52,10 +52,25 @@ class NotKnownError(Exception):
     """Says why a model cannot be read, or nothing be proven."""
 
 
+class Chosen(NamedTuple):
+    """The step that picks columns of a frame by name, in the order in which a model wants them."""
+
+    names: list[Any]
+
+    def transform(self, rows: Any) -> Any:
+        """Return the columns."""
+        return rows[self.names]
+
+
 def parted(model: Any) -> tuple[list[Any], Any]:
     """Return the steps before the estimator at the end of a model, each of which is column-wise, and that estimator."""
     if is_kind(model, "onbmacf", "OneThread"):
         model = model.model
+    if is_kind(model, "onbmacf", "Arranged"):  # a model from a file
+        if model.levels:
+            raise NotKnownError("a model that takes text as categories is not known")
+        steps, estimator = parted(model.model)
+        return steps if model.columns is None else [Chosen([*model.columns]), *steps], estimator
     if is_kind(model, "sklearn", "GridSearchCV", "RandomizedSearchCV"):
         model = model.best_estimator_
     if not is_kind(model, "sklearn", "Pipeline"):
@@ -286,6 +301,8 @@ def _through(step: Any, rows: Any, columns: list[Column]) -> tuple[Any, list[Col
     if is_passed(step):
         return rows, columns
     made = step.transform(rows)
+    if isinstance(step, Chosen):
+        return made, [columns[[*rows.columns].index(name)] for name in step.names]
     if is_kind(step, "sklearn", "Pipeline"):
         for _, part in step.steps:
             rows, columns = _through(part, rows, columns)
@@ -301,10 +318,14 @@ def _through(step: Any, rows: Any, columns: list[Column]) -> tuple[Any, list[Col
         return made, columns
     if hasattr(rows, "toarray"):  # scaled by other operations than a matrix is
         return made, [Unread(type(step).__name__)] * made.shape[1]
-    is_single = getattr(made, "dtype", None) == np.float32
-    if hasattr(made, "dtypes"):
-        is_single = all(dtype == np.float32 for dtype in made.dtypes)
-    return made, [*_of_step(step, columns, is_single, made.shape[1])]
+    return made, [*_of_step(step, columns, is_single(made), made.shape[1])]
+
+
+def is_single(columns: Any) -> bool:
+    """Say whether all columns, a matrix or a frame, are of single precision."""
+    if hasattr(columns, "dtypes"):
+        return all(dtype == np.float32 for dtype in columns.dtypes)
+    return bool(getattr(columns, "dtype", None) == np.float32)
 
 
 def _chosen_through(step: Any, rows: Any, columns: list[Column], n_made: int) -> list[Column]:

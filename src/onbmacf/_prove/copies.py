@@ -12,9 +12,7 @@ each value that may be missing. Where they differ there is no copy, and NotKnown
 how far a refused point may be from being an answer: what is an answer, the model says.
 """
 
-import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -25,7 +23,6 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from threadpoolctl import threadpool_limits
 
 from onbmacf._base.arrays import Mask, Matrix, Rows, objects
-from onbmacf._base.checks import error_words
 from onbmacf._prove.columns import (
     NotKnownError,
     Program,
@@ -39,7 +36,8 @@ from onbmacf._prove.columns import (
     varied,
     whole_features,
 )
-from onbmacf._prove.readers import DOUBLE, SINGLE, Structure, reader_of
+from onbmacf._prove.readers import quietly, reader_of
+from onbmacf._prove.structures import DOUBLE, SINGLE, Structure
 from onbmacf._prove.sums import Sums, sums_of
 from onbmacf._table.cells import cast
 from onbmacf._table.form import TableForm
@@ -79,7 +77,7 @@ class ColumnsCopy:
     @classmethod
     def of(cls, model: Any, form: TableForm, N: Matrix) -> "ColumnsCopy":
         """Read the steps of a model; `N` are fitted rows as numbers. NotKnownError says why they cannot be read."""
-        with _quietly():
+        with quietly():
             read = _read(model, form, N)
             if hasattr(read.estimator, "feature_names_in_") or hasattr(read.given, "columns"):
                 raise NotKnownError("the estimator at the end was trained on columns with names")
@@ -119,7 +117,7 @@ class ModelCopy:
 
         """
         reader_of(parted(model)[1])  # before anything is asked
-        with _quietly():
+        with quietly():
             read = _read(model, form, N)
             if is_of(read.estimator, "xgboost", "XGBClassifier") and hasattr(read.given, "toarray"):
                 read = _zeros_lacking(read)
@@ -128,7 +126,7 @@ class ModelCopy:
             if sorted(known, key=str) != sorted(classes, key=str):
                 raise NotKnownError("the model has labels that no fitted row has")
             order = np.array([known.index(label) for label in classes], dtype=np.intp)
-            recipes, sums = sums_of(structure, read.estimator, read.recipes, read.lacks)
+            recipes, sums = sums_of(structure, read.recipes, read.lacks)
             program, answer = Program.of(recipes, read.whole), _answer(model, read.rows, order)
             weights = getattr(read.estimator, "coef_", answer)
             slack = _slack(structure, np.float32 in (answer.dtype, weights.dtype))
@@ -181,19 +179,6 @@ class ModelCopy:
         is_sure = ranked[:, -1] - ranked[:, -2] > slack
         if any(self.classes[best[at]] != labels[at] for at in np.flatnonzero(is_sure)):
             raise NotKnownError(DIFFERS)
-
-
-@contextmanager
-def _quietly() -> Iterator[None]:
-    """Turn what a model raises into NotKnownError, and keep it from warning of names that columns do not have."""
-    try:
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore")
-            yield
-    except NotKnownError:
-        raise
-    except Exception as error:  # of the caller's own model, in which anything may happen
-        raise NotKnownError(f"the model could not be read: it raised {error_words(error)}") from error
 
 
 def _read(model: Any, form: TableForm, N: Matrix) -> _Read:
@@ -323,7 +308,7 @@ class Surrogate(NamedTuple):
         largest = np.nanmax(np.abs(N), axis=0, initial=0.0)
         may_lack = np.ones(N.shape[1], dtype=bool)
         recipes = [Recipe(at) for at in range(N.shape[1])]
-        recipes, sums = sums_of(reader_of(trees)(trees, largest), trees, recipes, may_lack)
+        recipes, sums = sums_of(reader_of(trees)(trees, largest), recipes, may_lack)
         return cls(Program.of(recipes), sums, trees.classes_, n_labels + 1)
 
     def __call__(self, N: Matrix) -> Matrix:

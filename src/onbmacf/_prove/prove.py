@@ -14,17 +14,19 @@ import numpy as np
 
 from onbmacf._base.arrays import Mask, Matrix, Rows
 from onbmacf._prove.boxes import Conditions, Forest, IsAnswer, Solved, nearest_leaf, posed, solve
-from onbmacf._prove.columns import NotKnownError, Program, Recipe, unwrapped
+from onbmacf._prove.columns import NotKnownError, Program, Recipe, is_single, parted, through, unwrapped
 from onbmacf._prove.domain import Choices, ColumnTable, Domain, below, near_enough, only_own
 from onbmacf._prove.kernels.additive import AdditiveSearch
 from onbmacf._prove.kernels.network import NetworkSearch
 from onbmacf._prove.kernels.search import Search
 from onbmacf._prove.kernels.trees import TreeSearch
-from onbmacf._prove.readers import Additive, Layers, Network, Structure, Trees, has_scores, read, reader_of
+from onbmacf._prove.readers import has_scores, read, reader_of
+from onbmacf._prove.structures import Additive, Layers, Network, Structure, Trees
 from onbmacf._prove.sums import sums_of
 from onbmacf._table.calls import ENDLESS
 from onbmacf._table.form import TableForm
 from onbmacf._table.model import PRINTED
+from onbmacf._table.readings import Reading
 
 TOGETHER = 512  # rows that are asked about at once
 SAME = 1e-9  # what is nearer by less than this share is not nearer
@@ -69,11 +71,20 @@ class Prover:
     quick_scores: Callable[[Matrix], Matrix]  # columns -> the structure's scores, by kernels
 
     @classmethod
-    def of(cls, model: Any, domain: Domain, form: TableForm, trials: Matrix, ask: Ask, least: float) -> "Prover":
+    def of(
+        cls,
+        model: Any,
+        domain: Domain,
+        form: TableForm,
+        trials: Matrix,
+        ask: Ask,
+        least: float,
+        reading: Reading | None = None,
+    ) -> "Prover":
         """Read a model; NotKnownError says why it cannot be.
 
         On trial points, which do not depend on the rows, it must say what its structure says, and so must the model
-        that is explained, which `ask` asks.
+        that is explained, which `ask` asks. `reading` says how the caller reads the model's answers.
         """
         estimator, to_columns = unwrapped(model)
         reader_of(estimator)  # before its columns are looked at: why a function cannot be read is not what it takes
@@ -83,9 +94,13 @@ class Prover:
         trials = trials[:: -(-len(trials) // MOST_TRIALS)]  # of a wide table, some
         columns = to_columns(form.rows_for_model(trials))
         table = ColumnTable.of(domain, form, to_columns)
-        structure = read(estimator, columns, np.maximum(table.size(), np.abs(columns).max(axis=0, initial=0.0)))
+        size = np.maximum(table.size(), np.abs(columns).max(axis=0, initial=0.0))
+        structure = read(estimator, columns, size, reading)
+        is_double = isinstance(structure, Trees) and structure.is_double
+        if is_double and is_single(through(parted(model)[0], form.rows_for_model(trials[:1]))):
+            raise NotKnownError("a model of this kind is not known over columns of single precision")
         forest = Forest.of(structure, domain, table) if isinstance(structure, Trees) else None
-        prover = cls(structure, domain, table, forest, least, _quick_scores(structure, estimator))
+        prover = cls(structure, domain, table, forest, least, _quick_scores(structure, columns.shape[1]))
         prover._check_labels(columns, ask(trials))
         return prover
 
@@ -264,9 +279,8 @@ class Prover:
         return has_scores(self.structure, columns, self.quick_scores(columns))
 
 
-def _quick_scores(structure: Structure, estimator: Any) -> Callable[[Matrix], Matrix]:
-    n_columns = estimator.n_features_in_
-    recipes, sums = sums_of(structure, estimator, [Recipe(at) for at in range(n_columns)], np.zeros(n_columns, bool))
+def _quick_scores(structure: Structure, n_columns: int) -> Callable[[Matrix], Matrix]:
+    recipes, sums = sums_of(structure, [Recipe(at) for at in range(n_columns)], np.zeros(n_columns, bool))
     program = Program.of(recipes)
 
     def scores(columns: Matrix) -> Matrix:

@@ -1,208 +1,51 @@
-"""Known kinds of models as arithmetic: sums of trees, sums of one term per column, or small networks.
+"""Known kinds of models as arithmetic, and what is made of several of them: averages, votes, calibrations, thresholds.
 
     estimator  ->  reader_of  ->  reader  ->  Structure
 
-A score per class; the label is the class with the highest. Another kind is one function and one entry in KINDS, which
-names the parameters that its reader has looked at: an estimator with any other is not read, for it may do what the
-reader does not know of.
+Another kind is one function, here or beside its like (`boosting`, `rule_models`, `layers`), and one entry in KINDS,
+which names the parameters that its reader has looked at: an estimator with any other is not read, for it may do what
+the reader does not know of.
 """
 
-import json
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import expit
+from scipy.special import logit
 
-from onbmacf._base.arrays import Mask, Matrix, Rows
-from onbmacf._prove.columns import NotKnownError, dense, is_of
+from onbmacf._base.arrays import Mask, Matrix
+from onbmacf._base.checks import error_words
+from onbmacf._prove.boosting import (
+    of_sklearn,
+    read_boosting_machine,
+    read_catboost,
+    read_gradient_boosting,
+    read_hist_boosting,
+    read_lightgbm,
+    read_xgboost,
+)
+from onbmacf._prove.columns import NotKnownError, dense, is_kind, is_of
+from onbmacf._prove.layers import read_network, read_onnx, read_torch
+from onbmacf._prove.rule_models import read_figs, read_ripper, read_rule_fit, read_rule_list
+from onbmacf._prove.structures import Additive, Network, Structure, Tree, Trees, behind, combined, two
+from onbmacf._table.readings import Reading
 
-OPERATIONS = 16  # with whose rounding a unit is charged beside its own sum
 OTHER = "the model's answers are not those of its structure"
-NEAR = 1e-9  # two ways to the same probability
-DOUBLE, SINGLE = 2.0**-52, 2.0**-23  # rounding error of one operation
-ACTIVATIONS: dict[str, Callable[[Matrix], Matrix]] = {
-    "identity": lambda sums: sums,
-    "logistic": expit,
-    "relu": lambda sums: np.maximum(sums, 0.0),
-    "tanh": np.tanh,
-}
+METHODS = {"predict", "predict_proba", "decision_function", "forward"}
 
 
-# --- networks ---------------------------------------------------------------------------------------------------------
-
-
-class Layers(NamedTuple):
-    """A network as one row sees it: what each choice adds to the first layer's sums, and the layers after it."""
-
-    given: Matrix  # choices x units of the first layer
-    fixed: Matrix  # what the units of the first layer get whatever is chosen
-    is_line: Rows  # per feature: 1 where its choices lie on one line, in order
-    line: Matrix  # features x units of the first layer: the direction of such a line
-    along: Matrix  # per choice of such a feature: how far along it lies
-    sizes: Rows  # units per layer, the first one first; the last are the conditions
-    start: Rows  # where each layer's units begin among all units
-    weights: Matrix  # of the layers after the first, one after the other: units of the layer before x units
-    at: Rows  # where the weights of each layer begin; of the first, nothing
-    bias: Matrix  # of all units; of the first layer, nothing
-
-
-@dataclass(frozen=True, eq=False)
-class Network:
-    """Layers of units, the last one without: its sums are the scores."""
-
-    words: str
-    classes: Any
-    weights: list[Matrix]  # per layer: columns or units of the layer before x units
-    bias: list[Matrix]
-    own_scores: Callable[[Matrix], Matrix]  # the model's own, from columns
-    size: Matrix  # the largest number in each column
-    unit: float  # rounding error of one operation
-    link: str = "softmax"
-    activation: str = "relu"  # of the units before the last layer, in scikit-learn's words
-
-    @property
-    def offset(self) -> Matrix:
-        """What is added to the scores: nothing, the last layer does."""
-        return np.zeros(len(self.bias[-1]))
-
-    @property
-    def error(self) -> float:
-        """The largest difference that rounding makes to a score, and to a bound of one."""
-        largest, n_summed = self.size, 0
-        for weights, bias in zip(self.weights, self.bias, strict=True):
-            largest, n_summed = largest @ np.abs(weights) + np.abs(bias), n_summed + len(weights) + OPERATIONS
-        return 4.0 * self.unit * n_summed * float(largest.max())
-
-    def scores(self, columns: Matrix) -> Matrix:
-        """Return the scores of rows of columns."""
-        found = columns @ self.weights[0] + self.bias[0]
-        for weights, bias in zip(self.weights[1:], self.bias[1:], strict=True):
-            found = ACTIVATIONS[self.activation](found) @ weights + bias
-        return found
-
-    def layers(self, given: Matrix, fixed: Matrix, lines: tuple[Rows, Matrix, Matrix], conditions: Matrix) -> Layers:
-        """Return the layers that lead from what choices add to the first one's sums to the sums of the conditions."""
-        if self.activation != "relu":
-            raise NotKnownError(f"a network of {self.activation!r} units is not known")
-        weights = [*self.weights[1:-1], self.weights[-1] @ conditions]
-        bias = [np.zeros(len(fixed)), *self.bias[1:-1], self.bias[-1] @ conditions]
-        sizes = np.array([len(layer) for layer in bias])
-        at = np.cumsum([0, 0, *(layer.size for layer in weights)])[: len(sizes)]
-        flat = np.concatenate([np.ascontiguousarray(layer).ravel() for layer in weights])
-        start = np.cumsum([0, *sizes])[: len(sizes)]
-        return Layers(given, fixed, *lines, sizes, start, flat, at, np.concatenate(bias))
-
-
-def read_network(model: Any, size: Matrix) -> Network:
-    """Read scikit-learn's network."""
-    if model.out_activation_ not in ("logistic", "softmax") or getattr(model, "_label_binarizer", None) is None:
-        raise NotKnownError("this kind of network is not known")
-    if model._label_binarizer.y_type_.startswith("multilabel"):
-        raise NotKnownError("the model has several outputs")
-    weights, bias = ([layer.astype(np.float64) for layer in every] for every in (model.coefs_, model.intercepts_))
-    if len(weights) < 2:
-        raise NotKnownError("a network without hidden layers is not known")
-    if model.n_outputs_ == 1:  # the sum of the second class against the first
-        weights[-1], bias[-1] = np.pad(weights[-1], ((0, 0), (1, 0))), np.pad(bias[-1], (1, 0))
-    unit = float(np.finfo(model.coefs_[0].dtype).eps)
-
-    def own_scores(rows: Matrix) -> Matrix:
-        """Return the scores behind the model's own probabilities: those of the structure where they agree."""
-        scores = network.scores(rows)
-        shares = np.exp(scores - scores.max(axis=1, keepdims=True))
-        shares /= shares.sum(axis=1, keepdims=True)
-        is_same = np.abs(shares - model.predict_proba(rows)).max(axis=1) <= max(NEAR, 64 * unit)
-        return np.where(is_same[:, np.newaxis], scores, np.inf)
-
-    network = Network("network", model.classes_, weights, bias, own_scores, size, unit, activation=model.activation)
-    return network
-
-
-# --- structures -------------------------------------------------------------------------------------------------------
-
-
-class Tree(NamedTuple):
-    """One tree, an entry per node, the root first. A row goes left where its column is at most the threshold."""
-
-    left: Rows  # -1 for a leaf
-    right: Rows
-    column: Rows
-    threshold: Matrix
-    values: Matrix  # nodes x classes: what a leaf adds to the scores
-    lacking: Mask | None = None  # whether a missing value goes left; None: it goes right
-
-
-@dataclass(frozen=True, eq=False)
-class Trees:
-    """A sum of trees."""
-
-    words: str
-    classes: Any
-    trees: list[Tree]
-    offset: Matrix  # per class
-    is_single: bool  # whether columns are rounded to single precision before they are compared
-    link: str  # how scores become probabilities: "share", "softmax" or nothing known
-    own_scores: Callable[[Matrix], Matrix]  # the model's own, from columns
-    unit: float = DOUBLE  # rounding error of the model's sums
-
-    @property
-    def error(self) -> float:
-        """The largest difference that rounding makes to a score."""
-        highest = sum(float(np.abs(tree.values).max(initial=0.0)) for tree in self.trees)
-        return self.unit * (len(self.trees) + 8) * (highest + float(np.abs(self.offset).max()) + 1.0)
-
-    def rounded(self, columns: Matrix) -> Matrix:
-        """Return columns as the trees compare them."""
-        with np.errstate(over="ignore"):
-            return columns.astype(np.float32).astype(np.float64) if self.is_single else columns
-
-    def scores(self, columns: Matrix) -> Matrix:
-        """Return the scores of rows of columns."""
-        columns = self.rounded(columns)
-        total = np.tile(self.offset, (len(columns), 1))
-        for tree in self.trees:
-            total += tree.values[_leaves(tree, columns)]
-        return total
-
-
-@dataclass(frozen=True, eq=False)
-class Additive:
-    """A sum of one term per column."""
-
-    words: str
-    classes: Any
-    weights: Matrix  # columns x classes
-    offset: Matrix
-    link: str
-    own_scores: Callable[[Matrix], Matrix]
-    size: float  # the largest number of any column
-    unit: float = DOUBLE
-
-    @property
-    def error(self) -> float:
-        """The largest difference that rounding makes to a score."""
-        highest = float(np.abs(self.weights).sum(axis=0).max()) * self.size + float(np.abs(self.offset).max())
-        return self.unit * (len(self.weights) + 8) * (highest + 1e-300)
-
-    def scores(self, columns: Matrix) -> Matrix:
-        """Return the scores of rows of columns."""
-        return columns @ self.weights + self.offset
-
-
-Structure = Trees | Additive | Network
-
-
-def read(model: Any, columns: Matrix, size: Matrix) -> Structure:
+def read(model: Any, columns: Matrix, size: Matrix, reading: Reading | None = None) -> Structure:
     """Return a model's structure; it must give these rows of columns the model's own scores.
 
-    `size` is the largest number that any choice makes of each column.
+    `size` is the largest number that any choice makes of each column. A `reading` says which threshold and names the
+    caller reads the model's answers with.
     """
-    with without_names():
+    with quietly():
         found = reader_of(model)(model, size)
+        found = found if reading is None else _as_read(found, model, reading)
         if not has_scores(found, columns, found.scores(columns)).all():
             raise NotKnownError(OTHER)
     return found
@@ -210,7 +53,7 @@ def read(model: Any, columns: Matrix, size: Matrix) -> Structure:
 
 def has_scores(structure: Structure, columns: Matrix, scores: Matrix) -> Mask:
     """Say which rows of columns have these scores by the model itself, too."""
-    with without_names():
+    with quietly():
         expected = structure.own_scores(columns)
     with np.errstate(invalid="ignore"):
         apart = np.abs(scores - expected).max(axis=1)
@@ -218,11 +61,16 @@ def has_scores(structure: Structure, columns: Matrix, scores: Matrix) -> Mask:
 
 
 @contextmanager
-def without_names() -> Iterator[None]:
-    """Keep a model from warning that columns of numbers have no names."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "X does not have valid feature names")
-        yield
+def quietly() -> Iterator[None]:
+    """Turn what a model raises into NotKnownError, and keep it from warning of names that columns do not have."""
+    try:
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            yield
+    except NotKnownError:
+        raise
+    except Exception as error:  # of the caller's own model, in which anything may happen
+        raise NotKnownError(f"the model could not be read: it raised {error_words(error)}") from error
 
 
 def reader_of(model: Any) -> "Reader":
@@ -232,7 +80,8 @@ def reader_of(model: Any) -> "Reader":
         raise NotKnownError("a function cannot be read: give the model in it, prove=model")
     if kind is None:
         raise NotKnownError("this kind of model is not known")
-    unknown = sorted({*model.get_params(deep=False)} - kind.parameters)
+    parameters = model.get_params(deep=False) if hasattr(model, "get_params") else {}
+    unknown = sorted({*parameters} - kind.parameters)
     if unknown:
         raise NotKnownError(f"what the parameter {unknown[0]!r} of {type(model).__name__} does is not known")
     if METHODS & vars(model).keys():
@@ -240,40 +89,16 @@ def reader_of(model: Any) -> "Reader":
     return kind.reader
 
 
-def _leaves(tree: Tree, columns: Matrix) -> Rows:
-    node = np.zeros(len(columns), dtype=np.intp)
-    for _ in range(len(tree.left)):
-        inner = np.flatnonzero(tree.left[node] >= 0)
-        if not len(inner):
-            break
-        at = node[inner]
-        seen = columns[inner, tree.column[at]]
-        goes_left = seen <= tree.threshold[at]
-        if tree.lacking is not None:
-            goes_left |= np.isnan(seen) & tree.lacking[at]
-        node[inner] = np.where(goes_left, tree.left[at], tree.right[at])
-    return node
-
-
-def _two(margins: Any) -> Matrix:
-    """Return scores per class; a single margin is that of the second class against the first."""
-    margins = np.asarray(margins, dtype=np.float64)
-    margins = margins.reshape(len(margins), -1)
-    return np.column_stack([np.zeros(len(margins)), margins]) if margins.shape[1] == 1 else margins
+# --- linear models and forests ----------------------------------------------------------------------------------------
 
 
 def _linear(model: Any, size: Matrix) -> Additive:
-    weights = _two(np.asarray(dense(model.coef_), dtype=np.float64).T)
-    offset = _two(np.atleast_2d(np.asarray(model.intercept_, dtype=np.float64)))[0]
+    weights = two(np.asarray(dense(model.coef_), dtype=np.float64).T)
+    offset = two(np.atleast_2d(np.asarray(model.intercept_, dtype=np.float64)))[0]
     offset = np.broadcast_to(offset, weights.shape[1]) if len(offset) != weights.shape[1] else offset
     is_logit = len(offset) == 2 and is_of(model, "sklearn", "LogisticRegression", "LinearDiscriminantAnalysis")
-    scores, largest = (lambda C: _two(model.decision_function(C))), float(size.max(initial=0.0))
+    scores, largest = (lambda C: two(model.decision_function(C))), float(size.max(initial=0.0))
     return Additive("linear model", model.classes_, weights, offset, "softmax" if is_logit else "", scores, largest)
-
-
-def _of_sklearn(tree: Any, values: Matrix) -> Tree:
-    lacking = np.asarray(tree.missing_go_to_left, dtype=bool)
-    return Tree(tree.children_left, tree.children_right, tree.feature, tree.threshold, values, lacking)
 
 
 def _forest(model: Any, size: Matrix) -> Trees:
@@ -281,125 +106,200 @@ def _forest(model: Any, size: Matrix) -> Trees:
     if model.n_outputs_ != 1:
         raise NotKnownError("the model has several outputs")
     n, estimators = len(model.classes_), getattr(model, "estimators_", [model])
-    trees = []
+    trees, undivided = [], []
     for one in estimators:
         values = one.tree_.value[:, 0, :n]
-        trees.append(_of_sklearn(one.tree_, values / values.sum(axis=1, keepdims=True) / len(estimators)))
+        trees.append(of_sklearn(one.tree_, values / values.sum(axis=1, keepdims=True) / len(estimators)))
+        undivided.append(values)
     words = "forest" if hasattr(model, "estimators_") else "tree"
-    return Trees(words, model.classes_, trees, np.zeros(n), True, "share", model.predict_proba)
+    # A sum of quotients would have neither the bits nor the ties of the model's own.
+    return Trees(words, model.classes_, trees, np.zeros(n), True, "share", model.predict_proba, undivided=undivided)
 
 
-def _boosted(words: str, model: Any, trees: list[Tree], scores: Callable[[Matrix], Matrix], **more: Any) -> Trees:
-    """Return boosted trees; the offset is what their sums lack of the model's own score at a row of zeros."""
-    n, link = trees[0].values.shape[1], more.pop("link", "softmax")
-    plain = Trees(words, model.classes_, trees, np.zeros(n), link=link, own_scores=scores, **more)
-    zeros = np.zeros((1, model.n_features_in_))
-    return replace(plain, offset=(scores(zeros) - plain.scores(zeros))[0])
+# --- several models ---------------------------------------------------------------------------------------------------
 
 
-def _at_class(values: Matrix, place: int, n_classes: int) -> Matrix:
-    """Return the leaves' values as the scores of one class; with two classes, of the second."""
-    scores = np.zeros((len(values), n_classes))
-    scores[:, 1 if n_classes == 2 else place] = values
-    return scores
+def _member(model: Any, size: Matrix, what: str) -> Trees:
+    """Read a member whose probabilities are shares that trees add up to."""
+    found = reader_of(model)(model, size)
+    if not isinstance(found, Trees) or found.link != "share":
+        raise NotKnownError(f"{what} of other members than trees and forests is not known")
+    return found
 
 
-def _gradient_boosting(model: Any, size: Matrix) -> Trees:
-    if model.loss not in ("log_loss", "deviance"):
-        raise NotKnownError(f"boosting with the loss {model.loss!r} is not known")
-    if not isinstance(model.init_, str) and not is_of(model.init_, "sklearn", "DummyClassifier"):
-        raise NotKnownError("boosting that begins with another model is not known")
-    n, rate = len(model.classes_), model.learning_rate
-    trees = [
-        _of_sklearn(one.tree_, _at_class(rate * one.tree_.value[:, 0, 0], k, n))
-        for round_ in model.estimators_
-        for k, one in enumerate(round_)
-    ]
-    scores = lambda C: _two(model.decision_function(C))  # noqa: E731 - one line, used twice
-    return _boosted("boosted model", model, trees, scores, is_single=True)
+def _averaged(words: str, model: Any, members: Sequence[Trees], weights: Matrix) -> Trees:
+    """Return the average of members, with one column per class of the model each."""
+    if len({member.is_single for member in members}) > 1:
+        raise NotKnownError("members that round their columns differently are not known")
+    pairs = list(zip(members, weights, strict=True))
+    trees = [tree._replace(values=tree.values * weight) for member, weight in pairs for tree in member.trees]
+    is_plain = all(len(member.trees) == 1 for member in members) and len({*weights.tolist()}) == 1
+    undivided = [part for member in members for part in member.undivided or ()] if is_plain else []
+    offset, own = np.zeros(len(model.classes_)), model.predict_proba
+    found = Trees(words, model.classes_, trees, offset, members[0].is_single, "share", own)
+    return replace(found, undivided=undivided if len(undivided) == len(trees) else None)
 
 
-def _hist_boosting(model: Any, size: Matrix) -> Trees:
-    if model.is_categorical_ is not None and np.any(model.is_categorical_):
-        raise NotKnownError("boosting with categories of its own is not known")
+def _bagging(model: Any, size: Matrix) -> Trees:
+    """Read the average of members, each trained on some of the columns and maybe without some of the classes."""
+    n, members = len(model.classes_), []
+    for one, columns in zip(model.estimators_, model.estimators_features_, strict=True):
+        member = _member(one, size[columns], "bagging")
+        place = np.eye(n)[np.asarray(one.classes_, dtype=np.intp)]
+        of_model = np.append(np.asarray(columns, dtype=np.intp), 0)  # leaves have no column
+        trees = [t._replace(column=of_model[np.maximum(t.column, -1)], values=t.values @ place) for t in member.trees]
+        undivided = None if member.undivided is None else [values @ place for values in member.undivided]
+        members.append(replace(member, trees=trees, undivided=undivided))
+    return _averaged("bagging of trees", model, members, np.full(len(members), 1.0 / len(members)))
+
+
+def _voting(model: Any, size: Matrix) -> Trees:
+    members = [_member(one, size, "voting") for one in model.estimators_]
+    weights = np.array(model._weights_not_none or [1.0] * len(members), dtype=np.float64)
+    if model.voting == "soft":
+        return _averaged("voting of trees", model, members, weights / weights.sum())
     n = len(model.classes_)
-    trees = [_of_hist(one.nodes, k, n) for round_ in model._predictors for k, one in enumerate(round_)]
-    scores = lambda C: _two(model.decision_function(C))  # noqa: E731
-    return _boosted("boosted model", model, trees, scores, is_single=False)
+    trees = [_vote(member, weight * np.eye(n)) for member, weight in zip(members, weights, strict=True)]
+
+    def own(columns: Matrix) -> Matrix:
+        """Return the votes for each class, weighted."""
+        votes = np.asarray(model.transform(columns))
+        return np.stack([(votes == place) @ weights for place in range(n)], axis=1)
+
+    return Trees("voting of trees", model.classes_, trees, np.zeros(n), members[0].is_single, "", own)
 
 
-def _of_hist(nodes: Any, place: int, n_classes: int) -> Tree:
-    is_leaf = nodes["is_leaf"].astype(bool)
-    left, right = (np.where(is_leaf, -1, nodes[side].astype(np.intp)) for side in ("left", "right"))
-    values = _at_class(np.where(is_leaf, nodes["value"], 0.0), place, n_classes)
-    column, threshold = nodes["feature_idx"].astype(np.intp), nodes["num_threshold"].astype(np.float64)
-    return Tree(left, right, column, threshold, values, nodes["missing_go_to_left"].astype(bool))
+def _vote(member: Trees, scores: Matrix) -> Tree:
+    """Return the tree whose leaves add what the votes for their labels do; `scores` has a line per label."""
+    if len(member.trees) != 1 or member.undivided is None or len(member.classes) != len(scores):
+        raise NotKnownError("votes of other members than single trees are not known")
+    return member.trees[0]._replace(values=scores[member.undivided[0].argmax(axis=1)])
 
 
-def _xgboost(model: Any, size: Matrix) -> Trees:
-    learner = json.loads(model.get_booster().save_raw("json"))["learner"]
-    booster = learner["gradient_booster"]
-    if booster["name"] != "gbtree" or not str(learner["objective"]["name"]).startswith(("binary:log", "multi:soft")):
-        raise NotKnownError("this kind of xgboost model is not known")
-    if not (isinstance(model.missing, float | np.floating) and np.isnan(model.missing)):
-        raise NotKnownError(f"xgboost that takes {model.missing} for a missing value is not known")
-    n, content = len(model.classes_), booster["model"]
-    if any(int(tree["tree_param"]["size_leaf_vector"]) > 1 for tree in content["trees"]):
-        raise NotKnownError("xgboost with several scores in a leaf is not known")
-    best = getattr(model, "best_iteration", None)  # known where it was stopped early
-    stop = None if best is None else content["iteration_indptr"][best + 1]
-    chosen = list(zip(content["trees"], content["tree_info"], strict=True))[:stop]
-    trees = [_of_xgboost(tree, k, n) for tree, k in chosen]
-    scores = lambda C: _two(model.predict(C, output_margin=True))  # noqa: E731
-    return _boosted("boosted model", model, trees, scores, is_single=True, unit=SINGLE)
+def _ada_boost(model: Any, size: Matrix) -> Trees:
+    """Read trees whose votes are weighted; with two classes only the second one's score is not 0."""
+    n, weights, total = len(model.classes_), model.estimator_weights_, model.estimator_weights_.sum()
+    votes = (n * np.eye(n) - 1.0) / (n - 1) ** 2 if n > 2 else np.array([[0.0, -2.0], [0.0, 2.0]])
+    members = [_member(one, size, "boosting") for one in model.estimators_]
+    trees = [_vote(one, votes * weight / total) for one, weight in zip(members, weights, strict=False)]
+    own = lambda C: two(model.decision_function(C)) / (n - 1)  # noqa: E731
+    return Trees("boosted model", model.classes_, trees, np.zeros(n), members[0].is_single, "softmax", own)
 
 
-def _of_xgboost(tree: dict[str, Any], place: int, n_classes: int) -> Tree:
-    if tree["categories_nodes"]:
-        raise NotKnownError("boosting with categories of its own is not known")
-    left, right = np.array(tree["left_children"]), np.array(tree["right_children"])
-    cuts = np.array(tree["split_conditions"], dtype=np.float32)
-    at_most = np.nextafter(cuts, np.float32(-np.inf)).astype(np.float64)  # below a cut: at most the number before it
-    values = _at_class(np.where(left < 0, cuts, 0.0).astype(np.float64), place, n_classes)
-    column, lacking = np.array(tree["split_indices"], dtype=np.intp), np.array(tree["default_left"], dtype=bool)
-    return Tree(left, right, column, at_most, values, lacking)
+# --- what is done to a model's scores ---------------------------------------------------------------------------------
 
 
-def _lightgbm(model: Any, size: Matrix) -> Trees:
-    content, n = model.booster_.dump_model(), len(model.classes_)
-    objective, each = str(content["objective"]), content["num_tree_per_iteration"]
-    if not objective.startswith(("binary ", "multiclass ")) or content.get("average_output"):
-        raise NotKnownError("this kind of lightgbm model is not known")
-    link = "softmax" if objective.startswith("multiclass ") or objective.endswith("sigmoid:1") else ""
-    trees = [_of_lightgbm(tree["tree_structure"], at % each, n) for at, tree in enumerate(content["tree_info"])]
-    scores = lambda C: _two(model.predict(C, raw_score=True))  # noqa: E731
-    return _boosted("boosted model", model, trees, scores, is_single=False, link=link)
+def _frozen(model: Any, size: Matrix) -> Structure:
+    return reader_of(model.estimator)(model.estimator, size)
 
 
-def _of_lightgbm(root: dict[str, Any], place: int, n_classes: int) -> Tree:
-    lines: list[list[Any]] = []
-    _write_down(root, lines)
-    left, right, column, threshold, value, lacking = (np.array(part) for part in zip(*lines, strict=True))
-    values = _at_class(value.astype(float), place, n_classes)
-    return Tree(left, right, column, threshold.astype(np.float64), values, lacking)
+def _calibrated(model: Any, size: Matrix) -> Structure:
+    """Read a calibration of two classes on one set: a sigmoid of the scores, or a threshold at which a half lies."""
+    if len(model.classes_) != 2 or len(model.calibrated_classifiers_) != 1:
+        raise NotKnownError("a calibration of several classes, or an average of several, is not known")
+    (inner,) = model.calibrated_classifiers_
+    found = reader_of(inner.estimator)(inner.estimator, size)
+    (calibrator,) = inner.calibrators
+    # Decision values where there are some, else the probability of the second class.
+    is_lead = _has_leads(inner.estimator)
+    if len(found.offset) != 2 or (not is_lead and found.link != "share"):
+        raise NotKnownError("a calibration of such probabilities is not known")
+    lead = np.array([[0.0, -1.0 if is_lead else 0.0], [0.0, 1.0]])
+    if inner.method == "sigmoid":
+        plus = np.array([0.0, -float(calibrator.b_)])
+        scaled = combined(found, lead * -float(calibrator.a_), plus, classes=model.classes_, link="softmax")
+        return replace(scaled, own_scores=lambda C: behind(scaled.scores(C), model.predict_proba(C), scaled.unit))
+    if inner.method != "isotonic":
+        raise NotKnownError(f"the calibration {inner.method!r} is not known")
+    at, unit = _half(calibrator)
+    classes, unit = model.classes_, max(unit, found.unit)
+    return _confirmed(combined(found, lead, np.array([0.0, -at]), classes=classes, link="", unit=unit), model)
 
 
-def _write_down(node: dict[str, Any], lines: list[list[Any]]) -> int:
-    """Append a node and all below; return its position."""
-    here = len(lines)
-    if "leaf_coeff" in node:
-        raise NotKnownError("boosting whose leaves are linear models is not known")
-    if "leaf_value" in node:
-        lines.append([-1, -1, 0, 0.0, node["leaf_value"], False])
-        return here
-    if node["decision_type"] != "<=" or node["missing_type"] == "Zero":
-        raise NotKnownError("boosting with categories of its own is not known")
-    lacking = node["default_left"] if node["missing_type"] == "NaN" else node["threshold"] >= 0  # taken for a 0
-    lines.append([-1, -1, node["split_feature"], node["threshold"], 0.0, lacking])
-    lines[here][0] = _write_down(node["left_child"], lines)
-    lines[here][1] = _write_down(node["right_child"], lines)
-    return here
+def _has_leads(model: Any) -> bool:
+    """Say whether a model has decision values; NotKnownError where they are not the lead of its second class."""
+    if is_kind(model, "sklearn", "FrozenEstimator"):
+        return _has_leads(model.estimator)
+    is_other = is_of(model, "sklearn", "FixedThresholdClassifier", "TunedThresholdClassifierCV")
+    has_some = hasattr(model, "decision_function")
+    if has_some and (is_other or not is_of(model, "sklearn", "ClassifierMixin")):
+        raise NotKnownError(f"what the decision values of {type(model).__name__} are is not known")
+    return has_some
 
+
+def _half(isotonic: Any) -> tuple[float, float]:
+    """Return the last number of which an isotonic regression makes at most a half, and its rounding error."""
+    x, y = (np.asarray(part) for part in (isotonic.X_thresholds_, isotonic.y_thresholds_))
+    n_below = int((y <= 0.5).sum())
+    if not isotonic.increasing_ or n_below in (0, len(y)):
+        raise NotKnownError("a calibration that does not rise through a half is not known")
+    (left, right), (low, high) = x[n_below - 1 : n_below + 1].tolist(), y[n_below - 1 : n_below + 1].tolist()
+    unit = float(np.finfo(x.dtype).eps)
+    return left + (0.5 - low) * (right - left) / (high - low), unit * max(1.0, (right - left) / (high - low))
+
+
+def _fixed_threshold(model: Any, size: Matrix) -> Structure:
+    """Read a model whose second class begins at another threshold."""
+    at: Any = model.best_threshold_ if hasattr(model, "best_threshold_") else model.threshold
+    inner, method = model.estimator_, getattr(model, "response_method", "auto")
+    if model.__dict__.get("pos_label") not in (None, model.classes_[1]) or at == "auto":
+        raise NotKnownError("a threshold for the first class, or one that is not given, is not known")
+    if method == "auto":
+        method = "predict_proba" if hasattr(inner, "predict_proba") else "decision_function"
+    if method == "decision_function":
+        _has_leads(inner)
+    found = reader_of(inner)(inner, size)
+    return _confirmed(_above(found, float(at), method == "predict_proba"), model)
+
+
+def _confirmed(found: Structure, model: Any) -> Structure:
+    """Return the structure of two classes with infinite scores where, beyond doubt, the model says the other one."""
+    own = found.own_scores
+
+    def confirmed(columns: Matrix) -> Matrix:
+        """Return the scores of the model inside, where they are those of the label that the model itself says."""
+        scores, is_second = own(columns), np.asarray(model.predict(columns)) == model.classes_[1]
+        lead = scores[:, 1] - scores[:, 0]
+        is_other = (np.abs(lead) > 8 * found.error) & ((lead > 0) != is_second)
+        return np.where(is_other[:, np.newaxis], np.inf, scores)
+
+    return replace(found, own_scores=confirmed)
+
+
+def _above(found: Structure, threshold: float, is_probability: bool) -> Structure:
+    """Return the structure whose second class leads where its probability, or its lead, is above a threshold."""
+    if len(found.offset) != 2 or (is_probability and not found.link):
+        raise NotKnownError("a threshold for such scores is not known")
+    if not is_probability:
+        return combined(found, np.eye(2), np.array([0.0, -threshold]), link="")
+    if not 0.0 < threshold < 1.0:
+        raise NotKnownError(f"the threshold {threshold:g} is not known")
+    if found.link == "share":
+        return combined(found, np.eye(2), np.array([0.0, 1.0 - 2.0 * threshold]), link="")
+    unit = found.unit / (threshold * (1.0 - threshold))  # by how much more a probability's rounding moves its odds
+    return combined(found, np.eye(2), np.array([0.0, -float(logit(threshold))]), link="", unit=unit)
+
+
+def _as_read(found: Structure, model: Any, reading: Reading) -> Structure:
+    """Return a structure as the caller reads the model's answers: with a threshold, and names of classes."""
+    if reading.threshold is not None:
+        is_raw = is_kind(model, "torch", "Sequential") or is_kind(model, "onbmacf", "Onnx")
+        is_margin = is_raw and not isinstance(found, Trees) and not _last(found)[:, 0].any()
+        if not found.link and not is_margin:
+            raise NotKnownError("a threshold for such scores is not known")
+        found = _above(found, reading.threshold, bool(found.link))
+    if reading.classes is None:
+        return found
+    if len(reading.classes) != len(found.offset):
+        raise NotKnownError("the model tells other classes apart than are named")
+    return replace(found, classes=np.array([*reading.classes, None], dtype=object)[:-1])
+
+
+def _last(found: Additive | Network) -> Matrix:
+    return found.weights if isinstance(found, Additive) else found.weights[-1]
+
+
+# --- kinds ------------------------------------------------------------------------------------------------------------
 
 Reader = Callable[[Any, Matrix], "Structure"]  # estimator, the largest number of each column
 
@@ -417,7 +317,6 @@ def _kind(package: str, names: str, reader: Reader, parameters: str) -> Kind:
     return Kind(package, tuple(names.split()), reader, frozenset(parameters.split()))
 
 
-METHODS = {"predict", "predict_proba", "decision_function"}
 TREES = (
     "ccp_alpha class_weight criterion max_depth max_features max_leaf_nodes min_impurity_decrease min_samples_leaf "
     "min_samples_split min_weight_fraction_leaf monotonic_cst n_estimators n_jobs random_state verbose warm_start "
@@ -441,21 +340,41 @@ KINDS = [
     ),
     _kind(
         "sklearn",
+        "BaggingClassifier",
+        _bagging,
+        "base_estimator bootstrap bootstrap_features estimator max_features max_samples n_estimators n_jobs oob_score "
+        "random_state verbose warm_start",
+    ),
+    _kind("sklearn", "VotingClassifier", _voting, "estimators flatten_transform n_jobs verbose voting weights"),
+    _kind(
+        "sklearn", "AdaBoostClassifier", _ada_boost, "base_estimator estimator learning_rate n_estimators random_state"
+    ),
+    _kind("sklearn", "FrozenEstimator", _frozen, "estimator"),
+    _kind("sklearn", "CalibratedClassifierCV", _calibrated, "base_estimator cv ensemble estimator method n_jobs"),
+    _kind(
+        "sklearn",
+        "FixedThresholdClassifier TunedThresholdClassifierCV",
+        _fixed_threshold,
+        "cv estimator n_jobs pos_label random_state refit response_method scoring store_cv_results threshold "
+        "thresholds",
+    ),
+    _kind(
+        "sklearn",
         "GradientBoostingClassifier",
-        _gradient_boosting,
+        read_gradient_boosting,
         TREES + "init learning_rate loss n_iter_no_change subsample tol validation_fraction",
     ),
     _kind(
         "sklearn",
         "HistGradientBoostingClassifier",
-        _hist_boosting,
+        read_hist_boosting,
         TREES + "categorical_features early_stopping interaction_cst l2_regularization learning_rate loss max_bins "
         "max_iter n_iter_no_change scoring tol validation_fraction",
     ),
     _kind(
         "xgboost",
         "XGBClassifier",
-        _xgboost,
+        read_xgboost,
         "base_score booster callbacks colsample_bylevel colsample_bynode colsample_bytree device early_stopping_rounds "
         "enable_categorical eval_metric feature_types feature_weights gamma grow_policy importance_type "
         "interaction_constraints learning_rate max_bin max_cat_threshold max_cat_to_onehot max_delta_step max_depth "
@@ -466,7 +385,7 @@ KINDS = [
     _kind(
         "lightgbm",
         "LGBMClassifier",
-        _lightgbm,
+        read_lightgbm,
         "bagging_fraction bagging_freq boost_from_average boosting_type class_weight colsample_bytree deterministic "
         "extra_trees feature_fraction force_col_wise force_row_wise importance_type is_unbalance lambda_l1 lambda_l2 "
         "learning_rate linear_tree max_bin max_depth metric min_child_samples min_child_weight min_data_in_leaf "
@@ -481,5 +400,55 @@ KINDS = [
         "activation alpha batch_size beta_1 beta_2 early_stopping epsilon hidden_layer_sizes learning_rate "
         "learning_rate_init max_fun max_iter momentum n_iter_no_change nesterovs_momentum power_t random_state shuffle "
         "solver tol validation_fraction verbose warm_start",
+    ),
+    _kind("torch", "Sequential", read_torch, ""),
+    _kind("onbmacf", "Onnx", read_onnx, ""),
+    _kind(
+        "catboost",
+        "CatBoostClassifier",
+        read_catboost,
+        "allow_const_label allow_writing_files auto_class_weights bagging_temperature best_model_min_trees "
+        "boost_from_average boosting_type bootstrap_type border_count class_names class_weights classes_count "
+        "colsample_bylevel custom_loss custom_metric depth early_stopping_rounds eta eval_fraction eval_metric "
+        "feature_border_type feature_weights fold_len_multiplier grow_policy has_time ignored_features iterations "
+        "l2_leaf_reg langevin leaf_estimation_backtracking leaf_estimation_iterations leaf_estimation_method "
+        "learning_rate logging_level loss_function max_bin max_depth max_leaves metric_period min_child_samples "
+        "min_data_in_leaf model_shrink_mode model_shrink_rate model_size_reg monotone_constraints mvs_reg n_estimators "
+        "nan_mode num_boost_round num_leaves num_trees objective od_pval od_type od_wait one_hot_max_size "
+        "penalties_coefficient posterior_sampling random_score_type random_seed random_state random_strength "
+        "reg_lambda rsm sampling_frequency sampling_unit save_snapshot scale_pos_weight score_function silent "
+        "snapshot_file snapshot_interval subsample task_type thread_count train_dir use_best_model used_ram_limit "
+        "verbose",
+    ),
+    _kind(
+        "interpret",
+        "ExplainableBoostingClassifier",
+        read_boosting_machine,
+        "callback cat_smooth cyclic_progress early_stopping_rounds early_stopping_tolerance exclude feature_names "
+        "feature_types gain_scale greedy_ratio inner_bags interaction_smoothing_rounds interactions learning_rate "
+        "max_bins max_delta_step max_interaction_bins max_leaves max_rounds min_cat_samples min_hessian "
+        "min_samples_leaf missing monotone_constraints n_jobs objective outer_bags random_state reg_alpha reg_lambda "
+        "smoothing_rounds validation_size",
+    ),
+    _kind(
+        "imodels",
+        "FIGSClassifier",
+        read_figs,
+        "class_weight max_depth max_features max_rules max_trees min_impurity_decrease n_jobs random_state verbose",
+    ),
+    _kind("imodels", "GreedyRuleListClassifier", read_rule_list, "class_weight criterion max_depth verbose"),
+    _kind(
+        "imodels",
+        "RuleFitClassifier",
+        read_rule_fit,
+        "alpha cv exp_rand_tree_size include_linear lin_standardise lin_trim_quantile max_rules memory_par "
+        "n_estimators random_state sample_fract tree_generator tree_size verbose",
+    ),
+    _kind(
+        "wittgenstein",
+        "RIPPER IREP",
+        read_ripper,
+        "alpha dl_allowance k max_rule_conds max_rules max_total_conds min_rule_samples min_ruleset_samples "
+        "n_discretize_bins prune_size random_state verbosity",
     ),
 ]

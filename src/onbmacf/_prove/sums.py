@@ -4,7 +4,7 @@ Structure, recipes  ->  sums_of  ->  the recipes of the columns that are summed 
 columns             ->  of       ->  sums per class; of two classes maybe one: the second's against the first
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from onbmacf._base.arrays import Mask, Matrix, Rows
 from onbmacf._prove.columns import Recipe, Stage
 from onbmacf._prove.kernels.evaluate import add_leaves, add_products, add_trees
-from onbmacf._prove.readers import ACTIVATIONS, Network, Structure, Tree, Trees
+from onbmacf._prove.structures import ACTIVATIONS, Network, Structure, Tree, Trees
 
 TOGETHER = 64  # points that go down a tree together
 MOST_LEAVES = 32  # of a tree whose leaves are bits
@@ -86,10 +86,10 @@ class LayerSums(NamedTuple):
 Sums = TreeSums | LeafSums | LayerSums
 
 
-def sums_of(structure: Structure, estimator: Any, recipes: list[Recipe], lacks: Mask) -> tuple[list[Recipe], Sums]:
+def sums_of(structure: Structure, recipes: list[Recipe], lacks: Mask) -> tuple[list[Recipe], Sums]:
     """Lay a structure out; `lacks` says which columns may be missing."""
     if isinstance(structure, Trees):
-        return _tree_sums(structure, estimator, recipes, lacks)
+        return _tree_sums(structure, recipes, lacks)
     if isinstance(structure, Network):
         return recipes, _layer_sums(structure.weights, structure.bias, structure.activation)
     return recipes, _layer_sums([structure.weights], [structure.offset], "identity")
@@ -102,14 +102,14 @@ def _layer_sums(weights: list[Matrix], bias: list[Matrix], activation: str) -> L
     return LayerSums(weights, bias, activation)
 
 
-def _tree_sums(structure: Trees, estimator: Any, recipes: list[Recipe], lacks: Mask) -> tuple[list[Recipe], Sums]:
+def _tree_sums(structure: Trees, recipes: list[Recipe], lacks: Mask) -> tuple[list[Recipe], Sums]:
     """Lay trees out, and return the recipes of the columns that they split at.
 
     A column that may be missing is there twice, as the highest number and as the lowest: a node compares the one with
     which a missing value goes to its side, so that the kernel need not know of any.
     """
     offset = structure.offset
-    values, n_averaged = _added(structure, estimator)
+    values, n_averaged = _added(structure)
     is_one = n_averaged == 0 and len(offset) == 2
     slots = [_slots(tree, lacks) for tree in structure.trees]
     used = np.unique(np.concatenate(slots))
@@ -184,15 +184,15 @@ def _leaves(left: Rows, is_inner: Mask, roots: Rows) -> tuple[NDArray[np.uint64]
     return n_leaves, leaf
 
 
-def _added(structure: Trees, estimator: Any) -> tuple[list[Matrix], int]:
-    """Return what the nodes of each tree add, and over how many trees it is averaged: 0 where it is not.
+def _added(structure: Trees) -> tuple[list[Matrix], int]:
+    """Return what the nodes of each tree add, and over how many trees it is averaged.
 
-    A forest divides when it has added up; a sum of quotients would not have its bits, nor its ties.
+    0 where each tree adds to the scores of one class alone, as boosted ones do.
     """
-    if structure.link != "share":
-        return [tree.values for tree in structure.trees], 0
-    trees, n_classes = getattr(estimator, "estimators_", [estimator]), len(structure.offset)
-    return [one.tree_.value[:, 0, :n_classes] for one in trees], len(trees)
+    if structure.undivided is not None:
+        return structure.undivided, len(structure.trees)
+    values = [tree.values for tree in structure.trees]
+    return values, int(any((np.abs(own).max(axis=0, initial=0.0) > 0).sum() > 1 for own in values))
 
 
 def _slots(tree: Tree, lacks: Mask) -> Rows:

@@ -137,7 +137,7 @@ def _need(module: str, what: str) -> Any:
 
 
 def _onnx(path: Path, table: "pd.DataFrame | None", trusted: bool) -> Any:
-    return Onnx(_need("onnxruntime", "ONNX").InferenceSession(str(path), providers=["CPUExecutionProvider"]))
+    return Onnx(_need("onnxruntime", "ONNX").InferenceSession(str(path), providers=["CPUExecutionProvider"]), path)
 
 
 def _skops(path: Path, table: "pd.DataFrame | None", trusted: bool) -> Any:
@@ -259,6 +259,7 @@ class Onnx:
     """An ONNX session: one input per column, or one matrix; the first output is labels or scores."""
 
     session: Any
+    path: Path | None = None  # the file, of which proofs read the graph
 
     def predict(self, rows: "pd.DataFrame") -> Any:
         """Return the session's first output for the rows."""
