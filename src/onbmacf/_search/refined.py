@@ -53,7 +53,7 @@ def find(search: Search, active: Mask | None = None) -> Outcome:
     score = search_rounds(search, record, wanted, active, usual)
     is_short = search.oracle.settle_for_less(is_open & ~np.isfinite(score).any(axis=1))
     if is_short.any() and (search.oracle.is_limited or search.oracle.is_late):
-        accept_labels(record, wanted, is_short)  # there is nothing left to ask with
+        accept_labels(search, record, wanted, is_short)  # there is nothing left to ask with
         score = choose.worth(record, usual, 1, search.neighbours)
     elif is_short.any():
         is_open &= ~is_short
