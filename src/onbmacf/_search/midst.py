@@ -1,4 +1,4 @@
-"""The dial at 1: answers in the midst of their label, all of whose neighbours have it, too.
+"""The dial at 1, or a bound on neighbours: answers in the midst of their label, all of whose neighbours have it, too.
 
     factual  ->  plausible_rows  ->  into_the_midst  ->  the rows, cut back while all neighbours have the label
 
@@ -44,7 +44,7 @@ def _first(fitted: Map, rows: Rows, most: int) -> Rows:
 
 
 def into_the_midst(search: Search, record: Record, wanted: Mask, active: Mask, price: Matrix) -> None:
-    """For the dial at 1: ask about fitted rows in the midst of their label, and refine what has all its neighbours."""
+    """Ask about fitted rows in the midst of their label, and refine what has all its neighbours."""
     rows = np.flatnonzero(active)
     Z = search.encode(search.factuals[rows])
     midst = [search.plausible(z, some) for z, some in zip(Z, wanted[rows], strict=True)]

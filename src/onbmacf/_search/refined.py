@@ -10,7 +10,8 @@
    0 the nearest points are refined a few times more.
 5. The points chosen are asked about again by `predict`, as they will be printed, with the way back to the factual.
 
-`rounds.py` and its kernels have 1 to 4, `joint.py` what is tried where they find nothing, `midst.py` the dial at 1,
+`rounds.py` and its kernels have 1 to 4, `joint.py` what is tried where they find nothing, `midst.py` the dial at 1
+and bounds on neighbours,
 `confirm.py` 5.
 """
 
@@ -58,7 +59,7 @@ def find(search: Search, active: Mask | None = None) -> Outcome:
     elif is_short.any():
         is_open &= ~is_short
     last_resort(search, record, wanted, is_open, is_proven, usual, score)
-    if search.options.plausibility == 1.0 and not search.oracle.is_late:
+    if (search.options.plausibility == 1.0 or search.least_share > 0.0) and not search.oracle.is_late:
         into_the_midst(search, record, wanted, is_open & ~is_proven, price)
     if search.options.plausibility > 0.0:
         score = choose.worth(record, price, search.n, search.neighbours)
