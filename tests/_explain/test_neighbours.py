@@ -15,6 +15,8 @@ from sklearn.tree import DecisionTreeClassifier
 from amounts import IS_ALL, seeds
 from onbmacf import ONBMACF, Rule, Rules, Schema
 from onbmacf._balls.neighbours import nearest_rows
+from onbmacf._explain import searches
+from onbmacf._search import joint, refined, rounds
 from onbmacf.datasets import load_heart
 from onbmacf.errors import ModelError, ParameterError
 
@@ -203,6 +205,7 @@ def test_no_proof_forgets_the_neighbours():
                 assert answer.counterfactuals[0].distance == pytest.approx(best)
             if proof.kind == "none_exists" or answer.status == "infeasible":
                 assert np.isinf(best)
+            assert "bound on neighbours" not in proof.reason or len(small.grid) > 10_000  # few: all are asked about
             if "asking about all" in proof.how:
                 assert "of 5 neighbours of its own label" in proof.how or "all 5 neighbours" in proof.how
             kinds.add(proof.kind)
@@ -221,6 +224,36 @@ def test_where_the_nearest_label_has_too_few_neighbours_a_certificate_says_so(ca
         assert "not with a bound on neighbours" in answer.certificate.sentence()
         assert answer.certificate.kind == "within"
         assert answer.counterfactuals[0].distance > answer.certificate.bound > 0
+
+
+def test_where_no_answer_has_enough_neighbours_nothing_is_proven_of_labels_that_there_are():
+    random = np.random.default_rng(0)
+    table = pd.DataFrame(random.random((120, 4)).round(3), columns=list("abcd")).assign(side=np.repeat([0, 1], 60))
+    label = (table["side"] == 1) | (table["a"] > 0.9)
+    tree = DecisionTreeClassifier(random_state=0).fit(table, label.astype(int))
+    schema = Schema.infer(table, immutable=["side"], kinds={"side": "integer"})
+    answer = ONBMACF().fit(table, tree, schema=schema).explain(table.iloc[[0]], 1, min_neighbours=5, prove=True)[0]
+    assert (answer.status, answer.certificate.kind) == ("none_found", "none_found")
+    assert "not with a bound on neighbours" in answer.certificate.sentence()
+    assert answer.certificate.bound > 0
+
+
+def test_donors_are_the_nearest_rows_that_keep_the_bound(monkeypatch):
+    seen = []
+    monkeypatch.setattr(searches, "find", lambda search: seen.append(search) or refined.find(search))
+    small = Small(3)
+    small.explainer.explain(small.rows, min_neighbours=small.least)
+    search = seen[0]
+    wanted = np.eye(2, dtype=bool)[1 - small.model.predict(search.factuals)]
+    points, owner = joint._donors_with_neighbours(search, wanted)
+    for at, factual in enumerate(search.factuals):
+        rows = search.table.N[wanted[at][search.table.labels]]
+        label = np.full(len(rows), int(wanted[at].argmax()))
+        rows = np.where(search.free[at], rows, factual)
+        good = (search.neighbours(rows, label) >= search.least_share) & (rows != factual).any(axis=1)
+        assert sorted(map(tuple, points[owner == at])) == sorted(map(tuple, rows[good]))
+    _, owner, _ = rounds.donors_among(search, wanted, 256, 2)
+    assert np.bincount(owner).max() == 2
 
 
 # --- how it is asked --------------------------------------------------------------------------------------------------
