@@ -241,7 +241,7 @@ def test_where_no_answer_has_enough_neighbours_nothing_is_proven_of_labels_that_
 def test_donors_are_the_nearest_rows_that_keep_the_bound(monkeypatch):
     seen = []
     monkeypatch.setattr(searches, "find", lambda search: seen.append(search) or refined.find(search))
-    small = Small(3)
+    small = Small(5)
     small.explainer.explain(small.rows, min_neighbours=small.least)
     search = seen[0]
     wanted = np.eye(2, dtype=bool)[1 - small.model.predict(search.factuals)]
@@ -318,3 +318,9 @@ def test_a_rule_does_not_hide_an_answer_with_neighbours(cases):
     explainer = ONBMACF().fit(heart, model)
     rules = Rules({"ldl": Rule(direction="down")})
     assert kept(explainer, explainer.explain(heart.head(12), min_neighbours=4, rules=rules), 4) >= 8
+
+
+def test_rows_that_keep_the_bound_are_asked_about_in_the_first_call(cases):
+    heart, model = cases[0]["forest"]
+    explainer = ONBMACF(max_model_calls=2, read_model=False).fit(heart, model)
+    assert kept(explainer, explainer.explain(heart.head(20), min_neighbours=5), 5) >= 18
