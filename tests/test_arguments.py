@@ -21,6 +21,7 @@ HUGE = 10**5000  # Python does not write it
 ASKED = {
     "max_seconds": (HUGE, "max_seconds must be a number above 0, got a value of type int"),
     "min_probability": (HUGE, r"min_probability must be in \[0, 1\], got a value of type int"),
+    "min_neighbours": (HUGE, "min_neighbours must be at most 4, the neighbours counted, got a value of type int"),
     "plausibility": (-HUGE, r"plausibility must be in \[0, 1\], got a value of type int"),
     "n": (HUGE, "n_counterfactuals must be at most 100,000, got a value of type int"),
     "immutable": (5, "immutable must be names of columns in a list, got 5"),

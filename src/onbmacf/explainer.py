@@ -206,6 +206,7 @@ class ONBMACF(SettableOptions):
         n: Any = None,
         plausibility: Any = None,
         min_probability: Any = None,
+        min_neighbours: Any = None,
         front: bool = False,
         ranges: bool = False,
         prove: Any = False,
@@ -216,7 +217,7 @@ class ONBMACF(SettableOptions):
         """Explain rows.
 
         What is asked may differ from call to call without fitting again: the answers are those of an explainer fitted
-        with it. The first seven arguments after `rows` may also differ from row to row: a Series has one value per row,
+        with it. The first eight arguments after `rows` may also differ from row to row: a Series has one value per row,
         matched by its index; the name of a column of `rows` reads the values there; a list has one value per row, in
         order, where a list is not one value already (for `target`, `immutable` and `vary`: a list of lists). A missing
         entry asks as if the argument were not given.
@@ -244,6 +245,10 @@ class ONBMACF(SettableOptions):
             such answers hold after retraining more often than the nearest ones. By default 0.6 where the model has
             probabilities, and a row without such an answer gets the best of any probability, whose reason says that it
             may not last; 0 for the nearest whatever its probability, as with ``prove`` and ``strategy="paper"``.
+        min_neighbours : int from 0 to 5, optional
+            The least number of an answer's 5 nearest fitted rows that must have its label: ``plausibility`` as a bound
+            (4 of 5 is 0.8). Nothing else is an answer, also in the front and whatever the dial says; a row without one
+            says that none was found. By default 0, no bound.
         front : bool, default False
             Return, instead of the n best, every counterfactual found that no other beats in distance, number of
             changes and plausibility at once.
@@ -272,7 +277,7 @@ class ONBMACF(SettableOptions):
             for each partition, with a status and a reason, and one line for each row without a counterfactual.
 
         """
-        of_rows = (target, immutable, vary, rules, n, plausibility, min_probability)
+        of_rows = (target, immutable, vary, rules, n, plausibility, min_probability, min_neighbours)
         asked = (*of_rows, front, ranges, prove, prove_seconds, max_seconds)
         return explain_rows(self._map(), self._options(), rows, asked, client)
 

@@ -128,6 +128,7 @@ def test_options_ask_what_the_arguments_of_explain_ask(asked):
         (("--vary", "pay,town"), {"vary": ["pay", "town"]}),
         (("--min-probability", "0"), {"min_probability": 0}),
         (("--min-probability", "0.8"), {"min_probability": 0.8}),
+        (("--min-neighbours", "4"), {"min_neighbours": 4}),
         (("--front",), {"front": True}),
         (("--ranges",), {"ranges": True}),
         (("--prove", "--prove-seconds", "30"), {"prove": True, "prove_seconds": 30}),

@@ -200,6 +200,7 @@ ASKED = st.sampled_from(  # fronts and ranges take longest
     [
         *[{}] * 6,
         *[{"min_probability": least} for least in (0.55, 0.9)] * 2,
+        {"min_neighbours": 2},
         {"front": True},
         {"ranges": True},
         {"front": True, "ranges": True, "min_probability": 0.55},

@@ -55,6 +55,8 @@ def _check_counterfactual(case, model, before, own, found, kinds):
     if "min_probability" in case.asked:
         sure = model.predict_proba(after)[0][list(model.classes_).index(found.label)]
         assert round(sure, 9) >= case.asked["min_probability"], f"probability {sure}"  # decision 0018
+    if "min_neighbours" in case.asked:
+        assert found.plausibility >= case.asked["min_neighbours"] / 5 - 1e-9, f"plausibility {found.plausibility}"
 
 
 def check_told(case, model, answers):

@@ -40,8 +40,9 @@ def test_one_row_gets_the_bytes_of_the_library(client, heart_explainer, heart):
 def test_options_reach_the_library(client, heart_explainer, heart):
     rows = records(heart.head(3))
     asked = {"rows": rows, "target": "at risk", "n": 2, "plausibility": 1, "ranges": True, "min_probability": 0.6}
+    asked |= {"min_neighbours": 4}
     explainer = heart_explainer.with_options(n_counterfactuals=2, plausibility=1.0)
-    expected = explainer.explain(pd.DataFrame(rows), "at risk", ranges=True, min_probability=0.6)
+    expected = explainer.explain(pd.DataFrame(rows), "at risk", ranges=True, min_probability=0.6, min_neighbours=4)
     assert client.post("/v1/explain", json=asked).text == expected.to_json()
     front = heart_explainer.explain(pd.DataFrame(rows), "healthy", front=True)
     assert client.post("/v1/explain", json={"rows": rows, "front": True}).text == front.to_json()
@@ -67,7 +68,8 @@ def test_library_command_line_and_service_have_the_same_fields():
     assert list(Explain.model_fields) == ["rows", *names]
     assert set(names) <= {field.name for field in fields(Arguments)}
     hints = get_type_hints(Arguments, include_extras=True)
-    for name in ("n", "plausibility", "min_probability", "front", "ranges", "prove", "prove_seconds", "max_seconds"):
+    of_numbers = ("n", "plausibility", "min_probability", "min_neighbours", "prove_seconds", "max_seconds")
+    for name in (*of_numbers, "front", "ranges", "prove"):
         assert hints[name].__metadata__[0].help == ASKED[name].says
 
 

@@ -69,7 +69,8 @@ class Neighbours:
         groups: Groups | None = None,
         scales: Scales | None = None,
     ) -> None:
-        self._scale, self._labels, self._y, self._scales = scale, labels, min(y, len(Z)), scales
+        self._scale, self._labels, self._scales = scale, labels, scales
+        self.y = min(y, len(Z))  # neighbours that are counted
         self._Z = np.empty(Z.shape)
         for lines in in_steps(*Z.shape):
             np.multiply(Z[lines], scale, out=self._Z[lines])
@@ -85,15 +86,15 @@ class Neighbours:
             return np.empty(0)
         points = points * self._scale
         if self._index is not None:
-            return (self._labels[self._index.rows(points, self._y)] == labels[:, np.newaxis]).mean(axis=1)
+            return (self._labels[self._index.rows(points, self.y)] == labels[:, np.newaxis]).mean(axis=1)
         same = self._labels == labels[:, np.newaxis]
         step = max(1, AT_ONCE // len(self._Z))
         parts = [slice(start, start + step) for start in range(0, len(points), step)]
-        counts = [(is_near(squares(points[part], self._Z), self._y) & same[part]).sum(axis=1) for part in parts]
-        return np.concatenate(counts) / self._y
+        counts = [(is_near(squares(points[part], self._Z), self.y) & same[part]).sum(axis=1) for part in parts]
+        return np.concatenate(counts) / self.y
 
     def share_of_numbers(self, N: Matrix, labels: Rows) -> Matrix | None:
         """Return the same for points in the caller's units; None where they cannot be looked up."""
         if self._index is None or self._scales is None:
             return None
-        return self._index.share_of_numbers(N, self._scales, self._y, self._labels, labels)
+        return self._index.share_of_numbers(N, self._scales, self.y, self._labels, labels)

@@ -29,6 +29,12 @@ ASKED: dict[str, Asked] = {
         "without such an answer gets another one that says so.",
         float | Literal["lasting"],
     ),
+    "min_neighbours": Asked(
+        "The least number of an answer's 5 nearest fitted rows that must have its label, from 0 (no bound) to 5. A row "
+        "without such an answer says so.",
+        int,
+        (0, 5),
+    ),
     "front": Asked(
         "Instead of the n best, every counterfactual found that no other beats in distance, number of changes and "
         "plausibility at once.",

@@ -48,6 +48,9 @@ def answered(asker: Asker, found: Found, effort: Effort, frame: pd.DataFrame) ->
     request, factuals = asker.request, asker.factuals
     N = found.numbers
     assert N is not None, "every search says its answers in the caller's units"
+    if request.min_neighbours > 0:  # what a limit has left unasked, or the paper's last stop, may have fewer
+        has_neighbours = request.has_neighbours(N, found.label)
+        found, N = take(found, has_neighbours), N[has_neighbours]
     holds = (found.again == found.label) | (found.again == UNASKED)  # the same label when asked again, or not asked
     if request.strategy.is_distinct:
         holds &= ~repeats(found.factual, N)
@@ -117,7 +120,8 @@ def _told(reason: str, effort: Effort) -> str:
 def _nothing(request: Request, effort: Effort) -> tuple[Status, str]:
     """Return status and reason of a row for which nothing was found."""
     asked, limits = f"{effort.asked:,} questions", request.limits
-    sure = f" {request.sure}" if request.sure else ""
+    terms = " and ".join(part for part in (request.sure, request.near) if part)
+    sure = f" {terms}" if terms else ""
     agreed = f" on which {request.committee} agree" if request.needs_agreement else ""
     none = f"None was found{sure}{agreed}{',' if sure or agreed else ''}"
     if effort.failed:

@@ -4,7 +4,8 @@
 
 A proof is about a model that can be read (`_prove`). Where it cannot, and a row may become few others, all of them are
 asked, nearest first. What is read off a model is compared with it, and before a proof is believed the model itself is
-asked about the points that would refute it.
+asked about the points that would refute it. No model knows of a bound on neighbours: its structure proves that no label
+is nearer, and where that point has too few neighbours, the nearest with enough is known by asking about all, or not.
 """
 
 from collections.abc import Iterable
@@ -40,6 +41,7 @@ REFUTED = (
 )
 MISSING = "the row has missing values"
 CAUSES = "not with causes: proofs do not read how effects follow"
+BOUNDED = "not with a bound on neighbours: the nearest change without it has too few"
 OF_KNOWN = "among the labels of the fitted rows"
 SOME_SLICES = 128  # of work on a row without an answer
 MOST_ASKED = 1 << 14  # changes that are asked about where the model cannot be read
@@ -107,13 +109,25 @@ class _Proofs:
         if isinstance(prover, Prover) and place in self.complete:
             wanted = self.asker.box.named(np.flatnonzero(self.asker.factuals.wanted[line])).tolist()
             try:
-                is_answer = lambda point: self._accepted(np.array([line]), point[np.newaxis])[0] >= 0  # noqa: E731
+                is_answer = lambda point: self._labelled(np.array([line]), point[np.newaxis])[0] >= 0  # noqa: E731
                 proof = prover.row(row, wanted, distance, is_answer, seconds, self.slices)
                 how = self._of_labels(line, f"for this {prover.structure.words}", prover.structure.classes)
+                if self._has_too_few(line, proof):
+                    proof = proof._replace(point=None, is_over=False, reason=BOUNDED)
+                    asked, by_asking = self._by_asking(line, distance, BOUNDED)
+                    if asked.is_over:
+                        return asked, by_asking, None
                 return proof, how, prover.doubts(row, wanted, proof.bound) if proof.bound > 0 else None
             except NotKnownError as error:
                 reason = str(error)
         return *self._by_asking(line, distance, reason), None
+
+    def _has_too_few(self, line: int, proof: Proof) -> bool:
+        """Say whether what a proof has found is no answer, for it has too few neighbours.
+
+        Then no answer is nearer, and nothing is known of those that are farther.
+        """
+        return proof.point is not None and self._accepted(np.array([line]), proof.point[np.newaxis])[0] < 0
 
     def _by_asking(self, line: int, distance: float, reason: str) -> tuple[Proof, str]:
         """Ask about all that the row may become, where that is little."""
@@ -125,7 +139,8 @@ class _Proofs:
         apart = paired(Z, z, request.options.metric)
         is_answer = lambda some: self._accepted(np.full(len(some), line), some) >= 0  # noqa: E731 - one line, passed on
         proof = ask_nearest_first(rows, apart, distance, is_answer, self._seconds)
-        return proof, self._of_labels(line, f"by asking about all {len(rows):,} allowed changes", ())
+        near = f", for an answer {request.near}" if request.near else ""
+        return proof, self._of_labels(line, f"by asking about all {len(rows):,} allowed changes{near}", ())
 
     def _of_labels(self, line: int, how: str, classes: Iterable[Any]) -> str:
         """Say where a proof leaves out labels that no fitted row has, though any other label was asked for."""
@@ -144,21 +159,27 @@ class _Proofs:
         lines = np.repeat([*doubted], [len(doubts.points) for doubts in doubted.values()])
         rows, columns = (np.concatenate(parts) for parts in zip(*doubted.values(), strict=True))
         found: dict[int, Matrix | None] = dict.fromkeys(lines[~self.prover.is_same(columns)].tolist())
-        accepted = np.flatnonzero(self._accepted(lines, rows) >= 0)
+        accepted = np.flatnonzero(self._labelled(lines, rows) >= 0)
         space, metric = self.asker.request.fitted.space, self.asker.request.options.metric
         apart = paired(self.asker.factuals.z[lines[accepted]], space.encode_numbers(rows[accepted]), metric)
         for at in accepted[np.argsort(-apart, kind="stable")].tolist():  # the nearest last
-            found[int(lines[at])] = rows[at]
+            has_neighbours = self._accepted(lines[[at]], rows[[at]])[0] >= 0
+            found[int(lines[at])] = rows[at] if has_neighbours else found.get(int(lines[at]))
             self.asker.box.notices.append(REFUTED)
         return found
 
-    def _accepted(self, factual: Rows, rows: Matrix) -> Rows:
+    def _accepted(self, factual: Rows, rows: Matrix, asker: Asker | None = None) -> Rows:
         """Return the label of each row that is an answer for the factual given with it; -1 for those that are not."""
-        accepted = np.full(len(rows), -1, dtype=np.intp)
-        codes = self.asker.label_of(self.asker.request.fitted.space.encode_numbers(rows), factual)
-        reached = self.asker.reached(codes, factual)
+        asker, accepted = asker or self.asker, np.full(len(rows), -1, dtype=np.intp)
+        codes = asker.label_of(asker.request.fitted.space.encode_numbers(rows), factual)
+        reached = asker.reached(codes, factual)
         accepted[reached] = codes[reached]
         return accepted
+
+    def _labelled(self, factual: Rows, rows: Matrix) -> Rows:
+        """Return the same whatever the neighbours: what a model's structure says is about labels alone."""
+        request = replace(self.asker.request, min_neighbours=0)
+        return self._accepted(factual, rows, replace(self.asker, request=request))
 
     def found(self, line: int, row: Matrix) -> Found:
         """Return a row found by a proof as a search would have.

@@ -461,7 +461,7 @@ class Around:
         )
 
     def _hold(self, places: list[Place], points: list[Matrix]) -> list[Mask]:
-        """Say which points keep the rules and have the counterfactual's label, with the probability asked for."""
+        """Say which points keep the rules and the counterfactual's label, as sure and with neighbours as asked."""
         N = np.concatenate([self._rows(place, some) for place, some in zip(places, points, strict=True)])
         sizes = [len(some) for some in points]
         line = np.repeat([place.line for place in places], sizes)
@@ -472,6 +472,8 @@ class Around:
         N = N if effects is None else effects.whole(N, self.factuals[line])
         if self.request.is_over:  # what is not asked does not hold: the ranges end where they are
             return np.split(np.zeros(len(N), dtype=bool), np.cumsum(sizes)[:-1])
+        if self.request.min_neighbours > 0:
+            good[good] = self.request.has_neighbours(N[good], self.codes[line[good]])
         asked = np.flatnonzero(good)
         least = self.request.required
         self.purse.pay(len(asked) * (2 if least > 0 else 1))

@@ -13,7 +13,7 @@ import pandas as pd
 
 from onbmacf._base.arrays import Mask, Matrix, Rows
 from onbmacf._base.asked import ASKED
-from onbmacf._base.checks import check_within, did_you_mean, listed, names_of, shortened
+from onbmacf._base.checks import check_count, check_within, did_you_mean, listed, names_of, shortened
 from onbmacf._base.limits import NEVER, deadline_after, is_over
 from onbmacf._explain.fitted import Fitted
 from onbmacf._search.options import Options
@@ -29,7 +29,8 @@ from onbmacf.rules import Rule, Rules
 from onbmacf.schema import Schema
 
 LISTS = ("target", "immutable", "vary")  # a list of single values is one value for all rows
-SINGLES = ("rules", "n", "plausibility", "min_probability")  # a list is one value per row
+SINGLES = ("rules", "n", "plausibility", "min_probability", "min_neighbours")  # a list is one value per row
+WHOLE = ("n", "min_neighbours")
 LASTING = 0.6  # what is asked for where the caller does not say, and the model has probabilities: decision 0052
 PROBABILITIES = {"lasting": LASTING}  # least probabilities by name
 OF_ALL = ("front", "ranges", "prove", "prove_seconds", "deadline")  # the same for all rows
@@ -53,6 +54,7 @@ class Question:
     n: Any = None
     plausibility: Any = None
     min_probability: Any = None
+    min_neighbours: Any = None
     front: bool = False
     ranges: bool = False
     prove: Any = False
@@ -155,7 +157,7 @@ def _each(name: str, value: Any, index: "pd.Index[Any]") -> EachRow | None:
     values = EachRow(_entries(_aligned(name, value, index) if isinstance(value, pd.Series) else value))
     if len(values) != len(index):
         raise ParameterError(f"{name} has {len(values)} entries for {len(index)} rows: give one per row.")
-    if name == "n":  # a column with a missing value holds floats
+    if name in WHOLE:  # a column with a missing value holds floats
         return EachRow(int(value) if isinstance(value, float) and value.is_integer() else value for value in values)
     return values
 
@@ -259,6 +261,7 @@ class Request:
     constraints: Constraints
     targets: Rows | None  # codes of the labels to reach; None for any but the row's own
     min_probability: float = 0.0
+    min_neighbours: int = 0  # of the nearest fitted rows, with the label of the answer
     settles: bool = False  # whether a row without an answer of that probability gets one of less, and is told
     front: bool = False
     ranges: bool = False
@@ -288,6 +291,7 @@ class Request:
             constraints=rules,
             targets=None if labels is None else np.array([known.index(label) for label in labels], dtype=np.intp),
             min_probability=least,
+            min_neighbours=_bound_on_neighbours(bound, question.min_neighbours),
             settles=settles,
             **{name: getattr(question, name) for name in OF_ALL},
         )
@@ -330,7 +334,7 @@ class Request:
     @property
     def asks_more(self) -> bool:
         """Whether the model's label alone does not make a point acceptable."""
-        return self.min_probability > 0 or self.needs_agreement
+        return self.min_probability > 0 or self.min_neighbours > 0 or self.needs_agreement
 
     @property
     def required(self) -> float:
@@ -341,6 +345,24 @@ class Request:
     def sure(self) -> str:
         """How sure the model must be of the label, in words; empty where that is not asked for."""
         return f"with a probability of at least {self.required:g}" if self.required > 0 else ""
+
+    @property
+    def near(self) -> str:
+        """How many neighbours of its own label an answer must have, in words; empty where that is not asked for."""
+        least, y = self.min_neighbours, self.fitted.neighbours.y
+        many = f"all {y}" if least == y else f"at least {least} of {y}"
+        return f"with {many} neighbours of its own label" if least > 0 else ""
+
+    @property
+    def least_share(self) -> float:
+        """The share of neighbours that is enough: between two counts, so that no rounding decides."""
+        return (self.min_neighbours - 0.5) / self.fitted.neighbours.y if self.min_neighbours > 0 else 0.0
+
+    def has_neighbours(self, N: Matrix, codes: Rows) -> Mask:
+        """Say which points, in the caller's units and of these labels, have as many neighbours of it as is asked."""
+        if self.min_neighbours == 0:
+            return np.ones(len(N), dtype=bool)
+        return np.asarray(self.fitted.share(N, codes) >= self.least_share)
 
     @property
     def limits(self) -> str:
@@ -397,6 +419,16 @@ class Request:
             lacks=space.lacks if space.may_lack else None,
             is_fillable=space.is_fillable,
         )
+
+
+def _bound_on_neighbours(fitted: Fitted, least: Any) -> int:
+    """Return the least number of neighbours of its label that an answer must have; 0 where there is no bound."""
+    if least is None:
+        return 0
+    most = fitted.neighbours.y
+    if check_count("min_neighbours", least, 0) > most:
+        raise ParameterError(f"min_neighbours must be at most {most}, the neighbours counted, got {shortened(least)}.")
+    return int(least)
 
 
 def _may_last(fitted: Fitted, options: Options, question: Question) -> bool:

@@ -110,8 +110,14 @@ class Asker:
         return codes
 
     def _forbid(self, N: Matrix, codes: Rows, factual: Rows) -> None:
-        """Forbid points whose label is one to be reached but not probable enough, or on which too few members agree."""
+        """Forbid points whose label is one to be reached but on which too little agrees.
+
+        It is not probable enough, or too few neighbours have it, or too few members of the committee say it.
+        """
         request = self.request
+        if request.min_neighbours > 0:
+            reached = self.reached(codes, factual)
+            codes[reached[~request.has_neighbours(N[reached], codes[reached])]] = FORBIDDEN
         if request.min_probability > 0:
             reached = self.reached(codes, factual)
             sure = self._probability(N[reached], codes[reached], factual[reached])

@@ -198,6 +198,7 @@ def _refined_part(
             max_changes=request.constraints.rules.max_changes,
             encode=space.encode_numbers,
             neighbours=fitted.share,
+            least_share=request.least_share,
             reach=request.reach.rows,
             plausible=partial(plausible_rows, fitted.map, request.features, metric),
             distance=None if is_known(metric) else partial(_distance, request),

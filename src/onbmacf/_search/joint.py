@@ -3,6 +3,8 @@
 ask_all  every point that a factual may become        last_resort  before "none found" is said
 """
 
+from dataclasses import replace
+
 import numpy as np
 
 from onbmacf._base.arrays import Mask, Matrix, Rows, take
@@ -18,6 +20,8 @@ from onbmacf._search.rounds import (
     Proposed,
     Search,
     ask,
+    donors_among,
+    margins,
     needed_only,
     note_limits,
     projected,
@@ -77,7 +81,7 @@ def _ask_each(search: Search, record: Record, wanted: Mask, points: Matrix, owne
 
 def _keep_best(search: Search, record: Record, wanted: Mask, points: Matrix, owner: Rows, reply: Reply) -> None:
     """Write down what came back about more points than there is room for: answers, nearest first, and some others."""
-    margin = search.oracle.margins(reply, points, owner, wanted)
+    margin = margins(search, reply, points, owner, wanted)
     cost, _ = record.measured(points, owner)
     order = np.lexsort((np.where(margin > 0, cost, -margin), margin <= 0, owner))
     order = order[(margin[order] > 0) | (turns(owner[order]) < STARTS)]
@@ -120,15 +124,28 @@ def last_resort(
 
 def _ask_more_donors(search: Search, record: Record, wanted: Mask) -> None:
     """Ask about many fitted rows of the labels that are wanted, with immutable values put in."""
-    found = search.table.nearest_rows(search.factuals, search.free, wanted, MOST_DONORS)
-    owner, place = np.nonzero(found >= 0)
-    points = search.values.placed(projected(search, found[owner, place], owner), search.factuals[owner])
+    if search.least_share > 0.0:
+        points, owner = _donors_with_neighbours(search, wanted)
+    else:
+        found = search.table.nearest_rows(search.factuals, search.free, wanted, MOST_DONORS)
+        owner, place = np.nonzero(found >= 0)
+        points = search.values.placed(projected(search, found[owner, place], owner), search.factuals[owner])
     kept = np.flatnonzero(search.values.allowed(points, search.factuals[owner]))
     room = search.oracle.room(search.reserve)
     note_limits(search, owner[kept], room)
     kept = kept[turns(owner[kept]) < room[owner[kept]]]
     points, owner = points[kept], owner[kept]
     _keep_best(search, record, wanted, points, owner, search.oracle.ask(points, owner))
+
+
+def _donors_with_neighbours(search: Search, wanted: Mask) -> tuple[Matrix, Rows]:
+    """Return fitted rows that keep a bound on neighbours: of every row of a label, for one factual at a time."""
+    every, parts = len(search.table.sample), [(np.empty((0, search.factuals.shape[1])), np.empty(0, dtype=np.intp))]
+    for row in np.flatnonzero(wanted.any(axis=1)):
+        alone = replace(search, factuals=search.factuals[[row]], free=search.free[[row]])
+        points, owner, _ = donors_among(alone, wanted[[row]], every, MOST_DONORS)
+        parts.append((points, owner + row))
+    return np.concatenate([points for points, _ in parts]), np.concatenate([owner for _, owner in parts])
 
 
 def _climb(search: Search, record: Record, rows: Mask, climbed: Mask) -> Proposed:

@@ -1,4 +1,4 @@
-"""The dial at 1: answers in the midst of their label, all of whose neighbours have it, too.
+"""The dial at 1, or a bound on neighbours: answers in the midst of their label, all of whose neighbours have it, too.
 
     factual  ->  plausible_rows  ->  into_the_midst  ->  the rows, cut back while all neighbours have the label
 
@@ -44,7 +44,7 @@ def _first(fitted: Map, rows: Rows, most: int) -> Rows:
 
 
 def into_the_midst(search: Search, record: Record, wanted: Mask, active: Mask, price: Matrix) -> None:
-    """For the dial at 1: ask about fitted rows in the midst of their label, and refine what has all its neighbours."""
+    """Ask about fitted rows in the midst of their label, and refine what has all its neighbours."""
     rows = np.flatnonzero(active)
     Z = search.encode(search.factuals[rows])
     midst = [search.plausible(z, some) for z, some in zip(Z, wanted[rows], strict=True)]
@@ -84,8 +84,7 @@ def _cut(search: Search, points: Matrix, owner: Rows, label: Rows) -> list[Matri
                 trial = search.values.placed(trial, start)
                 moved = np.flatnonzero(differs(trial, points).any(axis=1) & differs(trial, start).any(axis=1))
                 if len(moved):
-                    whole = search.whole(trial[moved], owner[moved])
-                    good = moved[search.neighbours(whole, label[moved]) == 1.0]
+                    good = moved[search.share(trial[moved], owner[moved], label[moved]) == 1.0]
                     points[good] = trial[good]
         stages.append(points.copy())
     return stages

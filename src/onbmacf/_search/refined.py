@@ -10,7 +10,8 @@
    0 the nearest points are refined a few times more.
 5. The points chosen are asked about again by `predict`, as they will be printed, with the way back to the factual.
 
-`rounds.py` and its kernels have 1 to 4, `joint.py` what is tried where they find nothing, `midst.py` the dial at 1,
+`rounds.py` and its kernels have 1 to 4, `joint.py` what is tried where they find nothing, `midst.py` the dial at 1
+and bounds on neighbours,
 `confirm.py` 5.
 """
 
@@ -53,12 +54,12 @@ def find(search: Search, active: Mask | None = None) -> Outcome:
     score = search_rounds(search, record, wanted, active, usual)
     is_short = search.oracle.settle_for_less(is_open & ~np.isfinite(score).any(axis=1))
     if is_short.any() and (search.oracle.is_limited or search.oracle.is_late):
-        accept_labels(record, wanted, is_short)  # there is nothing left to ask with
+        accept_labels(search, record, wanted, is_short)  # there is nothing left to ask with
         score = choose.worth(record, usual, 1, search.neighbours)
     elif is_short.any():
         is_open &= ~is_short
     last_resort(search, record, wanted, is_open, is_proven, usual, score)
-    if search.options.plausibility == 1.0 and not search.oracle.is_late:
+    if (search.options.plausibility == 1.0 or search.least_share > 0.0) and not search.oracle.is_late:
         into_the_midst(search, record, wanted, is_open & ~is_proven, price)
     if search.options.plausibility > 0.0:
         score = choose.worth(record, price, search.n, search.neighbours)

@@ -33,6 +33,8 @@ NEAREST_ROUNDS = 3  # at dial 0, for factuals whose nearest answer still gets ne
 MOST_ROUNDS = 6  # and those in which the best points are asked about with changes undone
 REFINED_AGAIN = 2  # times, what dial 1 or the last resort has found
 ROWS, CENTERS = 16, 8  # donors
+LOOKED_AT, SEEDS = 256, 8  # with a bound on neighbours: the nearest rows looked at, and those taken that keep it
+LACKING = 1.0  # the margin that all neighbours are worth where there is a bound
 COMBINED = np.array([10, 12, 8, 6, 10])  # features of triples; pairs, triples, greedy sets per belief; donors followed
 # Sets of changes, places of a change alone and among others, repairs, refused points probed, gaps explored.
 FIRST_REFINED = np.array([3, 8, 0, 0, 1, 24])
@@ -80,6 +82,7 @@ class Search:
     max_changes: int | None
     encode: Callable[[Matrix], Matrix]  # numbers -> encoded points
     neighbours: Callable[[Matrix, Rows], Matrix]  # numbers, labels -> share of neighbours that have the label
+    least_share: float  # of neighbours that an answer must have; 0 where there is no bound
     reach: Callable[
         [Matrix, int], Matrix | None
     ]  # a factual -> all that it may become; None if it is more than so many
@@ -92,6 +95,10 @@ class Search:
     def whole(self, points: Matrix, owner: Rows) -> Matrix:
         """Return points of actions with all that follows, as the model, the neighbours and the balls see them."""
         return points if self.complete is None else self.complete(points, self.factuals[owner])
+
+    def share(self, points: Matrix, owner: Rows, label: Rows) -> Matrix:
+        """Return the share of neighbours that have a label, of points of actions."""
+        return self.neighbours(self.whole(points, owner), label)
 
     @property
     def effort(self) -> float:
@@ -161,15 +168,32 @@ def write_down(search: Search, record: Record, wanted: Mask, row: Rows, slot: Ro
     if reply.probability is not None:
         known = np.clip(reply.codes, 0, reply.probability.shape[1] - 1)
         record.probability[row, slot] = reply.probability[np.arange(len(row)), known]
-    record.margin[row, slot] = search.oracle.margins(reply, points, row, wanted)
+    record.margin[row, slot] = margins(search, reply, points, row, wanted)
 
 
-def accept_labels(record: Record, wanted: Mask, rows: Mask) -> None:
-    """Accept, of some factuals, every point that has a wanted label, however little more is known of it."""
+def margins(search: Search, reply: Reply, points: Matrix, owner: Rows, wanted: Mask) -> Matrix:
+    """Return by how much points are answers; what the model accepts with too few neighbours is as far from one."""
+    margin = search.oracle.margins(reply, points, owner, wanted)
+    if search.least_share > 0.0:
+        good = np.flatnonzero(margin > 0)
+        lacks = LACKING * np.maximum(
+            0.0, search.least_share - search.share(points[good], owner[good], reply.codes[good])
+        )
+        margin[good] = np.where(lacks > 0, -lacks, margin[good])
+    return margin
+
+
+def accept_labels(search: Search, record: Record, wanted: Mask, rows: Mask) -> None:
+    """Accept, of some factuals, every point that has a wanted label, however little more is known of it.
+
+    A bound on neighbours holds for these, too.
+    """
     row, slot = np.nonzero(rows[:, np.newaxis] & ~np.isnan(record.margin) & (record.code >= 0))
     known = record.code[row, slot] < wanted.shape[1]
     row, slot = row[known], slot[known]
     good = wanted[row, record.code[row, slot]]
+    if search.least_share > 0.0:
+        good &= search.share(record.points[row, slot], row, record.code[row, slot]) >= search.least_share
     record.margin[row[good], slot[good]] = np.maximum(record.margin[row[good], slot[good]], SLIGHT)
 
 
@@ -208,6 +232,9 @@ def first_round(search: Search, wanted: Mask | None = None, active: Mask | None 
         guess = search.table.labels[nearest]
     likely = wanted_labels(guess, search.targets, search.n_classes) if wanted is None else wanted
     donors, owner, to_center = _donors(search, record, likely)
+    if search.least_share > 0.0:
+        better, whose, _ = donors_among(search, likely, LOOKED_AT, SEEDS)
+        donors, owner = np.concatenate([better, donors]), np.concatenate([whose, owner])
     room = np.maximum(room_of(search, 0), np.minimum(1, search.oracle.room(0)))
     room = room if active is None else np.where(active, room, 0)
     if search.oracle.is_limited:
@@ -264,6 +291,21 @@ def _donors(search: Search, record: Record, wanted: Mask) -> tuple[Matrix, Rows,
     to_center, is_center = np.full(len(search.factuals), np.inf), place >= found.shape[1] - CENTERS
     np.minimum.at(to_center, owner[is_center], apart[is_center])
     return points, owner, np.where(np.isfinite(to_center), to_center, 0.0)
+
+
+def donors_among(search: Search, wanted: Mask, looked_at: int, most: int) -> tuple[Matrix, Rows, Rows]:
+    """Return the first fitted rows, among the nearest, that are answers with a bound on neighbours if the model agrees.
+
+    With immutable values put in, as they may be returned; also the factual of each, and its label.
+    """
+    found = search.table.nearest_rows(search.factuals, search.free, wanted, looked_at)
+    owner, place = np.nonzero(found >= 0)
+    rows, start = found[owner, place], search.factuals[owner]
+    points, label = search.values.placed(projected(search, rows, owner), start), search.table.labels[rows]
+    kept = np.flatnonzero(search.values.allowed(points, start) & differs(points, start).any(axis=1))
+    kept = kept[search.share(points[kept], owner[kept], label[kept]) >= search.least_share]
+    kept = kept[turns(owner[kept]) < most]
+    return points[kept], owner[kept], label[kept]
 
 
 def projected(search: Search, rows: Rows, owner: Rows) -> Matrix:
@@ -386,7 +428,7 @@ def _pulled(search: Search, record: Record, active: Mask, score: Matrix, price: 
     hope, n_changed = record.measured(points, owner)
     hope += choose.SPARSITY * n_changed
     kept = np.flatnonzero((n_changed > 0) & (hope < limit))
-    shares = search.neighbours(search.whole(points[kept], owner[kept]), label[kept])
+    shares = search.share(points[kept], owner[kept], label[kept])
     hope[kept] += price[owner[kept]] * (1.0 - shares) ** choose.POWER
     kept = kept[hope[kept] < limit[kept]]
     kept = kept[np.lexsort((hope[kept], owner[kept]))]

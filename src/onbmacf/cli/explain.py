@@ -38,7 +38,18 @@ LIMITS = ("max_model_rows", "max_model_calls", "max_seconds")
 SHOWN = ("ranges", "prove", "prove_seconds")
 MODEL_OUTPUT = ("output", "threshold", "classes", "between", "trust_pickle")
 ROWS = ("rows", "ids", "rows_file", "predicted")
-WANTED = ("target", "n", "front", "min_probability", "immutable", "vary", "fillable", "rules", "relations")
+WANTED = (
+    "target",
+    "n",
+    "front",
+    "min_probability",
+    "min_neighbours",
+    "immutable",
+    "vary",
+    "fillable",
+    "rules",
+    "relations",
+)
 # Arguments of `ONBMACF.explain` that the map is fitted with here, or that choose its rows.
 FITTED = {"target", "n", "plausibility", "immutable", "vary", "rules"}
 
@@ -81,6 +92,7 @@ class Arguments:
     )
     target: Annotated[tuple[str, ...], typer.Option(help="Label to reach; any other label by default.")] = ()
     min_probability: Annotated[str, typer.Option(help=ASKED["min_probability"].says)] = ""
+    min_neighbours: Annotated[int | None, typer.Option(min=0, max=5, help=ASKED["min_neighbours"].says)] = None
     immutable: Annotated[
         tuple[str, ...], typer.Option(help="Columns that must keep their value: a,b or the option given twice.")
     ] = ()

@@ -71,6 +71,7 @@ class ReportOptions(NamedTuple):
     "bands",
     "target",
     "min_probability",
+    "min_neighbours",
     "immutable",
     "fillable",
     "rules",
