@@ -23,7 +23,8 @@ from onbmacf._search.oracle import DISTRUSTED, Oracle, Terms
 from onbmacf._search.paper import FIRST_ROUND, opposing_pairs
 from onbmacf._search.problem import Effort, Found, Problem
 from onbmacf._search.refined import find
-from onbmacf._search.rounds import CAPACITY, Search
+from onbmacf._search.rounds import CAPACITY
+from onbmacf._search.search import Search
 from onbmacf._search.table import is_known
 from onbmacf._table.calls import Counts
 from onbmacf._table.gate import Admitted

@@ -14,7 +14,8 @@ from onbmacf._base.missing import differs
 from onbmacf._search.budget import UNASKED
 from onbmacf._search.problem import Found
 from onbmacf._search.record import Record
-from onbmacf._search.rounds import Search, chosen
+from onbmacf._search.rounds import chosen
+from onbmacf._search.search import Search
 from onbmacf._search.table import SearchTable
 from onbmacf._search.walk import WAY_BACK, margins
 from onbmacf._table.model import FAILED

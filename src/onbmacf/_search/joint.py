@@ -12,23 +12,8 @@ from onbmacf._search import choose
 from onbmacf._search.budget import turns
 from onbmacf._search.oracle import Reply
 from onbmacf._search.record import Record
-from onbmacf._search.rounds import (
-    CAPS,
-    FEW_JOINT,
-    MOST_ROUNDS,
-    REFINED_AGAIN,
-    Proposed,
-    Search,
-    ask,
-    donors_among,
-    margins,
-    needed_only,
-    note_limits,
-    projected,
-    propose,
-    room_of,
-    write_down,
-)
+from onbmacf._search.rounds import FEW_JOINT, MOST_ROUNDS, REFINED_AGAIN, donors_among, needed_only, projected, propose
+from onbmacf._search.search import CAPS, Proposed, Search, ask, margins, note_limits, room_of, write_down
 
 MOST_JOINT = 1 << 14  # combinations that are asked about when a search finds nothing
 MOST_CORNERS = 1 << 10

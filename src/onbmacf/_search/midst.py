@@ -15,7 +15,8 @@ from onbmacf._base.missing import differs
 from onbmacf._search import choose
 from onbmacf._search.problem import Features, Map
 from onbmacf._search.record import Record
-from onbmacf._search.rounds import CAPS, REFINED_AGAIN, Proposed, Search, ask, projected, propose, room_of
+from onbmacf._search.rounds import REFINED_AGAIN, projected, propose
+from onbmacf._search.search import CAPS, Proposed, Search, ask, room_of
 
 SAME = 4  # fitted rows with the factual's immutable values
 OTHERS = 8  # fitted rows with other immutable values

@@ -2,7 +2,7 @@
 
     Map, factuals  ->  opposing_pairs  ->  Problem  ->  Strategy.find  ->  Found, and the Effort it took
 
-The refined strategy has a problem of its own (`refined.Search`) and asks through an oracle.
+The refined strategy has a problem of its own (`search.Search`) and asks through an oracle.
 """
 
 from collections.abc import Callable

@@ -10,9 +10,8 @@
    0 the nearest points are refined a few times more.
 5. The points chosen are asked about again by `predict`, as they will be printed, with the way back to the factual.
 
-`rounds.py` and its kernels have 1 to 4, `joint.py` what is tried where they find nothing, `midst.py` the dial at 1
-and bounds on neighbours,
-`confirm.py` 5.
+`search.py` has what is known and how it is asked about, `rounds.py` and its kernels 1 to 4, `joint.py` what is tried
+where they find nothing, `midst.py` the dial at 1 and bounds on neighbours, `confirm.py` 5.
 """
 
 from dataclasses import replace
@@ -28,14 +27,13 @@ from onbmacf._search.problem import Strategy
 from onbmacf._search.rounds import (
     FEW_JOINT,
     USUAL,
-    Search,
-    accept_labels,
     first_round,
     nearest_of_all,
     needed_of_all,
     search_rounds,
     without_rules,
 )
+from onbmacf._search.search import Search, accept_labels
 
 
 def find(search: Search, active: Mask | None = None) -> Outcome:
