@@ -241,7 +241,8 @@ def _calibrated(rng):
 def _threshold(rng):
     inner = pick(rng, LogisticRegression(), _member(rng), LinearSVC(), xgboost.XGBClassifier(n_estimators=4, n_jobs=1))
     if rng.random() < 0.3:
-        return TunedThresholdClassifierCV(inner, cv=2, response_method=pick(rng, "auto", "predict_proba"))
+        how = pick(rng, "auto", "predict_proba")
+        return TunedThresholdClassifierCV(inner, cv=2, response_method=how if hasattr(inner, how) else "auto")
     return FixedThresholdClassifier(inner, threshold=rarely(rng, float(rng.uniform(0.05, 0.95)), "auto", 0.0, 1.0))
 
 
