@@ -37,7 +37,7 @@ def ways(table, schema):
     return {
         "default": ({}, {}),
         "nearest": ({"plausibility": 0}, {"n": 3, "min_probability": 0}),
-        "midst": ({"plausibility": 1, "read_model": False}, {}),
+        "interior": ({"plausibility": 1, "read_model": False}, {}),
         "five": ({"n_counterfactuals": 5}, {}),
         "front": ({}, {"front": True}),
         "any": ({"read_model": False}, {"target": None, "min_probability": 0.6}),

@@ -66,7 +66,7 @@ WAYS = {
     "default": ({}, {}),
     "three": ({}, {"n": 3}),
     "nearest": ({}, {"plausibility": 0.0, "min_probability": 0}),
-    "midst": ({}, {"plausibility": 1.0}),
+    "interior": ({}, {"plausibility": 1.0}),
     "front": ({}, {"front": True}),
     "called": ({"read_model": False}, {}),
     "budget": ({"max_model_rows": 150, "read_model": False}, {}),

@@ -72,7 +72,7 @@ def trained(estimator, table, labels):
 WAYS = {
     "default": ({}, {}),
     "nearest": ({"plausibility": 0, "n_counterfactuals": 3}, {"min_probability": 0}),
-    "midst": ({"plausibility": 1, "n_counterfactuals": 2}, {}),
+    "interior": ({"plausibility": 1, "n_counterfactuals": 2}, {}),
     "front": ({}, {"front": True}),
     "exact": ({"decimals": "exact", "read_model": False}, {}),
     "ruled": ({}, {"rules": Rules({}, max_changes=2)}),

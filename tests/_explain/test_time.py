@@ -94,7 +94,7 @@ STUCK = {"rules": {"features": {"x": {"direction": "down"}, "r": {"direction": "
         (rounds, "propose", {}, 0.5),
         (refined, "without_rules", STUCK, 0.5),
         (joint, "_corners", STUCK, 0.5),
-        (refined, "into_the_midst", {}, 1.0),
+        (refined, "into_the_interior", {}, 1.0),
     ],
 )
 def test_no_stage_prepares_questions_that_come_too_late(model, monkeypatch, module, stage, asked, dial):

@@ -111,7 +111,7 @@ def test_the_values_that_also_work_do_so_together_and_probabilities_are_rounded(
 
 @by_table(DESCRIPTIONS)
 def test_a_notice_holds_on_every_table(name, data_dir, network_of):
-    task = load_task(name, paper_sizes=True)
+    task = load_task(name, data_dir=data_dir, paper_sizes=True)
     network = network_of(task)
     explainer = ONBMACF().fit(task.table, lambda rows: network.label_of(task.space.encode(rows)), schema=task.schema)
 

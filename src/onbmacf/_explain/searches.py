@@ -17,7 +17,7 @@ from onbmacf._base.executor import run_all
 from onbmacf._explain.request import Request
 from onbmacf._explain.rows import UNREACHED, Asker, Factuals
 from onbmacf._search.budget import Questions
-from onbmacf._search.midst import plausible_rows
+from onbmacf._search.interior import plausible_rows
 from onbmacf._search.options import LIMITS, Options
 from onbmacf._search.oracle import DISTRUSTED, Oracle, Terms
 from onbmacf._search.paper import FIRST_ROUND, opposing_pairs

@@ -11,7 +11,7 @@
 5. The points chosen are asked about again by `predict`, as they will be printed, with the way back to the factual.
 
 `search.py` has what is known and how it is asked about, `rounds.py` and its kernels 1 to 4, `joint.py` what is tried
-where they find nothing, `midst.py` the dial at 1 and bounds on neighbours, `confirm.py` 5.
+where they find nothing, `interior.py` the dial at 1 and bounds on neighbours, `confirm.py` 5.
 """
 
 from dataclasses import replace
@@ -21,8 +21,8 @@ import numpy as np
 from onbmacf._base.arrays import Mask
 from onbmacf._search import choose
 from onbmacf._search.confirm import Outcome, confirm, merged
+from onbmacf._search.interior import into_the_interior
 from onbmacf._search.joint import ask_all, last_resort
-from onbmacf._search.midst import into_the_midst
 from onbmacf._search.problem import Strategy
 from onbmacf._search.rounds import (
     FEW_JOINT,
@@ -58,7 +58,7 @@ def find(search: Search, active: Mask | None = None) -> Outcome:
         is_open &= ~is_short
     last_resort(search, record, wanted, is_open, is_proven, usual, score)
     if (search.options.plausibility == 1.0 or search.least_share > 0.0) and not search.oracle.is_late:
-        into_the_midst(search, record, wanted, is_open & ~is_proven, price)
+        into_the_interior(search, record, wanted, is_open & ~is_proven, price)
     if search.options.plausibility > 0.0:
         score = choose.worth(record, price, search.n, search.neighbours)
         if search.n > 1 and not search.oracle.is_late:

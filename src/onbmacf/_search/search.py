@@ -56,7 +56,7 @@ class Search:
     neighbours: Callable[[Matrix, Rows], Matrix]  # numbers, labels -> share of neighbours that have the label
     least_share: float  # of neighbours that an answer must have; 0 where there is no bound
     reach: Callable[[Matrix, int], Matrix | None]  # a factual -> all that it may become; None: more than so many
-    plausible: Callable[[Matrix, Mask], Rows]  # encoded factual, wanted labels -> fitted rows in the midst of theirs
+    plausible: Callable[[Matrix, Mask], Rows]  # encoded factual, wanted labels -> fitted rows in the interior of theirs
     distance: Callable[[Matrix, Matrix], Matrix] | None  # of numbers, where the kernels do not know the metric
     # Actions, factuals -> with what follows; None: nothing does.
     complete: Callable[[Matrix, Matrix], Matrix] | None = None

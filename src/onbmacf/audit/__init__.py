@@ -1,4 +1,4 @@
-"""Summaries of many explanations: which features change decisions, how burden differs; TABLES: what reports show.
+"""Summaries of many explanations: which features change decisions, how burden differs; what reports show: `tables.py`.
 
     Explanations  ->  one plain frame per table  ->  sentences
 
@@ -14,11 +14,6 @@ The examples of `audit`, `plots` and `report` start from here:
 >>> explainer = ONBMACF().fit(table, model, schema=schema)
 >>> answers = explainer.explain(table.head(50), target="fine")
 """
-
-from collections.abc import Callable
-from typing import NamedTuple
-
-import pandas as pd
 
 from onbmacf.audit.actions import Actions, action_tree, actions
 from onbmacf.audit.causes import broken_by_causes
@@ -74,9 +69,8 @@ from onbmacf.audit.recourse import (
     without_recourse,
 )
 from onbmacf.audit.sentences import Verdict, findings, verdicts
+from onbmacf.audit.tables import TABLES, AuditTable
 from onbmacf.audit.versions import burden_changes, compare, compare_changes, side_changes, still_holds, version_gaps
-from onbmacf.explanations import Explanations
-from onbmacf.schema import Schema
 
 __all__ = [
     "TABLES",
@@ -139,41 +133,3 @@ __all__ = [
     "within_budget",
     "without_recourse",
 ]
-
-MOST = 10  # lines of a table of the most frequent
-
-
-class AuditTable(NamedTuple):
-    """A table that every report shows. One without lines is left out.
-
-    Attributes
-    ----------
-    section : {"outcome", "features", "pairs", "semifactuals"}
-        The section of the report.
-    caption : str
-        The words above the table.
-    make : callable
-        Takes the `Explanations` and the `Schema`, and returns a DataFrame.
-
-    Examples
-    --------
-    >>> audit.TABLES[0].caption
-    'Status of the rows'
-
-    """
-
-    section: str
-    caption: str
-    make: Callable[[Explanations, Schema], pd.DataFrame]
-
-
-# The only list of the tables that every report shows: a new one is a function from answers to a frame, in a file of
-# this package, and a line here.
-TABLES: tuple[AuditTable, ...] = (
-    AuditTable("outcome", "Status of the rows", lambda answers, schema: status_counts(answers)),
-    AuditTable("outcome", "Immutable features that were released", released),
-    AuditTable("features", "Changes per feature", changes_by_feature),
-    AuditTable("features", "Features that are the only change", lambda answers, schema: single_changes(answers, MOST)),
-    AuditTable("pairs", "Most frequent pairs", lambda answers, schema: pairs(answers, MOST)),
-    AuditTable("semifactuals", "Distances", lambda answers, schema: semifactual_summary(answers)),
-)

@@ -15,6 +15,7 @@ import pandas as pd
 from onbmacf import audit, plots
 from onbmacf.audit.figures import wilson_interval
 from onbmacf.audit.sentences import CLEAR, MEASURE_NAMES, could_miss
+from onbmacf.audit.tables import MOST
 from onbmacf.explainer import ONBMACF
 from onbmacf.explanations import Explanations
 from onbmacf.report.elements import bars, new_figure, picture, table
@@ -211,7 +212,7 @@ def _features(answers: Explanations, schema: Schema, places: Iterator[int]) -> S
 
 
 def _together(answers: Explanations, schema: Schema, places: Iterator[int]) -> Section:
-    together = audit.pairs(answers, audit.MOST)
+    together = audit.pairs(answers, MOST)
     counts = "; ".join(f"{line.first} and {line.second} {line.count_}" for line in _named(together)) or "no pair"
     drawn = picture(
         next(places),

@@ -966,8 +966,8 @@ def between(trace, features, r, f, start, goal, share):
 def pull(trace, features, score, active, out, owner, label):
     """Propose places between the nearest accepted point and the best ones, and beyond it; return how many.
 
-    Best are the one with the lowest score, and the two nearest in the midst of their label. `label` is told the label
-    that each place should get.
+    Best are the one with the lowest score, and the two nearest in the interior of their label. `label` is told which
+    label each place should get.
     """
     n = 0
     with cython.nogil:

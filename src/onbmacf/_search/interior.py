@@ -1,6 +1,6 @@
-"""The dial at 1, or a bound on neighbours: answers in the midst of their label, all of whose neighbours have it, too.
+"""The dial at 1, or a bound on neighbours: answers inside the region of their label, where all neighbours have it.
 
-    factual  ->  plausible_rows  ->  into_the_midst  ->  the rows, cut back while all neighbours have the label
+    factual  ->  plausible_rows  ->  into_the_interior  ->  the rows, cut back while all neighbours have the label
 
 A row with the factual's immutable values can be returned as it is, so where there is one, full plausibility is always
 reached; others are tried with the factual's values put in (docs/decisions/0100-price-of-neighbours.md).
@@ -44,13 +44,13 @@ def _first(fitted: Map, rows: Rows, most: int) -> Rows:
     return found[:most]
 
 
-def into_the_midst(search: Search, record: Record, wanted: Mask, active: Mask, price: Matrix) -> None:
-    """Ask about fitted rows in the midst of their label, and refine what has all its neighbours."""
+def into_the_interior(search: Search, record: Record, wanted: Mask, active: Mask, price: Matrix) -> None:
+    """Ask about fitted rows in the interior of their label, and refine what has all its neighbours."""
     rows = np.flatnonzero(active)
     Z = search.encode(search.factuals[rows])
-    midst = [search.plausible(z, some) for z, some in zip(Z, wanted[rows], strict=True)]
-    owner = np.repeat(rows, [len(some) for some in midst])
-    given = np.concatenate([np.empty(0, dtype=np.intp), *midst])
+    inner = [search.plausible(z, some) for z, some in zip(Z, wanted[rows], strict=True)]
+    owner = np.repeat(rows, [len(some) for some in inner])
+    given = np.concatenate([np.empty(0, dtype=np.intp), *inner])
     points, label = projected(search, given, owner), search.table.labels[given]
     cut = _cut(search, points, owner, label)
     raw = np.concatenate([points, *cut])
