@@ -498,6 +498,49 @@ def test_neighbours_of_points_that_cannot_win_are_not_counted(monkeypatch):
 
 
 @pytest.mark.parametrize("seed", SEEDS)
+def test_settled_is_a_best_point_of_one_change_with_little_left_before_the_last_refusal(seed):
+    found = []
+    for case, module in both(seed):
+        case.asked(module)
+        score, settled = case.scores(), np.zeros(len(case.factuals), dtype=np.int8)
+        module.settle(case.trace, case.features, score, 0.5, settled)
+        found.append(settled)
+    assert_same(*found)
+    expected = [settled_plainly(case, score[r], r, 0.5) for r in range(len(settled))]
+    np.testing.assert_array_equal(settled.astype(bool), expected)
+
+
+def settled_plainly(case, score, r, part):
+    """Say the same of one factual, by looking at every single change of the feature."""
+    if not np.isfinite(score[1 : case.record.size[r]]).any():
+        return False
+    own, points = case.factuals[r], case.record.points[r, : case.record.size[r]]
+    best = 1 + int(np.argmin(score[1 : len(points)]))
+    (changed,) = np.nonzero([repr(a) != repr(b) for a, b in zip(points[best].tolist(), own.tolist(), strict=True)])
+    if len(changed) != 1:
+        return False
+    (f,) = changed
+    if case.is_level[f] or np.isnan(own[f]):
+        return True
+    alone = [s for s in range(1, len(points)) if np.array_equal(np.delete(points[s], f), np.delete(own, f), True)]
+    refused = [points[s, f] for s in alone if case.record.margin[r, s] <= 0]
+    goal = points[best, f]
+    before = [value for value in refused if min(own[f], goal) <= value <= max(own[f], goal) and value != goal]
+    gap = abs(goal - max(before, key=lambda value: abs(value - own[f]), default=own[f]))
+    return gap < 1.5 * case.features.step[f] or gap * case.scale[f] <= part * case.record.base[r, best]
+
+
+def test_some_are_settled_and_some_are_not():
+    shares = []
+    for seed in range(40):
+        case = Case(seed).asked()
+        settled = np.zeros(len(case.factuals), dtype=np.int8)
+        rounds.settle(case.trace, case.features, case.scores(), 0.5, settled)
+        shares.append(settled.mean())
+    assert 0.1 < np.mean(shares) < 0.9
+
+
+@pytest.mark.parametrize("seed", SEEDS)
 def test_needless_is_what_was_also_accepted_with_one_change_undone(seed):
     case = Case(seed).asked()
     needless, looked = np.zeros(case.record.margin.shape, dtype=np.int8), np.zeros(len(case.factuals), dtype=np.intp)

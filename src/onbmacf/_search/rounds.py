@@ -41,9 +41,10 @@ ROWS, CENTERS = 16, 8  # donors
 LOOKED_AT, SEEDS = 256, 8  # with a bound on neighbours: the nearest rows looked at, and those taken that keep it
 COMBINED = np.array([10, 12, 8, 6, 10])  # features of triples; pairs, triples, greedy sets per belief; donors followed
 # Sets of changes, places of a change alone and among others, repairs, refused points probed, gaps explored.
-FIRST_REFINED = np.array([3, 8, 0, 0, 1, 24])
+FIRST_REFINED = np.array([3, 16, 0, 0, 1, 24])
 REFINED_SIZES = np.array([8, 12, 7, 24, 2, 24])
 REPAIR_BELIEF = 1.15
+SETTLED = 0.36  # of the cost of a single change: with less left to shorten, a third round is not worth its call
 PULLED = 13  # points per factual and round that are looked at for the sake of their neighbours
 FEW_JOINT = 512  # combinations of values that are asked about at once, instead of a search
 CAPACITY = sum(CAPS) + EXTRA_ROUNDS * CAPS[-1] + FEW_JOINT  # points that are remembered of a factual
@@ -178,10 +179,19 @@ def search_rounds(search: Search, record: Record, wanted: Mask, active: Mask, pr
         before = record.lowest.copy()
         score = choose.worth(record, price, 1, search.neighbours)
         least, still = search.oracle.patience
+        if turn == 1 and least == 2 and 0.0 < search.options.plausibility < 1.0:
+            active = active & ~_settled(record, score)
         if turn >= least:  # those go on that have no answer, or got better
             best = record.lowest
             active = active & ~(np.isfinite(best) & (best >= before * (1.0 - still))).all(axis=0)
     return needed_only(search, record, wanted, price, score, MOST_ROUNDS - n_rounds)
+
+
+def _settled(record: Record, score: Matrix) -> Mask:
+    """Say which factuals have a single change as their best, which can hardly be shortened."""
+    found = np.zeros(len(score), dtype=np.int8)
+    kernels.settle(record.trace, record.features, score, SETTLED, found)
+    return found.astype(bool)
 
 
 def needed_only(search: Search, record: Record, wanted: Mask, price: Matrix, score: Matrix, most: Rows) -> Matrix:

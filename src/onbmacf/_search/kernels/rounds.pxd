@@ -100,8 +100,12 @@ cdef Py_ssize_t chain(Trace trace, Features features, Py_ssize_t r, Py_ssize_t s
 cdef Py_ssize_t combine(Trace trace, Features features, Py_ssize_t r, Py_ssize_t n_use, const double[::1] beliefs, const Py_ssize_t[::1] sizes, double[:, ::1] out, Py_ssize_t[::1] owner, Py_ssize_t n) noexcept nogil
 @cython.locals(g=Py_ssize_t)
 cdef bint differs_only_in(Trace trace, Py_ssize_t r, Py_ssize_t s, Py_ssize_t t, Py_ssize_t f) noexcept nogil
-@cython.locals(key=cython.ulonglong, without=cython.ulonglong, start=double, here=double, low=double, margin=double, value=double, at=double, step=double, t=Py_ssize_t, g=Py_ssize_t, k=Py_ssize_t, n_steps=double)
+@cython.locals(key=cython.ulonglong, without=cython.ulonglong, start=double, here=double, low=double, value=double, t=Py_ssize_t, last=Py_ssize_t)
+cdef Py_ssize_t last_refused(Trace trace, Features features, Py_ssize_t r, Py_ssize_t s, Py_ssize_t f) noexcept nogil
+@cython.locals(start=double, here=double, low=double, margin=double, at=double, step=double, g=Py_ssize_t, k=Py_ssize_t, last=Py_ssize_t, n_steps=double)
 cdef Py_ssize_t shrink(Trace trace, Features features, Py_ssize_t r, Py_ssize_t s, Py_ssize_t f, Py_ssize_t parts, double[:, ::1] out, Py_ssize_t[::1] owner, Py_ssize_t n) noexcept nogil
+@cython.locals(r=Py_ssize_t, s=Py_ssize_t, f=Py_ssize_t, best=Py_ssize_t, low=double, gap=double)
+cpdef object settle(Trace trace, Features features, const double[:, ::1] score, double part, char[::1] out)
 @cython.locals(f=Py_ssize_t, k=Py_ssize_t, share=double, start=double)
 cdef Py_ssize_t whole_way(Trace trace, Features features, Py_ssize_t r, Py_ssize_t s, double[:, ::1] out, Py_ssize_t[::1] owner, Py_ssize_t n) noexcept nogil
 @cython.locals(s=Py_ssize_t, a=Py_ssize_t, f=Py_ssize_t, g=Py_ssize_t, k=Py_ssize_t, side=Py_ssize_t, need=double, before=double, total=double, less=double, value=double, most_worth=double, n_changed=Py_ssize_t)

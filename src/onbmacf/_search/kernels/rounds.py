@@ -671,16 +671,15 @@ def differs_only_in(trace, r, s, t, f):
     return True
 
 
-def shrink(trace, features, r, s, f, parts, out, owner, n):
-    """Write places of one number between the last value that was refused and the accepted one.
+def last_refused(trace, features, r, s, f):
+    """Return the refused point nearest to an accepted one among those that differ in this number alone.
 
-    Where margins are known at both ends, also where the line between them crosses 0.
+    It lies on the way from the factual, whose slot is returned where there is none.
     """
     start = trace.factuals[r, f]
     here = trace.points[r, s, f]
     low = start
-    margin = trace.margin[r, 0] if trace.n_changed[r, s] == 1 else NAN
-    step = features.step[f]
+    last = 0
     key = trace.key[r, s]
     without = folded(key + PRIME - features.salt[f])
     for t in range(1, trace.size[r]):
@@ -689,7 +688,21 @@ def shrink(trace, features, r, s, f, parts, out, owner, n):
         value = trace.points[r, t, f]
         if (start - value) * (value - here) >= 0.0 and abs(value - start) >= abs(low - start):
             if value != here and differs_only_in(trace, r, s, t, f):
-                low, margin = value, trace.margin[r, t]
+                low, last = value, t
+    return last
+
+
+def shrink(trace, features, r, s, f, parts, out, owner, n):
+    """Write places of one number between the last value that was refused and the accepted one.
+
+    Where margins are known at both ends, also where the line between them crosses 0.
+    """
+    start = trace.factuals[r, f]
+    here = trace.points[r, s, f]
+    last = last_refused(trace, features, r, s, f)
+    low = trace.points[r, last, f]
+    margin = trace.margin[r, last] if last > 0 or trace.n_changed[r, s] == 1 else NAN
+    step = features.step[f]
     n_steps = abs(here - low) / step
     if n_steps < 1.5:
         return n
@@ -712,6 +725,28 @@ def shrink(trace, features, r, s, f, parts, out, owner, n):
         owner[n] = r
         n += 1
     return n
+
+
+def settle(trace, features, score, part, out):
+    """Say of which factuals the best point is a single change that can be shortened by no more than a part of its cost.
+
+    Nothing lies between a level and another one, nor between a number and the last that was refused where that is a
+    step away.
+    """
+    with cython.nogil:
+        for r in range(trace.factuals.shape[0]):
+            best, low = -1, INF
+            for s in range(1, trace.size[r]):
+                if score[r, s] < low:
+                    best, low = s, score[r, s]
+            out[r] = best > 0 and trace.n_changed[r, best] == 1
+            if not out[r]:
+                continue
+            f = trace.only[r, best]
+            if features.is_level[f] or trace.factuals[r, f] != trace.factuals[r, f]:
+                continue
+            gap = abs(trace.points[r, best, f] - trace.points[r, last_refused(trace, features, r, best, f), f])
+            out[r] = gap < 1.5 * features.step[f] or gap * features.scale[f] <= part * trace.base[r, best]
 
 
 def whole_way(trace, features, r, s, out, owner, n):
