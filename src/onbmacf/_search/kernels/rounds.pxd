@@ -46,6 +46,9 @@ cdef class Trace:
     cdef double[:, ::1] top_value
     cdef Py_ssize_t[::1] top_from
     cdef Py_ssize_t[:, ::1] chosen  # slots that are refined: for their distance, for their score
+    cdef double[:, ::1] best  # per feature worth combining: its single that gains most, and most per cost
+    cdef double[:, ::1] best_gain
+    cdef double[:, ::1] best_cost
 
 cdef bint same(double a, double b) noexcept nogil
 cdef double cost_of(Features features, Py_ssize_t f, double a, double b) noexcept nogil

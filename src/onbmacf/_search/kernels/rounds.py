@@ -54,6 +54,7 @@ class Trace:
         self.room, self.top, self.top_value = np.empty(width), np.empty(MOST_TOP), np.empty((MOST_TOP, 3))
         self.top_feature, self.top_from = np.zeros((MOST_TOP, 3), dtype=np.intp), np.zeros(MOST_TOP, dtype=np.intp)
         self.chosen = np.zeros((2, MOST_SETS), dtype=np.intp)
+        self.best, self.best_gain, self.best_cost = np.empty((3, 2, MOST_USED))
 
 
 # --- costs --------------------------------------------------------------------------------------------------------
@@ -509,6 +510,13 @@ def triples(trace, features, r, n_use, need, most):
     best_w = 0.0
     for a in range(n_use):
         f = trace.use[a]
+        for i in range(2):
+            u = outstanding(trace, f, i)
+            trace.best[i, a] = u
+            trace.best_gain[i, a] = gain_at(trace, features, r, f, u)
+            trace.best_cost[i, a] = cost_of(features, f, trace.factuals[r, f], u)
+    for a in range(n_use):
+        f = trace.use[a]
         for b in range(a):
             g = trace.use[b]
             for c in range(n_use):
@@ -517,10 +525,8 @@ def triples(trace, features, r, n_use, need, most):
                     continue
                 best = INF
                 for i in range(2):
-                    u = outstanding(trace, f, i)
                     for j in range(2):
-                        v = outstanding(trace, g, j)
-                        gain = gain_at(trace, features, r, f, u) + gain_at(trace, features, r, g, v)
+                        gain = trace.best_gain[i, a] + trace.best_gain[j, b]
                         if gain >= need:
                             continue
                         for side in range(2):
@@ -528,13 +534,12 @@ def triples(trace, features, r, n_use, need, most):
                             if m < 0:
                                 continue
                             w = reached(trace, features, r, h, side, m, need - gain)
-                            score = added(features, 0.0, cost_of(features, f, trace.factuals[r, f], u))
-                            score = added(features, score, cost_of(features, g, trace.factuals[r, g], v))
+                            score = added(features, added(features, 0.0, trace.best_cost[i, a]), trace.best_cost[j, b])
                             score = finished(
                                 features, added(features, score, cost_of(features, h, trace.factuals[r, h], w))
                             )
                             if score < best:
-                                best, best_u, best_v, best_w = score, u, v, w
+                                best, best_u, best_v, best_w = score, trace.best[i, a], trace.best[j, b], w
                 if best < INF:
                     keep(trace, most, best, 0, f, best_u, g, best_v, h, best_w)
 
