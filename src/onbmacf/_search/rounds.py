@@ -179,7 +179,8 @@ def search_rounds(search: Search, record: Record, wanted: Mask, active: Mask, pr
         before = record.lowest.copy()
         score = choose.worth(record, price, 1, search.neighbours)
         least, still = search.oracle.patience
-        if turn == 1 and least == 2 and 0.0 < search.options.plausibility < 1.0:
+        # A third round costs a call only where the model itself is asked.
+        if turn == 1 and least == 2 and not search.oracle.reads and 0.0 < search.options.plausibility < 1.0:
             active = active & ~_settled(record, score)
         if turn >= least:  # those go on that have no answer, or got better
             best = record.lowest
