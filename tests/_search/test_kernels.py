@@ -498,7 +498,7 @@ def test_neighbours_of_points_that_cannot_win_are_not_counted(monkeypatch):
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_settled_is_a_best_point_of_one_change_with_little_left_before_the_last_refusal(seed):
+def test_settled_is_a_best_point_that_changes_one_number_with_little_left_before_the_last_refusal(seed):
     found = []
     for case, module in both(seed):
         case.asked(module)
@@ -521,13 +521,13 @@ def settled_plainly(case, score, r, part):
         return False
     (f,) = changed
     if case.is_level[f] or np.isnan(own[f]):
-        return True
+        return False
     alone = [s for s in range(1, len(points)) if np.array_equal(np.delete(points[s], f), np.delete(own, f), True)]
     refused = [points[s, f] for s in alone if case.record.margin[r, s] <= 0]
     goal = points[best, f]
     before = [value for value in refused if min(own[f], goal) <= value <= max(own[f], goal) and value != goal]
     gap = abs(goal - max(before, key=lambda value: abs(value - own[f]), default=own[f]))
-    return gap < 1.5 * case.features.step[f] or gap * case.scale[f] <= part * case.record.base[r, best]
+    return gap * case.scale[f] <= part * case.record.base[r, best]
 
 
 def test_some_are_settled_and_some_are_not():
@@ -537,7 +537,7 @@ def test_some_are_settled_and_some_are_not():
         settled = np.zeros(len(case.factuals), dtype=np.int8)
         rounds.settle(case.trace, case.features, case.scores(), 0.5, settled)
         shares.append(settled.mean())
-    assert 0.1 < np.mean(shares) < 0.9
+    assert 0.05 < np.mean(shares) < 0.9
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -179,8 +179,7 @@ def search_rounds(search: Search, record: Record, wanted: Mask, active: Mask, pr
         before = record.lowest.copy()
         score = choose.worth(record, price, 1, search.neighbours)
         least, still = search.oracle.patience
-        # A third round costs a call only where the model itself is asked.
-        if turn == 1 and least == 2 and not search.oracle.reads and 0.0 < search.options.plausibility < 1.0:
+        if turn == 1 and least == 2 and 0.0 < search.options.plausibility < 1.0:
             active = active & ~_settled(record, score)
         if turn >= least:  # those go on that have no answer, or got better
             best = record.lowest
@@ -189,7 +188,7 @@ def search_rounds(search: Search, record: Record, wanted: Mask, active: Mask, pr
 
 
 def _settled(record: Record, score: Matrix) -> Mask:
-    """Say which factuals have a single change as their best, which can hardly be shortened."""
+    """Say which factuals have one changed number as their best, which can hardly be shortened."""
     found = np.zeros(len(score), dtype=np.int8)
     kernels.settle(record.trace, record.features, score, SETTLED, found)
     return found.astype(bool)

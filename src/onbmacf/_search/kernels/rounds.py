@@ -733,25 +733,24 @@ def shrink(trace, features, r, s, f, parts, out, owner, n):
 
 
 def settle(trace, features, score, part, out):
-    """Say of which factuals the best point is a single change that can be shortened by no more than a part of its cost.
+    """Say of which factuals the best point changes one number, and can be shortened by no more than a part of its cost.
 
-    Nothing lies between a level and another one, nor between a number and the last that was refused where that is a
-    step away.
+    A level costs as much as any: another feature may well be cheaper.
     """
     with cython.nogil:
         for r in range(trace.factuals.shape[0]):
+            out[r] = False
             best, low = -1, INF
             for s in range(1, trace.size[r]):
                 if score[r, s] < low:
                     best, low = s, score[r, s]
-            out[r] = best > 0 and trace.n_changed[r, best] == 1
-            if not out[r]:
+            if best < 0 or trace.n_changed[r, best] != 1:
                 continue
             f = trace.only[r, best]
             if features.is_level[f] or trace.factuals[r, f] != trace.factuals[r, f]:
                 continue
             gap = abs(trace.points[r, best, f] - trace.points[r, last_refused(trace, features, r, best, f), f])
-            out[r] = gap < 1.5 * features.step[f] or gap * features.scale[f] <= part * trace.base[r, best]
+            out[r] = gap * features.scale[f] <= part * trace.base[r, best]
 
 
 def whole_way(trace, features, r, s, out, owner, n):
