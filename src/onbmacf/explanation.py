@@ -215,8 +215,8 @@ class Explanation:
         Parameters
         ----------
         rules : bool or ONBMACF, default False
-            Also say which conditions of the model each crosses, as `rules` does; an explainer where the one that gave
-            the answer is gone.
+            Also say which conditions of the model each crosses, as `rules` does; an explainer where the answer
+            was saved or sent.
 
         """
         if not self.counterfactuals:
@@ -238,7 +238,7 @@ class Explanation:
         Parameters
         ----------
         explainer : ONBMACF, optional
-            The one that gave the explanation; needed only where that is gone, or the answer was saved or sent.
+            The one that gave the explanation; needed only where this was saved or sent to another process.
 
         Returns
         -------
@@ -339,7 +339,7 @@ class Explanation:
         ----------
         rules : bool or ONBMACF, default False
             Also which conditions of the model each counterfactual crosses: a list of dicts ``rules``, as `rules` has
-            lines; an explainer where the one that gave the answer is gone.
+            lines; an explainer where the answer was saved or sent.
 
         Returns
         -------

@@ -15,6 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from onbmacf._base.arrays import Matrix, Rows
+from onbmacf._base.origin import Origin
 from onbmacf._explain.fitted import Fitted
 from onbmacf._prove.columns import NotKnownError
 from onbmacf._prove.conditions import Conditions, Crossings
@@ -42,18 +43,17 @@ def conditions_of(fitted: Fitted) -> Conditions:
     return found
 
 
-def fitted_of(explainer: Any, origin: Any) -> Fitted:
+def fitted_of(explainer: Any, origin: Origin) -> Fitted:
     """Return the map of an explainer or, without one, of that which gave the answers."""
     if explainer is not None and not hasattr(explainer, "fitted_"):
         raise ParameterError(f"explainer must be a fitted ONBMACF, got {type(explainer).__name__}.")
-    found = origin() if explainer is None else explainer.fitted_
+    found: Fitted | None = origin.maker if explainer is None else explainer.fitted_
     if found is None:
         raise ParameterError(
-            "the explainer that gave these answers is not known any more: give it, or one fitted like it, "
+            "answers that were saved or sent do not know their model: give the explainer, rules=explainer or "
             "rules(explainer)."
         )
-    fitted: Fitted = found
-    return fitted
+    return found
 
 
 def of_explanation(answer: Any, explainer: Any = None) -> "Crossed":
@@ -112,6 +112,16 @@ class Crossed:
             return words.of_levels(feature.name, feature.levels or (), cut.levels, lacking, labels)
         values = self.values(cut.feature)
         return words.of_number(feature, cut.at, values, conditions.kept_by(code, values), lacking, labels)
+
+    def threshold(self, code: int) -> float:
+        """Return the threshold of a condition in few digits that tell the same values apart; NaN for levels."""
+        cut = self.conditions.cuts[code]
+        values = self.values(cut.feature)
+        kept = self.conditions.kept_by(code, values)
+        is_plain = kept == (values <= cut.at)
+        return float(
+            cut.at if np.isnan(cut.at) else words.number_of(cut.at, values[is_plain], kept[is_plain], False)[0]
+        )
 
     def values(self, at: int) -> Matrix:
         """Return the values of a feature that are known: fitted ones, and those of these rows."""

@@ -68,6 +68,8 @@ class Conditions:
         """Read a model; `N` are fitted rows as numbers. NotKnownError says why it cannot be read."""
         if reading.between is not None:
             raise NotKnownError("a model behind a range is not known")
+        if getattr(model, "__name__", "") == "predict":  # a method, where labels are not those of classes_
+            model = getattr(model, "__self__", model)
         try:
             reader_of(parted(model)[1])
         except NotKnownError as error:
@@ -83,7 +85,9 @@ class Conditions:
         if found.is_double and is_single(parts.given):
             raise NotKnownError("a model of this kind is not known over columns of single precision")
         # Without the model; and what a tree does with a missing value is nothing where there can be none.
-        trees = [tree._replace(lacking=_lacking(tree) & parts.lacks[tree.column]) for tree in found.trees]
+        trees = [
+            tree._replace(lacking=_lacking(tree) & parts.lacks[np.maximum(tree.column, 0)]) for tree in found.trees
+        ]
         return cls(replace(found, own_scores=np.asarray, trees=trees), parts.recipes, parts.whole, form)
 
     def columns(self, N: Matrix) -> Matrix:
@@ -154,11 +158,11 @@ class Conditions:
         return np.where(_number(low) == np.finfo(np.float64).max, np.inf, _number(low))
 
     @cached_property
-    def used_by(self) -> Rows:
-        """How many trees or rules have each condition."""
-        named = [np.unique([code for code, _ in rule]) for rule in self.rules] if self.rules else self._of_trees
-        codes = [np.unique(codes[codes >= 0]).astype(np.intp) for codes in named]
-        return np.bincount(np.concatenate([np.empty(0, np.intp), *codes]), minlength=len(self._known))
+    def uses(self) -> Rows:
+        """Which trees or rules have which conditions: lines of a code and a unit."""
+        of_units = [[code for code, _ in rule] for rule in self.rules] or [codes.tolist() for codes in self._of_trees]
+        pairs = [(code, unit) for unit, codes in enumerate(of_units) for code in {*codes} if code >= 0]
+        return np.array(pairs, dtype=np.intp).reshape(-1, 2)
 
     @cached_property
     def _of_trees(self) -> list[Rows]:

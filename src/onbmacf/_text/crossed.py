@@ -70,6 +70,8 @@ def of_levels(name: Any, levels: Sequence[Any], kept: Mask, lacking: bool | None
         sides.append(side + ["missing"] * (lacking is is_kept))
     called, is_first = labels.name(name), len(sides[0]) <= len(sides[1])
     inside = sides[0] if is_first else sides[1]
+    if len(sides[0]) == len(sides[1]) == 1:
+        return f"{called} is {sides[0][0]}", f"{called} is {sides[1][0]}"
     if len(inside) <= 2:
         words = f"{called} is {joined(inside, 'or')}", f"{called} is {_neither(inside)}"
     else:
