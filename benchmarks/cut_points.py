@@ -1,13 +1,13 @@
-"""Whether a model needs the thresholds that no answer crosses: trained again without them, is it as accurate?
+"""Whether a model trained again without the thresholds that no answer crosses is as accurate.
 
     python benchmarks/cut_points.py [--quick] [--json FILE] [--write docs/questions/which-rules-fire.md]
 
 Four tables, a tree and a forest each, five folds twice. In each fold: train, explain 200 rows of the training part, and
 count with `audit.cut_points` which thresholds they cross. Then train a new model of the same kind on the same rows with
-each number replaced by the bin between the thresholds that were crossed, so that all others are merged, and compare both
-on the rows left out. Beside it the same with as many thresholds of each feature drawn at random from the model's own:
-what is lost with these is the price of coarser numbers, whichever they are. A model is trained again, not edited: a
-threshold moved within a tree leaves behind leaves that were made of other rows.
+each number replaced by the bin between the thresholds that were crossed, so that all others are merged, and compare
+both on the rows left out. Beside it the same with as many thresholds of each feature drawn at random from the model's
+own: what is lost with these is the price of coarser numbers, whichever they are. A model is trained again, not edited:
+a threshold moved within a tree leaves behind leaves that were made of other rows.
 """
 
 import argparse

@@ -21,7 +21,15 @@ from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, OneHotEncoder, OrdinalEncoder, StandardScaler
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    MaxAbsScaler,
+    MinMaxScaler,
+    OneHotEncoder,
+    OrdinalEncoder,
+    RobustScaler,
+    StandardScaler,
+)
 from sklearn.tree import DecisionTreeClassifier
 from xgboost import XGBClassifier
 
@@ -29,7 +37,7 @@ from _prove.test_copies import labels, mixed, numbers, with_missing
 from _prove.test_kinds import catboost, imodels, interpret
 from amounts import IS_ALL
 from onbmacf import ONBMACF, Schema
-from onbmacf._explain.crossed import of_explanations
+from onbmacf._explain.crossed import conditions_of, of_explanations
 from onbmacf.errors import ParameterError
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -254,6 +262,43 @@ def test_a_threshold_has_the_digits_that_tell_its_values_apart():
     answers = ONBMACF(plausibility=0).fit(table, model).explain(table.iloc[[0, 20]])
     check_printed(answers.rules(), answers)
     assert set(answers.rules()["condition"]) == {"a < 0.123457", "a >= 0.123457"}
+
+
+@pytest.mark.parametrize("scaler", [StandardScaler, MinMaxScaler, MaxAbsScaler, RobustScaler])
+def test_thresholds_are_taken_back_through_scalers_to_the_bit(scaler):
+    table = numbers()
+    model = make_pipeline(scaler(), GradientBoostingClassifier(n_estimators=9, random_state=0))
+    explainer = ONBMACF().fit(table, model.fit(table, labels(table)))
+    conditions = conditions_of(explainer.fitted_)
+    assert len(conditions.cuts) > 30
+    for at in range(4):
+        expected = np.unique(np.concatenate([thresholds(one, at) for one in model[-1].estimators_.ravel()]))
+        ends = np.array([cut.at for cut in conditions.cuts if cut.feature == at])
+        assert len(ends) == len(expected)
+        for end, limit in zip(np.sort(ends), expected, strict=True):
+            rows = pd.DataFrame(np.repeat([[end], [np.nextafter(end, np.inf)]], 4, axis=1), columns=table.columns)
+            scaled = model[:-1].transform(rows).astype(np.float32)[:, at]
+            assert (scaled <= limit).tolist() == [True, False]
+    printed = explainer.explain(table.head(N_ROWS)).rules()["condition"]
+    assert not printed.str.contains(" or | but ").any()
+
+
+def thresholds(tree, at):
+    inner = (tree.tree_.children_left >= 0) & (tree.tree_.feature == at)
+    return tree.tree_.threshold[inner]
+
+
+def test_a_0_that_counts_as_missing_in_a_sparse_matrix_is_named():
+    random = np.random.default_rng(5)
+    table = pd.DataFrame({"n": random.integers(0, 7, 400), "town": random.choice(list("abcdefghijkl"), 400)})
+    steps = make_column_transformer((OneHotEncoder(), ["town"]), remainder="passthrough", sparse_threshold=1.0)
+    model = make_pipeline(steps, XGBClassifier(n_estimators=5, max_depth=2, n_jobs=1))
+    model.fit(table, ((table["n"] == 0) | (table["n"] > 3)).astype(int))
+    answers = ONBMACF(2, plausibility=0).fit(table, model).explain(table.head(60))
+    check_printed(answers.rules(), answers)
+    check_added(None, answers, model, "xgboost")
+    of_n = set(answers.rules().query("feature == 'n'")["condition"])
+    assert any(condition.endswith((" or 0", "but not 0")) for condition in of_n)
 
 
 def test_what_is_missing_goes_where_the_model_sends_it_and_the_condition_says_so():
