@@ -338,7 +338,7 @@ def test_answers_that_travelled_need_an_explainer_and_say_the_same(heart):
     answers = explainer.explain(heart.head(6))
     sent = pickle.loads(pickle.dumps(answers))
     assert len(pickle.dumps(answers)) < 100_000
-    with pytest.raises(ParameterError, match="answers that were saved or sent do not know their model"):
+    with pytest.raises(ParameterError, match="answers that were saved, sent or put into words do not know"):
         sent.rules()
     assert sent.rules(explainer).equals(answers.rules())
     assert sent[0].rules(explainer).equals(answers[0].rules())

@@ -14,7 +14,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from onbmacf._base.arrays import Matrix, Rows
+from onbmacf._base.arrays import Mask, Matrix, Rows
+from onbmacf._base.checks import listed
 from onbmacf._base.origin import Origin
 from onbmacf._explain.fitted import Fitted
 from onbmacf._prove.columns import NotKnownError
@@ -25,6 +26,7 @@ from onbmacf._text.labels import Labels
 from onbmacf._text.records import plain
 from onbmacf.errors import ParameterError
 
+Known = tuple[Matrix, Mask]  # values of a feature, and which of them keep a condition
 _READ: WeakKeyDictionary[Fitted, Conditions | str] = WeakKeyDictionary()  # what was read, or why nothing could be
 
 
@@ -50,8 +52,8 @@ def fitted_of(explainer: Any, origin: Origin) -> Fitted:
     found: Fitted | None = origin.maker if explainer is None else explainer.fitted_
     if found is None:
         raise ParameterError(
-            "answers that were saved or sent do not know their model: give the explainer, rules=explainer or "
-            "rules(explainer)."
+            "answers that were saved, sent or put into words do not know their model: give the explainer to those that "
+            "explain returned, rules=explainer or rules(explainer)."
         )
     return found
 
@@ -93,7 +95,7 @@ class Crossed:
         old, new = (form.numbers(form.arrange(rows)[0]) for rows in (before, after))
         classes = [plain(label) for label in np.asarray(conditions.structure.classes).tolist()]
         codes = [
-            np.array([classes.index(plain(label)) for label in some], dtype=np.intp)
+            np.array([_place_of(label, classes) for label in some], dtype=np.intp)
             for some in (np.asarray(labels, dtype=object)[place], reached)
         ]
         numbers = np.concatenate([old, new])
@@ -102,36 +104,39 @@ class Crossed:
 
     # --- texts --------------------------------------------------------------------------------------------------------
 
-    def texts(self, code: int, labels: Labels) -> tuple[str, str]:
-        """Return a condition, and its opposite, as texts that are true of all fitted values and all of these."""
+    def texts(self, code: int, labels: Labels, line: int = -1, known: Known | None = None) -> tuple[str, str]:
+        """Return a condition, and its opposite, as texts that are true of all fitted values.
+
+        And of those of a counterfactual and of its row: of no others, so that a text does not depend on the batch.
+        """
         conditions, form = self.conditions, self.fitted.space.form
         cut = conditions.cuts[code]
         feature = form.schema.features[cut.feature]
         lacking = cut.lacking if form.may_lack[cut.feature] else None
         if not feature.is_numeric:
             return words.of_levels(feature.name, feature.levels or (), cut.levels, lacking, labels)
-        values = self.values(cut.feature)
-        return words.of_number(feature, cut.at, values, conditions.kept_by(code, values), lacking, labels)
+        values, kept = self.known(code) if known is None else known
+        if line >= 0:
+            own = self.numbers[[self.place[line], len(self.before) + line], cut.feature]
+            own = own[~np.isnan(own)]
+            values, kept = np.append(values, own), np.append(kept, conditions.kept_by(code, own))
+        return words.of_number(feature, cut.at, values, kept, lacking, labels)
+
+    def known(self, code: int) -> Known:
+        """Return the fitted values of a condition's feature, and which of them keep it."""
+        values = self.fitted.seen_values[self.conditions.cuts[code].feature]
+        return values, self.conditions.kept_by(code, values)
 
     def threshold(self, code: int) -> float:
-        """Return the threshold of a condition in few digits that tell the same values apart; NaN for levels."""
-        cut = self.conditions.cuts[code]
-        values = self.values(cut.feature)
-        kept = self.conditions.kept_by(code, values)
-        is_plain = kept == (values <= cut.at)
-        return float(
-            cut.at if np.isnan(cut.at) else words.number_of(cut.at, values[is_plain], kept[is_plain], False)[0]
-        )
+        """Return the threshold of a condition in few digits that tell fitted values apart; NaN for levels."""
+        at, (values, kept) = self.conditions.cuts[code].at, self.known(code)
+        is_plain = kept == (values <= at)
+        return float(at if np.isnan(at) else words.number_of(at, values[is_plain], kept[is_plain], False)[0])
 
-    def values(self, at: int) -> Matrix:
-        """Return the values of a feature that are known: fitted ones, and those of these rows."""
-        seen, own = self.fitted.seen_values[at], self.numbers[:, at]
-        return np.union1d(seen, own[~np.isnan(own)])
-
-    def rule(self, unit: int, labels: Labels) -> str:
-        """Return a rule in words."""
-        parts = dict.fromkeys(self.texts(code, labels)[not is_left] for code, is_left in self.conditions.rules[unit])
-        return " and ".join(parts) or "always"
+    def rule(self, unit: int, line: int, labels: Labels) -> str:
+        """Return a rule in words that are true of a counterfactual and its row."""
+        parts = [self.texts(code, labels, line)[not is_left] for code, is_left in self.conditions.rules[unit]]
+        return " and ".join(dict.fromkeys(parts)) or "always"
 
     # --- tables -------------------------------------------------------------------------------------------------------
 
@@ -147,17 +152,19 @@ class Crossed:
         """Return one line per counterfactual (`line`) and condition, in the columns of `rules()` but for rank."""
         crossings, names = self.crossings, self.fitted.space.schema.names
         code, other = crossings.code.tolist(), (~crossings.is_left).tolist()
-        said = {one: self.texts(one, labels) for one in set(code)}
-        is_rules = bool(self.conditions.rules)
-        rules = {unit: self.rule(unit, labels) for unit in np.unique(crossings.unit).tolist()} if is_rules else {}
+        known = {one: self.known(one) for one in set(code)}
+        is_rules, of_lines = bool(self.conditions.rules), crossings.line.tolist()
+        texts = [self.texts(one, labels, line, known[one]) for one, line in zip(code, of_lines, strict=True)]
+        units = list(zip(crossings.unit.tolist(), of_lines, strict=True))
+        rules = {pair: self.rule(*pair, labels) for pair in set(units)} if is_rules else {}
         feature = np.array([self.conditions.cuts[one].feature for one in code], dtype=np.intp)
         lines = pd.DataFrame(
             {
                 "line": crossings.line,
                 "rule": pd.array(crossings.unit + 1, dtype="Int64"),
-                "says": [rules.get(unit, "") for unit in crossings.unit.tolist()],
+                "says": [rules.get(pair, "") for pair in units],
                 "at": feature,
-                "condition": [said[one][side] for one, side in zip(code, other, strict=True)],
+                "condition": [both[side] for both, side in zip(texts, other, strict=True)],
                 "holds": np.where(crossings.holds, np.where(crossings.held, "still", "now"), "no longer"),
                 "fires": np.array(["", "now", "no longer"], dtype=object)[crossings.fires],
                 "used_by": 1,
@@ -195,11 +202,20 @@ class Crossed:
         return [[records[at] for at in np.flatnonzero(line == one)] for one in range(len(self.place))]
 
 
+def _place_of(label: Any, classes: list[Any]) -> int:
+    """Return the place of a label in the model."""
+    if plain(label) not in classes:
+        says = listed(classes)
+        raise ParameterError(f"these answers are of another model: this one says {says}, not {plain(label)!r}.")
+    return classes.index(plain(label))
+
+
 def _added(lines: pd.DataFrame) -> pd.DataFrame:
     """Return the lines of many trees with each condition once, the largest effects first."""
     groups = lines.groupby(["line", "at", "condition"], sort=False, observed=True)
     first = groups.first()
-    first["effect"], first["used_by"] = groups["effect"].sum(), groups["rule"].nunique()
+    first["used_by"] = groups["rule"].nunique()
+    first["effect"] = np.bincount(groups.ngroup(), weights=lines["effect"])  # one after the other, as in any batch
     first["rule"] = first["rule"].where(first["used_by"] == 1)
     first = first.reset_index()
     size = -first["effect"].abs().round(9)

@@ -130,14 +130,14 @@ class Conditions:
         """Each condition as one about its feature."""
         found: list[Cut] = []
         for column in np.unique(self._known[:, 0]).astype(np.intp):  # in the order of codes
-            recipe, codes = self.recipes[column], np.flatnonzero(self._known[:, 0] == column).tolist()
+            recipe, codes = self.recipes[column], np.flatnonzero(self._known[:, 0] == column)
             n_levels = len(self.form.schema.features[recipe.feature].levels or ())
-            places = np.append(np.arange(n_levels), np.nan)
-            ends = np.full(len(codes), np.nan) if n_levels else self._largest(recipe, self._known[codes, 1])
-            kept = [self.kept_by(code, places) for code in codes]
-            found += [
-                Cut(recipe.feature, float(end), one[:-1], bool(one[-1])) for end, one in zip(ends, kept, strict=True)
-            ]
+            threshold, lacks = self._known[codes, 1], self._known[codes, 2].astype(bool)
+            seen = self._seen(recipe, np.append(np.arange(n_levels), np.nan))
+            kept = (seen <= threshold[:, np.newaxis]) | (np.isnan(seen) & lacks[:, np.newaxis])
+            ends = np.full(len(codes), np.nan) if n_levels else self._largest(recipe, threshold)
+            parts = zip(ends.tolist(), kept[:, :-1], kept[:, -1].tolist(), strict=True)
+            found += [Cut(recipe.feature, *part) for part in parts]
         return found
 
     def _largest(self, recipe: Recipe, thresholds: Matrix) -> Matrix:

@@ -27,11 +27,13 @@ def number_of(at: float, values: Matrix, kept: Mask, is_whole: bool) -> tuple[fl
 
     >>> number_of(4.34999990463, np.array([4.3, 4.4]), np.array([True, False]), False)
     (4.35, '<=')
-    >>> number_of(2.9999999999999996, np.array([2.0, 3.0]), np.array([True, False]), False)
+    >>> number_of(2.9999999999999996, np.array([2.0, 3.0]), np.array([True, False]), True)
     (3.0, '<')
     """
-    shortest = [float(np.floor(at))] if is_whole else []
-    for number in [*shortest, *(float(f"{at:.{digits}g}") for digits in DIGITS)]:
+    numbers = [float(f"{at:.{digits}g}") for digits in DIGITS]
+    if is_whole:  # 40 for 40.5, and 32300 for the number just before it
+        numbers = [*(number for number in numbers[:1] if number.is_integer()), float(np.floor(at)), *numbers]
+    for number in numbers:
         for sign, is_below in (("<=", values <= number), ("<", values < number)):
             if (is_below == kept).all():
                 return number, sign
@@ -53,7 +55,8 @@ def of_number(
         return (missing, known) if lacking else (known, missing)
     is_other = kept != (values <= at)  # a 0 that counts as missing in a sparse matrix
     number, sign = number_of(at, values[~is_other], kept[~is_other], is_whole)
-    strays = [(labels.value(name, float(values[one])), bool(kept[one])) for one in np.flatnonzero(is_other)]
+    others = np.flatnonzero(is_other)
+    strays = dict.fromkeys((labels.value(name, float(values[one])), bool(kept[one])) for one in others)
     said = []
     for is_kept, mark in ((True, sign), (False, {"<=": ">", "<": ">="}[sign])):
         joins = [value for value, one in strays if one == is_kept] + ["missing"] * (lacking is is_kept)
@@ -63,7 +66,13 @@ def of_number(
 
 
 def of_levels(name: Any, levels: Sequence[Any], kept: Mask, lacking: bool | None, labels: Labels) -> tuple[str, str]:
-    """Return both sides of a condition on levels as text, in the levels of the smaller side."""
+    """Return both sides of a condition on levels as text, in the levels of the smaller side.
+
+    >>> of_levels("town", "ABCD", np.array([True, False, True, False]), False, Labels())
+    ('town is A or C', 'town is neither A nor C')
+    >>> of_levels("town", "ABCD", np.array([True, True, True, False]), None, Labels())
+    ('town is not D', 'town is D')
+    """
     sides = []
     for is_kept in (True, False):
         side = [labels.value(name, level) for level, one in zip(levels, kept, strict=True) if one == is_kept]

@@ -93,7 +93,8 @@ def _are_first(crossed: Crossed, found: pd.DataFrame) -> Mask:
 def _allowed(crossed: Crossed, at: int) -> Matrix:
     """Return the values that answers may give a feature, sorted; those that are known where there are too many."""
     space, rules = crossed.fitted.space, crossed.fitted.space.schema.rules
-    known = crossed.values(at)
+    own = crossed.numbers[:, at]
+    known = np.union1d(crossed.fitted.seen_values[at], own[~np.isnan(own)])
     if not space.schema.features[at].is_numeric or not len(known):
         return known
     low, high = (ends[at] for ends in ends_of(space, rules, crossed.fitted.ranges))
