@@ -3,14 +3,14 @@
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from _prove.test_kinds import imodels
-from onbmacf import ONBMACF, audit
+from onbmacf import ONBMACF, Schema, audit
 from onbmacf.datasets import load_heart
 from onbmacf.errors import ParameterError
 
@@ -120,3 +120,14 @@ def test_other_models_have_none(table):
     answers, explainer = asked(table, model)
     with pytest.raises(ParameterError, match="the rules of this model cannot be told: a linear model has no cond"):
         audit.cut_points(answers, explainer)
+
+
+def test_what_is_missing_is_a_condition_too():
+    table = pd.DataFrame({"a": [1.0, 2.0, None, 8.0] * 40, "b": np.arange(160.0) % 7})
+    model = HistGradientBoostingClassifier(min_samples_leaf=5, max_iter=30).fit(table, table["a"].isna())
+    explainer = ONBMACF(plausibility=0).fit(table, model, schema=Schema.infer(table, fillable=["a"]))
+    answers = explainer.explain(table.iloc[2:20:4], target=False)
+    found = audit.cut_points(answers, explainer)
+    assert found.loc[0, ["feature", "condition", "n_answers"]].tolist() == ["a", "a is known", 5]
+    assert np.isnan(found.loc[0, "threshold"])
+    assert "a is known" in set(answers.rules()["condition"])

@@ -128,10 +128,10 @@ class Crossed:
         return values, self.conditions.kept_by(code, values)
 
     def threshold(self, code: int) -> float:
-        """Return the threshold of a condition in few digits that tell fitted values apart; NaN for levels."""
+        """Return the threshold of a condition in few digits that tell fitted values apart."""
         at, (values, kept) = self.conditions.cuts[code].at, self.known(code)
         is_plain = kept == (values <= at)
-        return float(at if np.isnan(at) else words.number_of(at, values[is_plain], kept[is_plain], False)[0])
+        return words.number_of(at, values[is_plain], kept[is_plain], False)[0]
 
     def rule(self, unit: int, line: int, labels: Labels) -> str:
         """Return a rule in words that are true of a counterfactual and its row."""

@@ -8,6 +8,7 @@ import pandas as pd
 
 from onbmacf._base.arrays import Mask, Matrix, Rows
 from onbmacf._explain.crossed import Crossed, of_explanations
+from onbmacf._prove.conditions import Cut
 from onbmacf._table.values import ends_of, values_of
 from onbmacf._text.labels import Labels
 from onbmacf.audit.arguments import typed
@@ -33,10 +34,10 @@ def cut_points(answers: Explanations, explainer: ONBMACF) -> pd.DataFrame:
     -------
     DataFrame
         Per condition of the model, those most crossed first: ``feature``; ``condition``; ``threshold`` in the units of
-        the table, NaN for levels; ``used_by``, how many trees or rules have it; ``n_answers``, the counterfactuals that
-        cross it as `Explanations.rules` tells; ``n_rows``, the cases that it decides: rows of which at least one
-        counterfactual does; ``n_just_across``, the counterfactuals that end at the first value allowed across it, of a
-        feature with levels all that cross; ``never_used``, whether none crosses it.
+        the table, NaN for levels and for what is missing; ``used_by``, how many trees or rules have it; ``n_answers``,
+        the counterfactuals that cross it as `Explanations.rules` tells; ``n_rows``, the cases that it decides: rows of
+        which at least one counterfactual does; ``n_just_across``, the counterfactuals that end at the first value
+        allowed across it, all where there is no threshold; ``never_used``, whether none crosses it.
 
     Raises
     ------
@@ -61,7 +62,9 @@ def cut_points(answers: Explanations, explainer: ONBMACF) -> pd.DataFrame:
         {
             "feature": [names[cut.feature] for cut in cuts],
             "condition": [crossed.texts(code, Labels())[0] for code in each],
-            "threshold": [crossed.threshold(code) for code in each],
+            "threshold": [
+                crossed.threshold(code) if np.isfinite(conditions.cuts[code].at) else np.nan for code in each
+            ],
             "used_by": used[[*first]],
             "n_answers": groups.size().reindex([*first], fill_value=0).to_numpy(),
             "n_rows": groups["row"].nunique().reindex([*first], fill_value=0).to_numpy(),
@@ -70,21 +73,25 @@ def cut_points(answers: Explanations, explainer: ONBMACF) -> pd.DataFrame:
         }
     )
     frame["never_used"] = frame["n_answers"] == 0
-    # A step before the model may make one of all values: such a condition is none.
-    is_real = [not np.isinf(cut.at) and (not len(cut.levels) or len({*cut.levels.tolist()}) > 1) for cut in cuts]
-    order = frame[is_real].sort_values(
-        ["n_answers", "at", "threshold", "condition"], ascending=[False, True, True, True]
-    )
-    return order.drop(columns="at").reset_index(drop=True)
+    is_real = [_is_real(cut, bool(crossed.fitted.space.form.may_lack[cut.feature])) for cut in cuts]
+    by, down = ["n_answers", "at", "threshold", "condition"], [False, True, True, True]
+    return frame[is_real].sort_values(by, ascending=down).drop(columns="at").reset_index(drop=True)
+
+
+def _is_real(cut: Cut, may_lack: bool) -> bool:
+    """Say whether a condition parts the values of its feature: a step before the model may make one of all of them."""
+    if len(cut.levels):
+        return len({*cut.levels.tolist(), *([cut.lacking] if may_lack else [])}) > 1
+    return not np.isinf(cut.at) or (may_lack and (cut.at > 0) != cut.lacking)  # or only what is missing from the rest
 
 
 def _are_first(crossed: Crossed, found: pd.DataFrame) -> Mask:
-    """Say of each line which end at the first allowed value across; of a feature with levels, any is."""
+    """Say of each line whether it ends at the first allowed value across; of what has no threshold, all do."""
     is_first, features = np.ones(len(found), dtype=bool), crossed.fitted.space.schema.features
     allowed: dict[int, Matrix] = {}
     for code, places in found.groupby("code").indices.items():
-        at = crossed.conditions.cuts[code].feature
-        if features[at].is_numeric:
+        at, end = crossed.conditions.cuts[code].feature, crossed.conditions.cuts[code].at
+        if features[at].is_numeric and np.isfinite(end):
             allowed[at] = allowed[at] if at in allowed else _allowed(crossed, at)
             is_first[places] = _is_first(crossed, code, found["line"].to_numpy()[places], allowed[at])
     return is_first
