@@ -179,10 +179,12 @@ class Conditions:
     @cached_property
     def rules(self) -> list[list[tuple[int, bool]]]:
         """Per rule of a rule model, in its order: the codes of its conditions, and whether it wants them kept."""
-        found = []
+        found: list[list[tuple[int, bool]]] = []
         for rule in self.structure.rules or ():
-            lows = [(self._code_of[column, low, 0.0], False) for column, low, _ in rule if low > -np.inf]
-            found.append(lows + [(self._code_of[column, high, 0.0], True) for column, _, high in rule if high < np.inf])
+            found.append([])
+            for column, *ends in rule:
+                sides = [(end, is_high) for end, is_high in zip(ends, (False, True), strict=True) if np.isfinite(end)]
+                found[-1] += [(self._code_of[column, end, 0.0], is_high) for end, is_high in sides]
         return found
 
     # --- what changes cross -------------------------------------------------------------------------------------------

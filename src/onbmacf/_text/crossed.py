@@ -117,7 +117,8 @@ def _of_rules(lines: Sequence[dict[str, Any]], words: str) -> list[str]:
         return [*said, f"So it is with {len(rules) - MOST_RULES:,} more of its rules."]
     if any(one["fires"] == "now" for one in lines):
         return said
-    return [*said, f"No other rule of the {words} fires instead."]
+    instead = "fires instead" if words == "rule list" else "begins to fire"
+    return [*said, f"No other rule of the {words} {instead}."]
 
 
 def _of_rule(lines: Sequence[dict[str, Any]]) -> str:
