@@ -14,6 +14,7 @@ import pandas as pd
 
 from onbmacf._base.arrays import deferring
 from onbmacf._base.enums import Relaxation, Status
+from onbmacf._base.origin import Origin
 from onbmacf._text import frames, records, wording
 from onbmacf._text import records as short
 from onbmacf._text.labels import Labels
@@ -184,6 +185,8 @@ class Explanation:
         Names of the columns whose times are whole days; `to_dict` has no time of day there.
     words : dict
         What people call columns and values: the ``labels`` of the schema. Sentences and tables have them, data do not.
+    origin : Origin
+        What gave the answer, for `rules`; forgotten where answers are saved or sent.
 
     """
 
@@ -196,6 +199,7 @@ class Explanation:
     certificate: Certificate | None = None
     days: tuple[Hashable, ...] = ()
     words: Labels = field(default_factory=Labels)
+    origin: Origin = field(default_factory=Origin)
 
     def __repr__(self) -> str:
         return short.explanation(self)
@@ -205,14 +209,62 @@ class Explanation:
         """One per counterfactual; None where there is none."""
         return tuple(found.semifactual for found in self.counterfactuals)
 
-    def sentences(self) -> list[str]:
-        """Return each counterfactual as a sentence; for a row without one, the reason."""
+    def sentences(self, *, rules: Any = False) -> list[str]:
+        """Return each counterfactual as a sentence; for a row without one, the reason.
+
+        Parameters
+        ----------
+        rules : bool or ONBMACF, default False
+            Also say which conditions of the model each crosses, as `rules` does; an explainer where the answer
+            was saved or sent.
+
+        """
         if not self.counterfactuals:
             said = [f"{wording.name_of(self)}: {self.reason}"]
         else:
             said = [wording.sentence(self.label, found) for found in self.in_words().counterfactuals]
             said = [" ".join(filter(None, (one, wording.lasting_in(self.reason)))) for one in said]
+            if rules:
+                crossed = self._crossed(rules).sentences(self.words)
+                said = [f"{one} {conditions}" for one, conditions in zip(said, crossed, strict=True)]
         return [" ".join(filter(None, (said[0], wording.proven_of(self)))), *said[1:]]
+
+    def rules(self, explainer: Any = None) -> pd.DataFrame:
+        """Return which conditions of the model each counterfactual crosses, for trees, rules and sums of these.
+
+        Each condition was evaluated on the row and on the counterfactual by the model's own structure, in its own
+        columns, and is written in those of the table: behind scalers and encoders, too.
+
+        Parameters
+        ----------
+        explainer : ONBMACF, optional
+            The one that gave the explanation; needed only where this was saved or sent to another process.
+
+        Returns
+        -------
+        DataFrame
+            One line per condition, with the row's index label: ``rank`` of the counterfactual; ``rule``, the tree or
+            rule by its number in the model, none where several trees ask; ``says``, the whole rule; ``feature``,
+            ``condition``, and the feature's values ``before`` and ``after``; ``holds``: "now", "no longer" or "still";
+            ``fires``: whether the rule fires "now" or "no longer"; ``used_by``, how many trees ask it of this
+            counterfactual; ``effect``: what it adds to the new label's probability where that is an average over
+            trees, else to its lead (log odds for most) over the old one's. Effects add up to the whole change.
+
+            Of one tree, the conditions are in their order from the root on; of several, the largest effects come first;
+            of rules, those that fire now or no longer in the model's own order, the effect on a rule's first line.
+
+        Raises
+        ------
+        ParameterError
+            The model has no such conditions, or cannot be read.
+
+        """
+        return self._crossed(explainer).frame
+
+    def _crossed(self, explainer: Any) -> Any:
+        from onbmacf._explain.crossed import of_explanation  # upwards, when rules are wanted (decision 0133)
+
+        return of_explanation(self, None if explainer is True else explainer)
 
     def in_words(self) -> "Explanation":
         """Return the same with columns and values as people call them, as text: what every view shows."""
@@ -280,8 +332,14 @@ class Explanation:
 
         return widget_of(self, explainer, target, n)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self, *, rules: Any = False) -> dict[str, Any]:
         """Return everything about this row as plain Python values, ready for JSON.
+
+        Parameters
+        ----------
+        rules : bool or ONBMACF, default False
+            Also which conditions of the model each counterfactual crosses: a list of dicts ``rules``, as `rules` has
+            lines; an explainer where the answer was saved or sent.
 
         Returns
         -------
@@ -295,7 +353,11 @@ class Explanation:
             reaches_high, n_asked; ``box`` may be None). Numbers keep all their digits; column names are text.
 
         """
-        return records.record(self)
+        found = records.record(self)
+        if rules and found["counterfactuals"]:
+            for one, crossed in zip(found["counterfactuals"], self._crossed(rules).dicts(), strict=True):
+                one["rules"] = crossed
+        return found
 
     def _repr_html_(self) -> str:
         return wording.html_table([self])

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from onbmacf._base.arrays import Mask, Matrix, Rows, stack, take
 from onbmacf._base.enums import Relaxation, Status
+from onbmacf._base.origin import Origin
 from onbmacf._columns.interop import PolarsTypes, polars_frame
 from onbmacf._table.lazy_rows import LazyRows
 from onbmacf._text import frames, records, wording
@@ -106,6 +107,8 @@ class Explanations(Sequence[Explanation]):
         Names of the columns whose times are whole days; dicts and JSON have no time of day there.
     words : dict
         What people call columns and values: the ``labels`` of the schema.
+    origin : Origin
+        What gave the answers, for `rules`; forgotten where they are saved or sent.
 
     """
 
@@ -126,6 +129,7 @@ class Explanations(Sequence[Explanation]):
     polars: PolarsTypes | None = None
     days: tuple[Hashable, ...] = ()
     words: Labels = field(default_factory=Labels)
+    origin: Origin = field(default_factory=Origin)
 
     @classmethod
     def concat(cls, parts: "Sequence[Explanations]") -> "Explanations":
@@ -166,6 +170,7 @@ class Explanations(Sequence[Explanation]):
             polars=parts[0].polars,
             days=parts[0].days,
             words=parts[0].words,
+            origin=parts[0].origin,
         )
 
     def __len__(self) -> int:
@@ -186,7 +191,7 @@ class Explanations(Sequence[Explanation]):
         found = tuple(self._counterfactual(line, factual, label) for line in self._lines(place))
         status, reason, needs = Status(self.statuses[place]), self.reasons[place], tuple(self.would_need[place])
         certificate = None if self.certificates is None else self.certificates[place]
-        of_form = (self.days, self.words)
+        of_form = (self.days, self.words, self.origin)
         return Explanation(factual, self.labels[place], status, reason, needs, found, certificate, *of_form)
 
     def __iter__(self) -> Iterator[Explanation]:
@@ -279,21 +284,30 @@ class Explanations(Sequence[Explanation]):
         """
         return frames.range_frame(self)
 
-    def sentences(self) -> list[str]:
-        """Return every answer as sentences, row by row."""
-        return [sentence for explanation in self for sentence in explanation.sentences()]
+    def rules(self, explainer: Any = None) -> pd.DataFrame:
+        """Return which conditions of the model each counterfactual crosses, as `Explanation.rules` does for one row."""
+        from onbmacf._explain.crossed import of_explanations  # upwards, when rules are wanted (decision 0133)
 
-    def to_dicts(self) -> list[dict[str, Any]]:
+        frame: pd.DataFrame = of_explanations(self, explainer).frame
+        return frame
+
+    def sentences(self, *, rules: Any = False) -> list[str]:
+        """Return every answer as sentences, row by row; with `rules`, also what each crosses of the model."""
+        return [sentence for explanation in self for sentence in explanation.sentences(rules=rules)]
+
+    def to_dicts(self, *, rules: Any = False) -> list[dict[str, Any]]:
         """Return one dict per row, as `Explanation.to_dict` makes it."""
-        return [explanation.to_dict() for explanation in self]
+        return [explanation.to_dict(rules=rules) for explanation in self]
 
-    def to_json(self, indent: int | None = None) -> str:
+    def to_json(self, indent: int | None = None, *, rules: Any = False) -> str:
         """Return the answers as one JSON document that ends in a line break.
 
         Parameters
         ----------
         indent : int or None
             Spaces per level; None writes everything on one line.
+        rules : bool or ONBMACF, default False
+            Also what each counterfactual crosses of the model, as in `Explanation.to_dict`.
 
         Returns
         -------
@@ -303,7 +317,7 @@ class Explanations(Sequence[Explanation]):
             rows were batched.
 
         """
-        return records.document(self.to_dicts(), self.warnings, indent)
+        return records.document(self.to_dicts(rules=rules), self.warnings, indent)
 
     def in_order(self, places: Rows) -> "Explanations":
         """Return the answers, of which each is for the row at its place in `places`, in the order of the rows."""
@@ -327,7 +341,7 @@ class Explanations(Sequence[Explanation]):
         counts = (*asked, self.n_members, self.n_member_questions, self.n_copy_questions)
         certificates = None if self.certificates is None else self.certificates[places]
         whole = (certificates, self.polars, self.days, self.words)
-        return Explanations(self.rows.iloc[places], *of_rows, batch, self.warnings, *counts, *whole)
+        return Explanations(self.rows.iloc[places], *of_rows, batch, self.warnings, *counts, *whole, self.origin)
 
     def _counterfactual(self, line: int, factual: Any, label: Hashable) -> Counterfactual:
         batch = self.batch

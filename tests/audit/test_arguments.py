@@ -8,6 +8,10 @@ from inspect import isclass, isfunction, signature
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.compose import make_column_transformer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+from sklearn.tree import DecisionTreeClassifier
 
 from onbmacf import ONBMACF, Causes, Schema, audit, plots, report
 from onbmacf.errors import OnbmacfError, ParameterError
@@ -16,6 +20,10 @@ TABLE = pd.DataFrame({"x": np.arange(60.0) % 7, "r": np.arange(60.0) % 5, "g": l
 EXPLAINER = ONBMACF().fit(TABLE, lambda rows: (rows["x"] > 3).map({True: "yes", False: "no"}))
 ANSWERS = EXPLAINER.explain(TABLE, target="yes")
 CAUSED = ONBMACF().fit(TABLE, lambda rows: (rows["x"] > 3).map({True: "yes", False: "no"}), causes=Causes({"r": ["x"]}))
+TREE = make_pipeline(
+    make_column_transformer((OneHotEncoder(), ["g"]), remainder="passthrough"), DecisionTreeClassifier()
+)
+READ = ONBMACF().fit(TABLE, TREE.fit(TABLE, np.where(TABLE["x"] > 3, "yes", "no")))
 COSTS = audit.recourse_costs(ANSWERS)
 FLIPS = audit.individual(COSTS)
 GAPS = {"g": audit.burden_gaps(ANSWERS, "g")}
@@ -37,6 +45,7 @@ OWN = {  # where one name means two things
     "audit.bands": {"column": TABLE["x"]},
     "audit.still_holds": {"after": EXPLAINER},
     "audit.broken_by_causes": {"explainer": CAUSED},
+    "audit.cut_points": {"explainer": READ},
     "audit.group_gaps": {"groups": audit.grouped(ANSWERS, ["g"])},
     "plots.burden": {"groups": audit.burden(ANSWERS, "g")},
 }

@@ -206,3 +206,17 @@ def test_counterfactual_samples_are_compared_with_those_of_another():
     assert causes_dowhy.farthest(problem, theirs) < causes_dowhy.CLOSE
     theirs[0][0][0] += 1e-6
     assert causes_dowhy.farthest(problem, theirs) > causes_dowhy.CLOSE
+
+
+def test_merged_thresholds_are_measured_on_rows_left_out():
+    from cut_points import binned, line_of, measured
+
+    line = measured("saheart", "tree", n_explained=10, most_rows=120, repeats=1)
+    assert line["rows"] == 120
+    assert 0 < line["crossed"] < 1
+    assert all(0.3 < line[name] < 1 for name in ("majority", "before", "merged", "drawn"))
+    assert line["change"] == pytest.approx(line["merged"] - line["before"])
+    assert len(line_of(line)) == 9
+    rows = pd.DataFrame({"a": [1.0, 2.5, 2.6, 9.0], "b": [0.0, 1.0, 2.0, 3.0]})
+    coarse = binned(rows, {"a": np.array([5.0, 2.5]), "b": np.empty(0)})
+    assert coarse.to_numpy().tolist() == [[0, 0], [0, 0], [1, 0], [2, 0]]  # a threshold belongs to the bin below it

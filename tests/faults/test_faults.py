@@ -1,5 +1,6 @@
 """Bad input and what it gets, as one table: the exact type, and a pattern that names the column or row."""
 
+import pickle
 import re
 import warnings
 from dataclasses import replace
@@ -8,6 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from sklearn.linear_model import LogisticRegression
+from sklearn.tree import DecisionTreeClassifier
 
 from onbmacf import ONBMACF, Feature, Schema
 from onbmacf.errors import ModelError, OnbmacfWarning, ParameterError, RowsError, TableError
@@ -360,3 +363,39 @@ def test_a_model_that_fails_only_on_counterfactuals_says_what_it_raised(fitted):
     answer = fitted.explain({"x": 0.5, "y": 6, "t": "red"})[0]
     assert answer.status == "model_error"
     assert re.match(r"The model raised OverflowError: too far \(on \d+ of \d+ questions\)\.", answer.reason)
+
+
+def rules_of(model, explainer=None):
+    """Ask for the rules that answers of a model cross."""
+    rows = frame(x=[0.0, 1.0, 3.0, 4.0])
+    fitted = ONBMACF().fit(rows, model)
+    return fitted.explain(rows).rules(explainer)
+
+
+BAD_RULES = {
+    "a function": (lambda: rules_of(above), "a function cannot be read: fit with the model in it"),
+    "a linear model": (
+        lambda: rules_of(LogisticRegression(C=99.0).fit(frame(), [0, 0, 1, 1])),
+        "the rules of this model cannot be told: a linear model has no conditions",
+    ),
+    "no explainer": (lambda: rules_of(above, "map.onb"), "explainer must be a fitted ONBMACF, got str"),
+    "not fitted": (lambda: rules_of(above, ONBMACF()), "explainer must be a fitted ONBMACF, got ONBMACF"),
+    "sent": (
+        lambda: pickle.loads(pickle.dumps(ONBMACF().fit(frame(), above).explain(frame()))).rules(),
+        "answers that were saved, sent or put into words do not know their model",
+    ),
+    "another model": (
+        lambda: rules_of(
+            DecisionTreeClassifier().fit(frame(), list("aabb")),
+            ONBMACF().fit(frame(), DecisionTreeClassifier().fit(frame(), [0, 0, 1, 1])),
+        ),
+        "these answers are of another model: this one says 0, 1, not 'a'",
+    ),
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("ask, pattern", BAD_RULES.values(), ids=BAD_RULES)
+def test_rules_that_cannot_be_told_are_an_error_of_one_sentence(ask, pattern):
+    with pytest.raises(ParameterError, match=pattern):
+        ask()

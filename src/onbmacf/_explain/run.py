@@ -15,6 +15,7 @@ import pandas as pd
 from onbmacf._base.arrays import Rows, take
 from onbmacf._base.executor import watched
 from onbmacf._base.limits import NEVER
+from onbmacf._base.origin import Origin
 from onbmacf._columns.interop import is_dask_frame, pandas_frame
 from onbmacf._explain.answers import answered
 from onbmacf._explain.distributed import explain_on, explain_partitions
@@ -62,7 +63,7 @@ def explain_rows(fitted: Fitted, options: Options, rows: Any, asked: Sequence[An
     else:
         found = [_explain_part(request, frame.iloc[lines], client) for lines, request in watched(parts, "explaining")]
         answers = Explanations.concat(found).in_order(np.concatenate([lines for lines, _ in parts]))
-    return replace(answers, warnings=(*fitted.warnings, *ignored, *answers.warnings))
+    return replace(answers, warnings=(*fitted.warnings, *ignored, *answers.warnings), origin=Origin(fitted))
 
 
 def _explain_part(request: Request, frame: pd.DataFrame, client: Any) -> Explanations:

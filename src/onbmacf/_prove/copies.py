@@ -52,7 +52,7 @@ N_TREES, N_LEAVES = 50, 15  # more say with more certainty what is less true: an
 # --- exact copies -----------------------------------------------------------------------------------------------------
 
 
-class _Read(NamedTuple):
+class TakenApart(NamedTuple):
     """A model taken apart, and points on which to compare it."""
 
     estimator: Any
@@ -78,7 +78,7 @@ class ColumnsCopy:
     def of(cls, model: Any, form: TableForm, N: Matrix) -> "ColumnsCopy":
         """Read the steps of a model; `N` are fitted rows as numbers. NotKnownError says why they cannot be read."""
         with quietly():
-            read = _read(model, form, N)
+            read = _with_columns(model, form, N)
             if hasattr(read.estimator, "feature_names_in_") or hasattr(read.given, "columns"):
                 raise NotKnownError("the estimator at the end was trained on columns with names")
             is_sparse = hasattr(read.given, "toarray")
@@ -118,9 +118,7 @@ class ModelCopy:
         """
         reader_of(parted(model)[1])  # before anything is asked
         with quietly():
-            read = _read(model, form, N)
-            if is_of(read.estimator, "xgboost", "XGBClassifier") and hasattr(read.given, "toarray"):
-                read = _zeros_lacking(read)
+            read = taken_apart(model, form, N)
             structure = reader_of(read.estimator)(read.estimator, np.abs(read.columns).max(axis=0))
             known = np.asarray(structure.classes).tolist()
             if sorted(known, key=str) != sorted(classes, key=str):
@@ -181,7 +179,14 @@ class ModelCopy:
             raise NotKnownError(DIFFERS)
 
 
-def _read(model: Any, form: TableForm, N: Matrix) -> _Read:
+def taken_apart(model: Any, form: TableForm, N: Matrix) -> TakenApart:
+    """Take a model apart into its estimator and recipes of the columns that this sees."""
+    read = _with_columns(model, form, N)
+    is_xgboost = is_of(read.estimator, "xgboost", "XGBClassifier")
+    return _zeros_lacking(read) if is_xgboost and hasattr(read.given, "toarray") else read
+
+
+def _with_columns(model: Any, form: TableForm, N: Matrix) -> TakenApart:
     """Take a model apart; its columns by recipe must be those that its steps make, to the bit."""
     steps, estimator = parted(model)
     recipes, whole = recipes_of(steps, form, N), whole_features(form)
@@ -192,7 +197,7 @@ def _read(model: Any, form: TableForm, N: Matrix) -> _Read:
     if not np.array_equal(Program.of(recipes, whole).columns(points), columns, equal_nan=True):
         raise NotKnownError("the steps before the model are not what their numbers say")
     lacks = np.asarray(np.isnan(columns).any(axis=0))
-    return _Read(estimator, recipes, whole, points, rows, given, columns, lacks)
+    return TakenApart(estimator, recipes, whole, points, rows, given, columns, lacks)
 
 
 def trial_points(form: TableForm, N: Matrix) -> Matrix:
@@ -210,7 +215,7 @@ def trial_points(form: TableForm, N: Matrix) -> Matrix:
     return np.concatenate([chosen, between, varied(form, N, N[0])[0], varied(form, N, N[len(N) // 2])[0]])
 
 
-def _zeros_lacking(read: _Read) -> _Read:
+def _zeros_lacking(read: TakenApart) -> TakenApart:
     """Return the columns as xgboost has them of a sparse matrix: what is not stored, a 0, is missing."""
     recipes = [recipe.then(Stage(zero=np.nan)) for recipe in read.recipes]
     columns = np.where(read.columns == 0, np.nan, read.columns)

@@ -6,21 +6,13 @@ A rule is a chain of conditions; a list of rules is one tree, a set of rules a t
 """
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from onbmacf._base.arrays import Matrix
 from onbmacf._prove.columns import NotKnownError
-from onbmacf._prove.structures import Branch, Trees, behind, grown
-
-
-class Condition(NamedTuple):
-    """A column lies above `low` and is at most `high`."""
-
-    column: int
-    low: float = -np.inf
-    high: float = np.inf
+from onbmacf._prove.structures import Branch, Condition, Trees, behind, grown
 
 
 def _where(conditions: Iterable[Condition], leaf: Matrix, other: Branch | Matrix) -> Branch | Matrix:
@@ -60,12 +52,15 @@ def _of_figs(node: Any) -> Branch | Matrix:
 def read_rule_list(model: Any, size: Matrix) -> Trees:
     """Read a rule list: the first rule that holds tells the share of the second class."""
     *rules, last = model.rules_
+    says: list[tuple[Condition, ...]] = []
     node: Branch | Matrix = np.array([1 - last["val"], last["val"]])
     for rule in reversed(rules):
         fires, cut = np.array([1 - rule["val_right"], rule["val_right"]]), _before(rule["cutoff"])
         below, above = (fires, node) if rule["flip"] else (node, fires)
         node = Branch(int(rule["index_col"]), cut, below, above)
-    return Trees("rule list", model.classes_, [grown(node)], np.zeros(2), False, "share", model.predict_proba)
+        says.insert(0, (Condition(node.column, **{"high" if rule["flip"] else "low": cut}),))
+    trees, own = [grown(node)], model.predict_proba
+    return Trees("rule list", model.classes_, trees, np.zeros(2), False, "share", own, rules=says)
 
 
 def read_rule_fit(model: Any, size: Matrix) -> Trees:
@@ -75,16 +70,16 @@ def read_rule_fit(model: Any, size: Matrix) -> Trees:
         raise NotKnownError("rules beside linear terms are not known")
     places = {name: place for place, name in enumerate(model.feature_placeholders)}
     rules = model.rules_without_feature_names_
-    trees = [
-        grown(_where(_conditions(rule, places), np.array([0.0, 2.0 * rule.args[0]]), np.zeros(2))) for rule in rules
-    ]
+    says = [tuple(_conditions(rule, places)) for rule in rules]
+    leaves = [np.array([0.0, 2.0 * rule.args[0]]) for rule in rules]
+    trees = [grown(_where(conditions, leaf, np.zeros(2))) for conditions, leaf in zip(says, leaves, strict=True)]
     found: Trees
     own = lambda C: behind(found.scores(C), model.predict_proba(C))  # noqa: E731
     offset = np.array(
         [0.0, 2.0 * float(np.ravel(model.intercept)[0]) - 1.0]
     )  # its probabilities are those of 1 - sum and sum
     # pandas rounds the number in a condition to single precision where the column is.
-    found = Trees("rule set", model.classes_, trees, offset, False, "softmax", own, is_double=True)
+    found = Trees("rule set", model.classes_, trees, offset, False, "softmax", own, is_double=True, rules=says)
     return found
 
 
@@ -113,10 +108,8 @@ def read_ripper(model: Any, size: Matrix) -> Trees:
     if getattr(binned, "thresholds_", None):
         raise NotKnownError("rules over bins of this kind are not known")
     names, bins = [*model.trainset_features_], binned.bins_ or {}
-    trees = []
-    for rule in model.ruleset_.rules:
-        conditions = [_of_condition(one, names, bins, binned) for one in rule.conds]
-        trees.append(grown(_where(conditions, np.array([0.0, 1.0]), np.zeros(2))))
+    rules = [tuple(_of_condition(one, names, bins, binned) for one in rule.conds) for rule in model.ruleset_.rules]
+    trees = [grown(_where(conditions, np.array([0.0, 1.0]), np.zeros(2))) for conditions in rules]
     if not trees:
         raise NotKnownError("a set without rules is not known")
 
@@ -125,7 +118,8 @@ def read_ripper(model: Any, size: Matrix) -> Trees:
         scores, said = found.scores(columns), model.predict(pd.DataFrame(columns, columns=names))
         return np.where((np.array(said, dtype=bool) == (scores[:, 1] > 0))[:, np.newaxis], scores, np.inf)
 
-    found = Trees("rule set", np.array([False, True]), trees, np.array([0.0, -0.5]), False, "", own)
+    offset = np.array([0.0, -0.5])
+    found = Trees("rule set", np.array([False, True]), trees, offset, False, "", own, rules=rules)
     return found
 
 

@@ -94,6 +94,14 @@ class Network:
 # --- trees and terms --------------------------------------------------------------------------------------------------
 
 
+class Condition(NamedTuple):
+    """A column lies above `low` and is at most `high`."""
+
+    column: int
+    low: float = -np.inf
+    high: float = np.inf
+
+
 class Tree(NamedTuple):
     """One tree, an entry per node, the root first. A row goes left where its column is at most the threshold."""
 
@@ -103,6 +111,12 @@ class Tree(NamedTuple):
     threshold: Matrix
     values: Matrix  # nodes x classes: what a leaf adds to the scores
     lacking: Mask | None = None  # whether a missing value goes left; None: it goes right
+
+    def goes_left(self, nodes: Rows, columns: Matrix) -> Mask:
+        """Say of each row, rounded as the trees round it, whether it goes left at the node given with it."""
+        seen = columns[np.arange(len(columns)), self.column[nodes]]
+        goes_left = np.asarray(seen <= self.threshold[nodes])
+        return goes_left if self.lacking is None else goes_left | (np.isnan(seen) & self.lacking[nodes])
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,6 +133,7 @@ class Trees:
     unit: float = DOUBLE  # rounding error of the model's sums
     undivided: list[Matrix] | None = None  # what the nodes of each tree add, where the model adds up, then divides
     is_double: bool = False  # whether columns of single precision would be compared with other thresholds
+    rules: list[tuple[Condition, ...]] | None = None  # of a rule model, in its own order: a set has a tree for each
 
     @property
     def error(self) -> float:
@@ -136,7 +151,7 @@ class Trees:
         columns = self.rounded(columns)
         total = np.tile(self.offset, (len(columns), 1))
         for tree in self.trees:
-            total += tree.values[_leaves(tree, columns)]
+            total += tree.values[leaves(tree, columns)]
         return total
 
 
@@ -167,18 +182,15 @@ class Additive:
 Structure = Trees | Additive | Network
 
 
-def _leaves(tree: Tree, columns: Matrix) -> Rows:
-    node = np.zeros(len(columns), dtype=np.intp)
+def leaves(tree: Tree, columns: Matrix, start: Rows | None = None) -> Rows:
+    """Return the leaf that each row ends at, from the root or from the node at which it starts."""
+    node = np.zeros(len(columns), dtype=np.intp) if start is None else start.copy()
     for _ in range(len(tree.left)):
         inner = np.flatnonzero(tree.left[node] >= 0)
         if not len(inner):
             break
         at = node[inner]
-        seen = columns[inner, tree.column[at]]
-        goes_left = seen <= tree.threshold[at]
-        if tree.lacking is not None:
-            goes_left |= np.isnan(seen) & tree.lacking[at]
-        node[inner] = np.where(goes_left, tree.left[at], tree.right[at])
+        node[inner] = np.where(tree.goes_left(at, columns[inner]), tree.left[at], tree.right[at])
     return node
 
 

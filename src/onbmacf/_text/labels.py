@@ -14,6 +14,7 @@ from typing import Any
 
 from onbmacf._base.arrays import objects
 from onbmacf._base.checks import Check, checked, did_you_mean, is_absent, listed, shortened, table, word
+from onbmacf._base.origin import Origin
 from onbmacf._text.wording import shown
 from onbmacf.errors import ParameterError
 
@@ -90,9 +91,8 @@ class Labels(dict[str, Label]):
             return answer
         found = tuple(self._counterfactual(one) for one in answer.counterfactuals)
         needs = tuple(self.needed(answer.would_need, answer.factual.index))
-        return replace(
-            answer, counterfactuals=found, factual=self._row(answer.factual), would_need=needs, words=Labels()
-        )
+        said = {"counterfactuals": found, "factual": self._row(answer.factual), "would_need": needs}
+        return replace(answer, **said, words=Labels(), origin=Origin())
 
     def needed(self, would_need: Any, columns: Any) -> list[str]:
         """Return what a row needs, features as people call them; a rule is in words already."""
@@ -143,7 +143,8 @@ class Labels(dict[str, Label]):
         )
         needs = objects([tuple(self.needed(need, answers.rows.columns)) for need in answers.would_need])
         rows, days = self.table(answers.rows, codes), tuple(map(self.name, answers.days))
-        return replace(answers, rows=rows, batch=batch, would_need=needs, days=days, words=Labels())
+        said = {"rows": rows, "batch": batch, "would_need": needs, "days": days}
+        return replace(answers, **said, words=Labels(), origin=Origin())
 
     def schema(self, schema: Any, codes: frozenset[str]) -> Any:
         """Return a schema with columns and levels as people call them."""

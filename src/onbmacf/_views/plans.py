@@ -14,10 +14,11 @@ from onbmacf._base.checks import did_you_mean, listed, shortened
 from onbmacf._base.enums import Status
 from onbmacf._base.missing import known_ends
 from onbmacf._columns.interop import frame_of_cells
+from onbmacf._explain.crossed import of_explanation
 from onbmacf._explain.request import Question
 from onbmacf._text.labels import Labels
 from onbmacf._text.wording import joined, lasting_in, quoted, rounded, shown, whole_percent
-from onbmacf.errors import OnbmacfWarning, ParameterError, RowsError
+from onbmacf.errors import OnbmacfError, OnbmacfWarning, ParameterError, RowsError
 from onbmacf.explainer import ONBMACF
 from onbmacf.explanation import Counterfactual, Explanation
 from onbmacf.explanations import Explanations
@@ -103,6 +104,20 @@ def explained(explainer: ONBMACF, rows: Any, question: Question) -> Explanations
         return explainer.explain(rows, **question.given())
 
 
+def explained_with_rules(explainer: ONBMACF, rows: Any, question: Question) -> tuple[str, int, int]:
+    """Explain rows, and say what answers cross of the model: as JSON; and how many rows there are, and were asked."""
+    answers = explained(explainer, rows, question)
+    return answers.to_json(rules=explainer), len(answers), answers.n_model_rows
+
+
+def rules_said(explainer: ONBMACF, row: Any, answers: Explanations) -> list[str]:
+    """Return what each plan of one row crosses of the model, as a sentence; nothing where the model cannot be read."""
+    try:
+        return of_explanation(answers[0], explainer).sentences(answers.words)
+    except OnbmacfError:
+        return []
+
+
 def predicted(explainer: ONBMACF, rows: pd.DataFrame) -> Prediction:
     """Ask the model for labels and their probabilities; a row that cannot be asked gets its reason."""
     found = explainer.predictions(rows)
@@ -140,9 +155,10 @@ def label_of(value: Any, classes: Sequence[Any]) -> Any:
 # --- plans ------------------------------------------------------------------------------------------------------------
 
 
-def plan_views(answer: Explanation, ids: dict[Hashable, str]) -> list[dict[str, Any]]:
-    """Return the plans of one row as plain values."""
-    return [_view(answer, place, ids) for place in range(len(answer.counterfactuals))]
+def plan_views(answer: Explanation, ids: dict[Hashable, str], rules: Sequence[str] = ()) -> list[dict[str, Any]]:
+    """Return the plans of one row as plain values; `rules` says of each what it crosses of the model."""
+    said = [*rules] or [""] * len(answer.counterfactuals)
+    return [_view(answer, place, ids) | {"rules": one} for place, one in enumerate(said)]
 
 
 def no_plan(answer: Explanation) -> str:

@@ -36,6 +36,7 @@ from onbmacf.audit.comparison import (
     grouped,
     selection_rates,
 )
+from onbmacf.audit.cut_points import cut_points
 from onbmacf.audit.effectiveness import (
     cheapest,
     choices,
@@ -97,6 +98,7 @@ __all__ = [
     "corrected",
     "cost_of_effectiveness",
     "crossed",
+    "cut_points",
     "decision_gaps",
     "effectiveness",
     "error_rates",

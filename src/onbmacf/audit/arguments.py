@@ -44,7 +44,7 @@ def as_answers(given: Any) -> Explanations:
     rows = pd.DataFrame([given.factual]).infer_objects()
     needs, labels = objects([given.would_need]), objects([given.label])
     found = Explanations(rows, labels, status, reason, needs, _batch(given), certificates=certificates)
-    return replace(found, days=given.days, words=given.words)
+    return replace(found, days=given.days, words=given.words, origin=given.origin)
 
 
 def answers_in_words(given: Any) -> Explanations:

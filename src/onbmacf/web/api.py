@@ -22,7 +22,7 @@ from onbmacf._base.checks import did_you_mean, listed, shortened
 from onbmacf._base.limits import deadline_after, seconds_left
 from onbmacf._explain.request import Question, target_labels
 from onbmacf._text.records import FORMAT, VERSION, cell, plain
-from onbmacf._views.plans import Source, explained, label_of, predicted
+from onbmacf._views.plans import Source, explained, explained_with_rules, label_of, predicted
 from onbmacf.errors import ParameterError
 from onbmacf.explanations import Explanations
 from onbmacf.rules import describe
@@ -205,6 +205,22 @@ async def explain(request: Request) -> Response:
     answers = await service.engine.call(explained, rows, ask)
     service.metrics.count_rows(len(answers), answers.n_model_rows)
     return Response(answers.to_json(), media_type="application/json")
+
+
+@router.post(
+    "/v1/rules",
+    summary="Counterfactuals of rows, and which conditions of the model they cross",
+    responses=responses_of(Answers),
+    openapi_extra=Explain.openapi(),
+)
+async def rules(request: Request) -> Response:
+    """Return what `Explanations.to_json` returns with `rules`: of trees and rules that can be read."""
+    service = service_of(request)
+    body = Explain.read(await request.body())
+    rows, ask = service.frame(body.records()), question_of(body, service.source, service.settings.limits)
+    content, n_rows, n_asked = await service.engine.call(explained_with_rules, rows, ask)
+    service.metrics.count_rows(n_rows, n_asked)
+    return Response(content, media_type="application/json")
 
 
 async def _stream(service: Service, rows: pd.DataFrame, ask: Question) -> Response:

@@ -24,7 +24,7 @@ from onbmacf._base.missing import known_ends
 from onbmacf._text.frames import as_csv
 from onbmacf._text.wording import joined, shown
 from onbmacf._views.fields import outside_known, read_row, said_row, written_row
-from onbmacf._views.plans import Prediction, Source, explained, no_plan, percent, plan_views, predicted
+from onbmacf._views.plans import Prediction, Source, explained, no_plan, percent, plan_views, predicted, rules_said
 from onbmacf.errors import OnbmacfError
 from onbmacf.explainer import ONBMACF
 from onbmacf.explanation import Counterfactual
@@ -135,6 +135,7 @@ class Answered(NamedTuple):
     problem: HTTPProblem | None = None  # why there are no plans
     failed: HTTPProblem | None = None  # why nothing is said of the values that are tried
     no_ranges: str = ""  # why there are plans without ranges
+    rules: tuple[str, ...] = ()  # what each plan crosses of the model; none where nothing is known
 
 
 async def _answered(service: Service, case: Case, ranges: bool, ids: dict[Hashable, str]) -> Answered:
@@ -148,6 +149,9 @@ async def _answered(service: Service, case: Case, ranges: bool, ids: dict[Hashab
             except (OnbmacfError, HTTPProblem) as error:
                 found = found._replace(no_ranges=as_problem(error).detail)
         found = found._replace(answers=await plans_of(service, case))
+        if ranges and found.answers is not None and not found.no_ranges:  # asked for once the plans are there
+            said = await _once(service, case, "rules", rules_said, found.answers)
+            found = found._replace(rules=tuple(said))
     except (OnbmacfError, HTTPProblem) as error:
         return found._replace(problem=as_problem(error))
     try:
@@ -171,7 +175,7 @@ async def _content(
         "probability": percent(said.probabilities[0]) if said else "",
         "unasked": said.reasons[0] if said else "",
         "answer": None if answers is None else answers[0].in_words(),
-        "plans": [] if answers is None else plan_views(answers[0], ids),
+        "plans": [] if answers is None else plan_views(answers[0], ids, found.rules),
         "problem": found.problem,
         "has_ranges": answers is not None and answers.batch.ranges is not None,
         "no_ranges": found.no_ranges,

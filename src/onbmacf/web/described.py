@@ -40,6 +40,21 @@ class Range(BaseModel):
     n_asked: int
 
 
+class Crossed(BaseModel):
+    """A condition of the model that a counterfactual crosses."""
+
+    rule: int | None = Field(description="The tree or rule, by its number in the model; none of several trees.")
+    says: str = Field(description="The whole rule; nothing for trees.")
+    feature: Cell
+    condition: str
+    before: Cell
+    after: Cell
+    holds: Literal["now", "no longer", "still"]
+    fires: Literal["now", "no longer", ""] = Field(description="Whether the rule fires; nothing for trees.")
+    used_by: int = Field(description="How many trees ask it of this counterfactual.")
+    effect: float = Field(description="What it adds to the new label's probability, or to its lead over the old one's.")
+
+
 class Semifactual(BaseModel):
     """Changes that are not enough."""
 
@@ -66,6 +81,7 @@ class Counterfactual(BaseModel):
     effects: list[Change] = Field([], description="Only with causes: what follows from the changes.")
     values: Row
     semifactual: Semifactual | None
+    rules: list[Crossed] = Field([], description="Only of /v1/rules: conditions of the model that it crosses.")
     ranges: list[Range] = Field([], description="Only where asked for: of each feature alone.")
     box: list[Range] | None = Field(None, description="Only where asked for: of all changes together.")
 
