@@ -6,6 +6,7 @@ Fitted, Options  ->  save_map  ->  store.write        store.read  ->  SavedMap  
 import re
 from dataclasses import asdict, dataclass, replace
 from importlib import import_module
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ from onbmacf._table.model import BlackBox
 from onbmacf._table.readings import Between, Reading
 from onbmacf._table.scales import of_range
 from onbmacf._table.space import FeatureSpace
+from onbmacf.blocks import Blocks
 from onbmacf.errors import InvalidFileError, ModelError, OnbmacfError, ParameterError, StoreError
 from onbmacf.rules import Rule, Rules, sentence
 from onbmacf.schema import Feature, Schema
@@ -62,6 +64,7 @@ class SavedMap:
     probes: Matrix
     causes: Any = None  # what is known of the causes, and what they said of the probe rows
     followed: Matrix | None = None
+    blocks: Blocks | None = None
 
 
 def save_map(path: Any, fitted: Fitted, options: Options) -> None:
@@ -91,6 +94,9 @@ def save_map(path: Any, fitted: Fitted, options: Options) -> None:
         "decimals": space.decimals,
         "readable": space.readable,
     }
+    if fitted.blocks is not None:
+        groups = [[_plain(n, "block"), list(columns)] for n, columns in fitted.blocks.groups.items()]
+        manifest["blocks"] = {"groups": groups, "shrink": fitted.blocks.shrink, "shape": fitted.blocks.shape}
     if space.effects is not None:
         manifest["causes"], arrays["followed"] = causes_out(space.effects, probes)
     write(path, arrays, manifest, NOTICE if options.private is None else PRIVATE_NOTICE.format(options.private))
@@ -139,7 +145,19 @@ def _checked_map(path: Any, arrays: dict[str, Any], content: dict[str, Any]) -> 
         probes=arrays["probes"],
         causes=manifest.get("causes"),
         followed=arrays.get("followed"),
+        blocks=_blocks_in(manifest.get("blocks"), space.schema),
     )
+
+
+def _blocks_in(entry: Any, schema: Schema) -> Blocks | None:
+    """Return the blocks of a map, for its columns."""
+    if entry is None:
+        return None
+    shape = None if entry["shape"] is None else tuple(entry["shape"])
+    blocks = Blocks(dict(entry["groups"]), entry["shrink"])
+    if shape is not None and prod(shape) != len(schema.names):
+        raise InvalidFileError(f"blocks of shape {shape} are not for {len(schema.names)} columns.")
+    return replace(Blocks.of(blocks, schema.names), shape=shape)
 
 
 def load_map(path: Any, model: Any, causes: Any = None) -> tuple[Fitted, dict[str, Any]]:
@@ -165,7 +183,7 @@ def load_map(path: Any, model: Any, causes: Any = None) -> tuple[Fitted, dict[st
     probes = probe_rows(len(saved.Z))
     box = learned(box, saved.probes, probes, saved.labels[probes])
     parts = (saved.Z, saved.labels, saved.cover, saved.probes, options_of_fit(options), tuple(saved.warnings))
-    return Fitted(space, box, *parts), saved.options
+    return Fitted(space, box, *parts, blocks=saved.blocks), saved.options
 
 
 def _space(arrays: dict[str, Any], manifest: dict[str, Any]) -> FeatureSpace:

@@ -4,6 +4,7 @@ The Pareto front keeps what no other beats in distance, changes and plausibility
 """
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -73,7 +74,8 @@ def answered(asker: Asker, found: Found, effort: Effort, frame: pd.DataFrame) ->
     of_rows = (frame, factuals.labels, statuses, reasons, objects([()] * len(frame)))
     form = request.fitted.space.form
     answers = Explanations(*of_rows, batch, n_members=request.n_members)
-    return replace(answers, polars=form.polars, days=form.days, words=form.schema.labels)
+    words, blocks = form.schema.labels, request.fitted.blocks
+    return replace(answers, polars=form.polars, days=form.days, words=words, blocks=blocks)
 
 
 def _weak(request: Request, batch: Batch, n_rows: int) -> Mask:
@@ -171,7 +173,15 @@ def _batch(asker: Asker, found: Found, N: Matrix, effort: Effort) -> Batch:
         predicted=None if predicted is None else np.column_stack(np.split(predicted, 2)),
         effects=effects,
         semifactual_effects=less_effects,
+        **({} if fitted.blocks is None else _donors(asker, found)),
     )
+
+
+def _donors(asker: Asker, found: Found) -> dict[str, Any]:
+    """Return the donor of each counterfactual, and its values."""
+    assert found.donor is not None, "a search in blocks says whose values it took"
+    table = asker.request.fitted.map.table
+    return {"donor": found.donor, "donor_rows": LazyRows(asker.request.fitted.space.form, table.N[found.donor])}
 
 
 def _probabilities(asker: Asker, found: Found, N: Matrix, effort: Effort) -> Matrix | None:

@@ -18,8 +18,9 @@ from onbmacf._base.checks import listed
 from onbmacf._columns.kinds import are_dates, are_padded, look_like_dates
 from onbmacf._prove.copies import Answering, Surrogate, steps_of
 from onbmacf._search.options import OF_FIT, Options
+from onbmacf._search.partition import Partition
 from onbmacf._search.problem import Map
-from onbmacf._search.strategies import checked
+from onbmacf._search.strategies import STRATEGIES, checked
 from onbmacf._search.table import SearchTable
 from onbmacf._table.committee import Committee, member_boxes
 from onbmacf._table.consistency import model_warnings
@@ -34,6 +35,7 @@ from onbmacf._table.scales import MOST_COLUMNS, present, weights_of
 from onbmacf._table.space import FeatureSpace
 from onbmacf._table.values import Reach
 from onbmacf._text.wording import joined
+from onbmacf.blocks import Blocks
 from onbmacf.errors import ParameterError
 from onbmacf.schema import Feature, Schema
 
@@ -163,6 +165,7 @@ class Fitted:
     warnings: tuple[str, ...] = ()
     heard: Heard = field(default_factory=Heard)
     origin: "Fitted | None" = None  # of which this is a view with other immutable features and rules
+    blocks: Blocks | None = None  # what changes together, every feature in one of them; None: each by itself
 
     @shared
     def neighbours(self) -> Neighbours:
@@ -179,6 +182,14 @@ class Fitted:
     def reach(self) -> Reach:
         """The rows that a row may become under these rules."""
         return Reach(self.space, self.constraints, self.ranges, self.space.is_immutable)
+
+    @shared
+    def partition(self) -> Partition | None:
+        """The blocks as positions."""
+        if self.blocks is None:
+            return None
+        of = {name: at for at, names in enumerate(self.blocks.groups.values()) for name in names}
+        return Partition(np.array([of[name] for name in self.space.schema.names]), self.blocks.shrink)
 
     @shared
     def ranges(self) -> Matrix:
@@ -265,6 +276,16 @@ class Fitted:
                 raise ParameterError(f"{name} was {fitted!r} in fit and is {getattr(options, name)!r} now. Fit again.")
 
 
+def check_blocks(options: Options, causes: Any = None) -> None:
+    """Raise an error where blocks are asked for beside what excludes them."""
+    if causes is not None:
+        raise ParameterError("causes move what follows, blocks take it from a fitted row: leave one of them out.")
+    if options.private:
+        raise ParameterError("a donor is a fitted row, and private keeps none: leave it or blocks out.")
+    if not STRATEGIES[options.strategy].finds_labels:
+        raise ParameterError(f"blocks need strategy='refined': {options.strategy!r} moves one feature at a time.")
+
+
 def groups_of(space: FeatureSpace) -> Groups:
     """Return which encoded columns are the levels of one category."""
     sizes = np.array([block.stop - block.start for block in space.blocks])
@@ -285,9 +306,12 @@ def fit_table(
     client: Any = None,
     reading: Mapping[str, Any] = NOTHING_SAID,
     causes: Any = None,
+    blocks: Any = None,
 ) -> Fitted:
     """Cover a table as a model labels it."""
     checked(options)
+    if blocks is not None:
+        check_blocks(options, causes)
     if schema is not None and not isinstance(schema, Schema):
         raise ParameterError(f"schema must be a Schema, got {schema!r}.")
     if causes is not None and options.private:
@@ -295,6 +319,7 @@ def fit_table(
     read = Reading.of(**reading)
     form, N = _private(table, schema, options) if options.private else _numbers(table, schema)
     space = FeatureSpace.of_numbers(form, N, one_hot_height(options.metric))
+    blocks = None if blocks is None else Blocks.of(blocks, form.schema.names)
     followed: tuple[str, ...] = ()
     if causes is not None:
         space = replace(space, effects=Effects.of(form, N, space.readable, causes))
@@ -307,7 +332,8 @@ def fit_table(
     Z = space.encode_numbers(N)
     cover = build_cover(Z, labels, options.metric, options.competitors, client=client, groups=groups_of(space))
     warnings = (*fit_warnings(form, N, cover, box, labels), *followed)
-    fitted = Fitted(space, box, Z, labels, cover, N[probes], options_of_fit(options), warnings)
+    parts = (space, box, Z, labels, cover, N[probes], options_of_fit(options), warnings)
+    fitted = Fitted(*parts, blocks=blocks)
     return fitted.reading() if options.read_model else fitted
 
 
