@@ -286,6 +286,14 @@ def check_blocks(options: Options, causes: Any = None) -> None:
         raise ParameterError(f"blocks need strategy='refined': {options.strategy!r} moves one feature at a time.")
 
 
+def _freed(schema: Schema, blocks: Blocks) -> Schema:
+    """Return the schema in which codes and texts may change that are in a block: a donor's are real ones."""
+    together = {name for names in blocks.groups.values() if len(names) > 1 for name in names}
+    held = {name for name in schema.held if name in together}
+    features = (replace(f, immutable=False, held=False) if f.name in held else f for f in schema.features)
+    return replace(schema, features=tuple(features))
+
+
 def groups_of(space: FeatureSpace) -> Groups:
     """Return which encoded columns are the levels of one category."""
     sizes = np.array([block.stop - block.start for block in space.blocks])
@@ -318,8 +326,10 @@ def fit_table(
         raise ParameterError("private moves rows to means, which obey no equation: leave it or causes out.")
     read = Reading.of(**reading)
     form, N = _private(table, schema, options) if options.private else _numbers(table, schema)
+    if blocks is not None:
+        blocks = Blocks.of(blocks, form.schema.names)
+        form = replace(form, schema=_freed(form.schema, blocks))
     space = FeatureSpace.of_numbers(form, N, one_hot_height(options.metric))
-    blocks = None if blocks is None else Blocks.of(blocks, form.schema.names)
     followed: tuple[str, ...] = ()
     if causes is not None:
         space = replace(space, effects=Effects.of(form, N, space.readable, causes))

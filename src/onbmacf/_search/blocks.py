@@ -26,8 +26,11 @@ from onbmacf._search.rounds import opened
 from onbmacf._search.search import Search, accept_labels, note_limits, write_down
 
 NEAR, FAR = 24, 512  # donors that are asked about as a whole: at first, and where none of these led to an answer
-FOLLOWED = 8  # of them, the nearest that are answers as a whole
-SETS = 35  # sets of blocks of a donor in one call: up to 7 blocks, all sets of each size
+SETS, FEW = 35, 7  # sets of blocks of a donor in one call: up to 7 blocks, all sets of each size
+# Of these donors the nearest that are answers as a whole are followed: many where all their sets are asked about. Of
+# parts of pictures few, for the more there are to choose from, the more of what is found only this model believes.
+FOLLOWED, FOLLOWED_FAR = 16, 2
+MORE_WAYS = 8  # that are followed where several counterfactuals are asked for
 CAPACITY = 2048  # points that are remembered of a factual
 PRICE = 2.0  # blocks that it costs at plausibility=0.5 to have no neighbour of the label
 WAYS = 5  # answers of a factual whose blocks are undone
@@ -54,6 +57,7 @@ class Way:
     order: list[int]  # the blocks in which they differ, those first that gained most alone
     taken: tuple[int, ...] = ()  # the best set of as many blocks
     is_answer: bool = False  # whether one of the points asked about is one
+    is_first: bool = True  # whether it is followed also where one counterfactual is asked for
 
 
 def find_blocks(search: Search, active: Mask | None = None) -> Outcome:
@@ -67,7 +71,7 @@ def find_blocks(search: Search, active: Mask | None = None) -> Outcome:
     rows, ways = is_open, list[Way]()
     for first, last in ((0, NEAR), (NEAR, FAR)):
         more = _ways(search, asked, rows, first, last)
-        score = _followed(search, asked, more, price)
+        score = _followed(search, asked, [way for way in more if way.is_first], price)
         ways, rows = [*ways, *more], is_open & ~np.isfinite(score).any(axis=1)
         if not rows.any():
             break
@@ -131,8 +135,9 @@ def _ways(search: Search, asked: Asked, rows: Mask, first: int, last: int) -> li
     With a bound on neighbours, only donors that keep it.
     """
     ways: list[Way] = []
+    most = last if search.least_share == 0.0 else 4 * last
     for row in np.flatnonzero(rows):
-        donors, values, usable = donors_of(search, search.factuals[row], search.free[row], asked.wanted[row], last)
+        donors, values, usable = donors_of(search, search.factuals[row], search.free[row], asked.wanted[row], most)
         if search.least_share > 0.0:
             owner = np.full(len(donors), row)
             kept = search.share(values, owner, search.table.labels[donors]) >= search.least_share
@@ -145,9 +150,11 @@ def _ways(search: Search, asked: Asked, rows: Mask, first: int, last: int) -> li
     margins = _ask_sets(search, asked, [(way, tuple(way.order)) for way in ways])
     for way, margin in zip(ways, margins, strict=True):
         way.is_answer = margin > 0
-    most, n_taken, followed = max(1, round(FOLLOWED * search.effort)), [0] * len(rows), []
+    n_taken, followed = [0] * len(rows), []
     for way in sorted(ways, key=lambda way: not way.is_answer):  # a stable sort: the nearest first among equals
-        if n_taken[way.owner] < most:
+        first = max(1, round((FOLLOWED if len(way.order) <= FEW else FOLLOWED_FAR) * search.effort))
+        way.is_first = n_taken[way.owner] < first
+        if n_taken[way.owner] < max(first, MORE_WAYS):
             n_taken[way.owner] += 1
             followed.append(way)
     return followed
