@@ -179,9 +179,9 @@ def _batch(asker: Asker, found: Found, N: Matrix, effort: Effort) -> Batch:
 
 def _donors(asker: Asker, found: Found) -> dict[str, Any]:
     """Return the donor of each counterfactual, and its values."""
-    assert found.donor is not None, "a search in blocks says whose values it took"
-    table = asker.request.fitted.map.table
-    return {"donor": found.donor, "donor_rows": LazyRows(asker.request.fitted.space.form, table.N[found.donor])}
+    table, none = asker.request.fitted.map.table, np.empty(0, dtype=np.intp)
+    donor = none if found.donor is None else found.donor  # no part was reached
+    return {"donor": donor, "donor_rows": LazyRows(asker.request.fitted.space.form, table.N[donor])}
 
 
 def _probabilities(asker: Asker, found: Found, N: Matrix, effort: Effort) -> Matrix | None:

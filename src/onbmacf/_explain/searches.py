@@ -265,13 +265,12 @@ def _found(parts: list[SearchedPart], space: Any) -> Found:
     """Put what was found part by part together, sorted by factual."""
     if not parts:
         return _none(space)
-    every = stack([part.found._replace(donor=_donors(part.found)) for part in parts])
+    founds = [part.found for part in parts]
+    if any(found.donor is not None for found in founds):  # a part that was not reached has found nothing
+        none = np.empty(0, dtype=np.intp)
+        founds = [found if found.donor is not None else found._replace(donor=none) for found in founds]
+    every = stack(founds)
     return take(every, np.argsort(every.factual, kind="stable"))
-
-
-def _donors(found: Found) -> Rows:
-    """Return the donor of each line, -1 where there is none."""
-    return np.full(len(found.factual), -1) if found.donor is None else found.donor
 
 
 def _none(space: Any) -> Found:
