@@ -206,3 +206,27 @@ def test_counterfactual_samples_are_compared_with_those_of_another():
     assert causes_dowhy.farthest(problem, theirs) < causes_dowhy.CLOSE
     theirs[0][0][0] += 1e-6
     assert causes_dowhy.farthest(problem, theirs) > causes_dowhy.CLOSE
+
+
+def test_answers_in_blocks_are_judged_by_models_that_had_no_part_in_them(monkeypatch, tmp_path):
+    import zipfile
+
+    import blocks
+
+    usual, sure = "blocks, default", "blocks, min_neighbours=4, min_probability=0.99, plausibility=1"
+    monkeypatch.setattr(blocks, "WAYS", {way: blocks.WAYS[way] for way in (usual, sure)})
+    lines = list(blocks.digits(6, 1))
+    assert [(line["way"], line["n"]) for line in lines] == [(usual, 6), (sure, 6)]
+    assert lines[0]["SVM"] <= lines[1]["SVM"]
+    assert 4 <= lines[1]["changed"] <= 20
+    assert "| 6 |" in blocks.text_of(blocks.averaged(lines, "way"), "way", ("SVM", "network"), "pixels")
+    rng = np.random.default_rng(0)
+    with zipfile.ZipFile(tmp_path / "wheel.zip", "w") as archive:
+        for name, (length, _) in blocks.SEGMENTS.items():
+            for part in ("TRAIN", "TEST"):
+                rows = rng.normal(size=(30, length)).round(2) + np.arange(30)[:, np.newaxis] % 2
+                text = "\n".join(",".join(map(str, row)) + f":{at % 2}" for at, row in enumerate(rows))
+                archive.writestr(f"aeon/datasets/data/{name}/{name}_{part}.ts", f"@problemName {name}\n@data\n{text}\n")
+    lines = list(blocks.series(tmp_path / "wheel.zip", 4, with_guide=False))
+    assert [line["asked"] for line in lines] == [4] * 6
+    assert {line["length"] for line in lines} == {150, 24}

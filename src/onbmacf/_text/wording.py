@@ -179,8 +179,8 @@ def what_if(found: _Changed, released: tuple[Any, ...] = ()) -> str:
 def what_if_blocks(found: Any, changed: Any) -> str:
     """Return what of a counterfactual's blocks is changed, in it or in its semifactual, which takes some of them.
 
-    'address (street were Elm instead of Oak) were as in fitted row 17 and income were 12 instead of 7'; values of a
-    block are told where they are few.
+    'address (street Elm instead of Oak) were as in fitted row 17 and income were 12 instead of 7'; values are told
+    where they are few and no pixels.
     """
     of_donor, alone, whole = [], [], {**found.of_blocks.groups}
     for block in found.of_blocks.of_columns(changed.changed):
@@ -193,7 +193,8 @@ def what_if_blocks(found: Any, changed: Any) -> str:
         if whole[block] == (block,):
             alone.append(what_if(_Part(names, changed.factual, changed.values), found.released))
         else:
-            of_donor.append(f"{block} ({joined(told)})" if len(names) <= FEW_VALUES else str(block))
+            is_told = found.of_blocks.shape is None and len(names) <= FEW_VALUES
+            of_donor.append(f"{block} ({joined(told)})" if is_told else str(block))
     is_part = any(differs_from(found, name) for name in changed.changed)
     like = f"were {'part of the way to' if is_part else 'as in'} fitted row {found.donor}"
     return joined([*([f"{joined(of_donor)} {like}"] if of_donor else []), *alone])
