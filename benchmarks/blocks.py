@@ -1,6 +1,6 @@
 """Whether models that had no part in an answer see what it says: pictures and series, in blocks and without.
 
-    python benchmarks/blocks.py [--quick] [--aeon WHEEL] [--guide] [--json FILE] [--write PAGE]
+    python benchmarks/blocks.py [--quick] [--aeon WHEEL] [--guide] [--no-digits] [--json FILE] [--write PAGE]
 
 Pictures: scikit-learn's digits, three networks, 100 fresh rows each; a support vector machine, trees and another
 network confirm an answer if they give it the same label. Series: GunPoint and ItalyPowerDemand, out of the wheel of
@@ -21,7 +21,7 @@ from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 from sklearn.neural_network import MLPClassifier
 from sklearn.svm import SVC
 
-from common import QUICK, SEED, about, add_output, machine, save, shown
+from common import QUICK, SEED, about, add_output, installed, machine, save, shown
 from common import table as markdown
 from onbmacf import ONBMACF, Blocks
 
@@ -37,6 +37,7 @@ WAYS = {
     "blocks, min_neighbours=4, plausibility=1": (GRID, {"min_neighbours": 4, "plausibility": 1}),
     "blocks, min_neighbours=4, min_probability=0.99, plausibility=1": (GRID, SURE),
 }
+GUIDES = ("blend", "ng")  # the original averages; the other copies a window of the nearest series of another label
 SETS = ("GunPoint", "ItalyPowerDemand")
 SEGMENTS = {"GunPoint": (150, 10), "ItalyPowerDemand": (24, 2)}
 
@@ -84,7 +85,7 @@ def read_series(wheel, name, part):
     lines = text.partition("@data")[2].split()
     parts = [line.split(":") for line in lines]
     return np.array([[float(value) for value in values.split(",")] for values, _ in parts]), np.array(
-        [label for _, label in parts]
+        [int(label) for _, label in parts]
     )
 
 
@@ -112,15 +113,17 @@ def series(wheel, n_rows, with_guide):
             line = judged(answers, judges, fitted.shape[1])
             yield {"set": name, "length": fitted.shape[1], "way": way, "seconds": seconds, "asked": len(fresh), **line}
         if with_guide:
-            line = native_guide(model, fitted, labels, fresh, judges)
-            yield {"set": name, "length": fitted.shape[1], "way": "Native Guide", "asked": len(fresh), **line}
+            for method in GUIDES:
+                line = native_guide(method, model, (fitted, labels), fresh, judges)
+                way = {"set": name, "length": fitted.shape[1], "way": f"Native Guide, {method}", "asked": len(fresh)}
+                yield way | line
 
 
-def native_guide(model, fitted, labels, fresh, judges):
+def native_guide(method, model, given, fresh, judges):
     """Return the same figures of the answers of Native Guide."""
     from tscf_eval.counterfactuals import NativeGuide
 
-    guide = NativeGuide(model, (fitted, labels))
+    guide = NativeGuide(model, given, method=method)
     start, found, said, rows = time.perf_counter(), [], [], []
     own = model.predict(fresh)
     for row, before in zip(fresh, own, strict=True):
@@ -159,14 +162,17 @@ def main():
     add_output(parser)
     parser.add_argument("--aeon", type=Path, help="the wheel of aeon; without it the series are left out")
     parser.add_argument("--guide", action="store_true", help="also Native Guide, as tscf-eval has it")
+    parser.add_argument("--no-digits", action="store_true", help="the series alone")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     quick, facts = options.quick, machine()
-    pictures = list(digits(10 if quick else 100, 1 if quick else 3))
-    judges = ("SVM", "random forest", "extra trees", "network")
-    told = f"{about(facts)}\n"
-    texts = {"digits": text_of(averaged(pictures, "way"), "way", judges, "pixels (median)") + "\n" + told}
-    lines = []
+    if options.guide:
+        facts["versions"]["tscf-eval"] = installed("tscf-eval")
+    told, texts, lines, pictures = f"{about(facts)}\n", {}, [], []
+    if not options.no_digits:
+        pictures = list(digits(10 if quick else 100, 1 if quick else 3))
+        judges = ("SVM", "random forest", "extra trees", "network")
+        texts["digits"] = text_of(averaged(pictures, "way"), "way", judges, "pixels (median)") + "\n" + told
     if options.aeon is not None:
         lines = list(series(options.aeon, 10 if quick else 100, options.guide))
         named = [{**one, "way": f"{one['set']}: {one['way']}"} for one in lines]

@@ -49,6 +49,7 @@ LATER = (
     "labels",
     "causes",
     "blocks",
+    "space",
 )  # that older maps lack
 SINCE_READABLE = "agreement"  # an option that came after the key `readable`: only maps without it may lack the key
 
@@ -129,6 +130,7 @@ MANIFEST_KEYS: dict[str, Check] = {
     "polars": optional(sequence(_polars_type)),
     "labels": lambda _, entry: Labels.of(entry),
     "causes": check_causes,
+    "space": optional(word()),
     "blocks": lambda name, entry: checked(name, entry, BLOCK_KEYS, BLOCK_KEYS),
 }
 

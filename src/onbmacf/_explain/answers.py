@@ -162,8 +162,10 @@ def _batch(asker: Asker, found: Found, N: Matrix, effort: Effort) -> Batch:
         changed=changed,
         released=changed & breaks,
         relaxation=np.array([*Relaxation], dtype=object)[found.relaxation],
-        ball=found.ball,
-        plausibility=fitted.neighbours.share(whole, found.label),
+        ball=found.ball if fitted.embedding is None else fitted.nearest_balls(N, found.label, metric),
+        plausibility=(
+            fitted.neighbours.share(whole, found.label) if fitted.embedding is None else fitted.share(N, found.label)
+        ),
         margin=distance * found.margin,
         probability=_probabilities(asker, found, N, effort),
         semifactual_rows=LazyRows(space.form, found.semifactual_numbers),

@@ -206,6 +206,7 @@ def _refined_part(
             distance=None if is_known(metric) else partial(_distance, request),
             complete=complete,
             blocks=fitted.partition,
+            apart=None if fitted.embedding is None else partial(fitted.nearest_of, metric=metric),
         )
     )
     n_rows = len(lines)

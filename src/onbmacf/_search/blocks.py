@@ -109,13 +109,14 @@ def donors_of(search: Search, start: Matrix, free: Mask, wanted: Mask, most: int
     """
     partition = _partition(search)
     is_whole = not (partition.any_of(free[np.newaxis]) & partition.any_of(~free[np.newaxis])).any()
-    if is_whole:
+    if is_whole and search.apart is None:
         found = search.table.nearest_rows(start[np.newaxis], free[np.newaxis], wanted[np.newaxis], most)[0]
         rows = found[found >= 0]
     else:  # the nearest in what is free may differ in what must stay
         rows = search.table.sample[wanted[search.table.labels[search.table.sample]]]
     parts = [_taken_from(search, rows[lines], start, free) for lines in in_steps(len(rows), len(start))]
     values, usable, apart = (np.concatenate(column) for column in zip(*parts, strict=True))
+    apart = apart if search.apart is None else search.apart(start[np.newaxis], rows)
     order = np.lexsort((rows, apart))
     order = order[usable[order].any(axis=1)][:most]
     return rows[order], values[order], usable[order]

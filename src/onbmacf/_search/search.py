@@ -62,6 +62,7 @@ class Search:
     # Actions, factuals -> with what follows; None: nothing does.
     complete: Callable[[Matrix, Matrix], Matrix] | None = None
     blocks: Partition | None = None  # features that change together, to the values of a fitted row
+    apart: Callable[[Matrix, Rows], Matrix] | None = None  # a factual, fitted rows -> distances; None: in the table
 
     def whole(self, points: Matrix, owner: Rows) -> Matrix:
         """Return points of actions with all that follows, as the model, the neighbours and the balls see them."""
