@@ -206,7 +206,7 @@ def test_the_first_answers_do_not_depend_on_how_many_are_asked_for(explainer):
 def test_no_block_of_an_answer_can_be_undone(explainer):
     answers, n = explainer.explain(refused(40), target="yes", n=3, **PLAIN), 0
     for one in answers:
-        for found in one.counterfactuals[:1]:
+        for found in one.counterfactuals:
             for block in found.blocks if len(found.blocks) > 1 else ():
                 row = found.values.copy()
                 columns = list(explainer.blocks_.groups[block])

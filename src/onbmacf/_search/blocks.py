@@ -276,14 +276,37 @@ def _needed(search: Search, asked: Asked, price: Matrix, n: int) -> Matrix:
 
 
 def _others(search: Search, asked: Asked, ways: list[Way], price: Matrix, score: Matrix) -> Matrix:
-    """Look for answers on every way; the first stays what it is, so that it does not depend on how many are asked."""
-    first = score.argmin(axis=1)
+    """Look for answers on every way; the first stays what it is, so that it does not depend on how many are asked.
+
+    Where there are few, farther donors are asked about, too. What changes a block for nothing is no other answer.
+    """
+    first, n = score.argmin(axis=1), max(search.n, WAYS)
     row = np.flatnonzero(np.isfinite(score.min(axis=1)))
     first = first[row]
-    _followed(search, asked, ways, price, alone=False)
-    score = _needed(search, asked, price, max(search.n, WAYS))
-    score[row, first] = score[row].min(axis=1) - 1.0
+    for more in (False, True):
+        if more:
+            n_found = np.bincount(_best(search, asked, score, n)[0], minlength=len(score))
+            ways = _ways(search, asked, (n_found < n) & np.isin(np.arange(len(score)), row), NEAR, FAR)
+        _followed(search, asked, ways, price, alone=False)
+        score = _needed(search, asked, price, n)
+        if price.max(initial=0.0) < choose.ANYTHING:  # unless neighbours are all that counts
+            score[_needless(search, asked, score)] = np.inf
+    score[row, first] = np.where(np.isfinite(score[row]), score[row], 0.0).min(axis=1) - 1.0
     return score
+
+
+def _needless(search: Search, asked: Asked, score: Matrix) -> Mask:
+    """Say which answers have a block that can be undone: with fewer blocks of the same donor there is another."""
+    needless = np.zeros(score.shape, dtype=bool)
+    for row in range(len(score)):
+        slot = np.flatnonzero(np.isfinite(score[row]))
+        changed = _partition(search).any_of(differs(asked.record.points[row, slot], search.factuals[row]))
+        same = asked.donor[row, slot][:, np.newaxis] == asked.donor[row, slot]
+        n_changed = changed.sum(axis=1)
+        both = changed.astype(np.float32) @ changed.T.astype(np.float32)  # blocks that two answers share: exact counts
+        within, less = both == n_changed[:, np.newaxis], n_changed[:, np.newaxis] < n_changed
+        needless[row, slot] = (same & within & less).any(axis=0)
+    return needless
 
 
 def _best(search: Search, asked: Asked, score: Matrix, n: int) -> tuple[Rows, Rows]:
