@@ -125,6 +125,59 @@ def test_no_set_of_blocks_of_any_donor_is_smaller_or_nearer(case):
         assert found[:1] == ([] if best is None else [best])
 
 
+class Binary:
+    """A model of rows of zeros and ones, by the sets of ones that it is told; 0.1 for all others."""
+
+    classes_ = np.array([0, 1])
+
+    def __init__(self, width, shares, above=()):
+        self.width, self.shares, self.above = width, shares, above
+
+    def predict_proba(self, rows):
+        sets = [frozenset(np.flatnonzero(row).tolist()) for row in np.asarray(rows)]
+        said = np.array([max([self.shares.get(some, 0.1), *(s for a, s in self.above if a <= some)]) for some in sets])
+        return np.column_stack([1 - said, said])
+
+    def predict(self, rows):
+        return (self.predict_proba(rows)[:, 1] > 0.5).astype(int)
+
+    def fitted(self):
+        return ONBMACF().fit(np.repeat([[0.0], [1.0]], 3, axis=0) * np.ones(self.width), self, blocks=self.blocks())
+
+    def blocks(self):
+        return {f"block {at}": [f"x{at}"] for at in range(self.width)}
+
+
+def test_a_set_is_found_that_begins_with_no_gain():
+    """The third block alone gains most, and leads nowhere; the first two together are an answer."""
+    whole = frozenset(range(4))
+    model = Binary(4, {frozenset({2}): 0.45, frozenset({0, 1}): 0.8, whole: 0.9})
+    found = model.fitted().explain(np.zeros((1, 4)), **PLAIN)[0].counterfactuals[0]
+    assert found.blocks == ("block 0", "block 1")
+
+
+def test_a_block_that_came_first_and_is_not_needed_is_undone():
+    """Of ten blocks not all sets are asked about: the third is taken first, and given back."""
+    above = [(frozenset({0, 1}), 0.8), (frozenset({2}), 0.45), (frozenset({0, 2}), 0.48)]
+    found = Binary(10, {}, above).fitted().explain(np.zeros((1, 10)), **PLAIN)[0].counterfactuals[0]
+    assert found.blocks == ("block 0", "block 1")
+
+
+def test_of_many_blocks_the_model_must_be_nearly_as_sure_as_of_the_donor():
+    """Of ten blocks one is just enough, four are as sure as all; the dial says how much that counts."""
+    above = [
+        (frozenset({0}), 0.7),
+        (frozenset({0, 1}), 0.75),
+        (frozenset({0, 1, 2}), 0.95),
+        (frozenset(range(10)), 0.96),
+    ]
+    explainer = Binary(10, {}, above).fitted()
+    ends = [explainer.explain(np.zeros((1, 10)), plausibility=dial)[0].counterfactuals[0] for dial in (0, 0.1, 0.5)]
+    assert [len(found.blocks) for found in ends] == [1, 1, 3]
+    few = Binary(4, {}, [(frozenset({0}), 0.7), (frozenset(range(4)), 0.96)]).fitted()
+    assert len(few.explain(np.zeros((1, 4)))[0].counterfactuals[0].blocks) == 1
+
+
 # --- what every answer keeps ------------------------------------------------------------------------------------------
 
 

@@ -28,11 +28,13 @@ from onbmacf._search.search import Search, accept_labels, note_limits, write_dow
 NEAR, FAR = 24, 512  # donors that are asked about as a whole: at first, and where none of these led to an answer
 SETS, FEW = 35, 7  # sets of blocks of a donor in one call: up to 7 blocks, all sets of each size
 # Of these donors the nearest that are answers as a whole are followed: many where all their sets are asked about. Of
-# parts of pictures few, for the more there are to choose from, the more of what is found only this model believes.
+# parts of pictures few, for the more there are to choose from, the more of what is found only this model believes. For
+# the same reason it must then be nearly as sure of an answer as of the factual with all blocks of the donor.
 FOLLOWED, FOLLOWED_FAR = 16, 2
 MORE_WAYS = 8  # that are followed where several counterfactuals are asked for
 CAPACITY = 2048  # points that are remembered of a factual
 PRICE = 2.0  # blocks that it costs at plausibility=0.5 to have no neighbour of the label
+SURE = 0.7  # of the margin with all of a donor's many blocks: what an answer must have from plausibility=0.5 on
 WAYS = 5  # answers of a factual whose blocks are undone
 SHRUNK = (0.25, 0.5, 0.75)  # of the way to the donor
 SHRINKING_ROUNDS = 3
@@ -45,6 +47,7 @@ class Asked(NamedTuple):
     donor: Rows  # factuals x points: the fitted row whose values a point has
     wanted: Mask
     slots: dict[tuple[int, bytes], int]
+    sure: dict[tuple[int, int], float]  # factual, donor -> the margin with all of the donor's blocks
 
 
 @dataclass
@@ -96,7 +99,7 @@ def _opened(search: Search, active: Mask | None) -> Asked:
     room = np.minimum(1, search.oracle.room(0))
     room = room if active is None else np.where(active, room, 0)
     record, wanted = opened(search, record, search.factuals.copy(), np.arange(n), room, None)
-    return Asked(record, np.full((n, capacity), -1), wanted, {})
+    return Asked(record, np.full((n, capacity), -1), wanted, {}, {})
 
 
 # --- donors --------------------------------------------------------------------------------------------------------
@@ -243,6 +246,7 @@ def _ask(search: Search, asked: Asked, points: Matrix, owner: Rows, donor: Rows)
     write_down(search, record, asked.wanted, row, slot, search.oracle.ask(record.points[row, slot], row))
     asked.donor[row, slot] = donor[line]
     n_blocks = _partition(search).any_of(differs(record.points[row, slot], search.factuals[row])).sum(axis=1)
+    _as_sure(search, asked, row, slot, n_blocks)
     apart = record.base[row, slot] - choose.SPARSITY * record.n_changed[row, slot]
     record.base[row, slot] = n_blocks + apart / (1.0 + apart)  # never a block's worth
     asked.slots.update(
@@ -250,6 +254,18 @@ def _ask(search: Search, asked: Asked, points: Matrix, owner: Rows, donor: Rows)
         for r, s, point in zip(row.tolist(), slot.tolist(), record.points[row, slot], strict=True)
     )
     return True
+
+
+def _as_sure(search: Search, asked: Asked, row: Rows, slot: Rows, n_blocks: Rows) -> None:
+    """Refuse points of which the model is much less sure than of the factual with all of the donor's many blocks."""
+    share, margin = SURE * min(2.0 * search.options.plausibility, 1.0), asked.record.margin
+    if share == 0.0 or search.oracle.box.scorer is None:
+        return
+    for r, s, n in zip(row.tolist(), slot.tolist(), n_blocks.tolist(), strict=True):
+        whole = margin[r, s] if n > FEW else 0.0
+        least = share * asked.sure.setdefault((r, int(asked.donor[r, s])), whole)  # a donor is first asked as a whole
+        if 0.0 < margin[r, s] < least < np.inf:
+            margin[r, s] -= least
 
 
 # --- the best of what is known -------------------------------------------------------------------------------------
