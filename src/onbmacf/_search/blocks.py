@@ -34,7 +34,7 @@ FOLLOWED, FOLLOWED_FAR = 16, 2
 MORE_WAYS = 8  # that are followed where several counterfactuals are asked for
 CAPACITY = 2048  # points that are remembered of a factual
 PRICE = 2.0  # blocks that it costs at plausibility=0.5 to have no neighbour of the label
-SURE = 0.7  # of the margin with all of a donor's many blocks: what an answer must have from plausibility=0.5 on
+SURE = 0.75  # of the margin with all of a donor's many blocks: what an answer must have from plausibility=0.5 on
 WAYS = 5  # answers of a factual whose blocks are undone
 SHRUNK = (0.25, 0.5, 0.75)  # of the way to the donor
 SHRINKING_ROUNDS = 3
