@@ -102,6 +102,10 @@ def series(wheel, n_rows, with_guide):
         }
         ways = {
             "values, default": (None, {}),
+            "segments, min_neighbours=4, plausibility=0.2": (
+                Blocks.segments(*SEGMENTS[name]),
+                {"min_neighbours": 4, "plausibility": 0.2},
+            ),
             "segments, default": (Blocks.segments(*SEGMENTS[name]), {}),
             "segments, min_neighbours=4": (Blocks.segments(*SEGMENTS[name]), {"min_neighbours": 4}),
         }

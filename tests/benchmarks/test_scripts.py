@@ -228,5 +228,5 @@ def test_answers_in_blocks_are_judged_by_models_that_had_no_part_in_them(monkeyp
                 text = "\n".join(",".join(map(str, row)) + f":{at % 2}" for at, row in enumerate(rows))
                 archive.writestr(f"aeon/datasets/data/{name}/{name}_{part}.ts", f"@problemName {name}\n@data\n{text}\n")
     lines = list(blocks.series(tmp_path / "wheel.zip", 4, with_guide=False))
-    assert [line["asked"] for line in lines] == [4] * 6
+    assert [line["asked"] for line in lines] == [4] * 8
     assert {line["length"] for line in lines} == {150, 24}
