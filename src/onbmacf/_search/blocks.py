@@ -156,9 +156,9 @@ def _ways(search: Search, asked: Asked, rows: Mask, first: int, last: int) -> li
         way.is_answer = margin > 0
     n_taken, followed = [0] * len(rows), []
     for way in sorted(ways, key=lambda way: not way.is_answer):  # a stable sort: the nearest first among equals
-        first = max(1, round((FOLLOWED if len(way.order) <= FEW else FOLLOWED_FAR) * search.effort))
-        way.is_first = n_taken[way.owner] < first
-        if n_taken[way.owner] < max(first, MORE_WAYS):
+        most = max(1, round((FOLLOWED if len(way.order) <= FEW else FOLLOWED_FAR) * search.effort))
+        way.is_first = n_taken[way.owner] < most
+        if n_taken[way.owner] < max(most, MORE_WAYS):
             n_taken[way.owner] += 1
             followed.append(way)
     return followed
