@@ -163,6 +163,11 @@ def test_a_block_that_came_first_and_is_not_needed_is_undone():
     assert found.blocks == ("block 0", "block 1")
 
 
+def test_a_block_more_for_nothing_is_no_other_answer():
+    found = Binary(4, {}, [(frozenset({0}), 0.8)]).fitted().explain(np.zeros((1, 4)), n=3)[0].counterfactuals
+    assert [one.blocks for one in found] == [("block 0",)]
+
+
 def test_of_many_blocks_the_model_must_be_nearly_as_sure_as_of_the_donor():
     """Of ten blocks one is just enough, four are as sure as all; the dial says how much that counts."""
     above = [
@@ -336,6 +341,14 @@ def test_several_labels_and_ranges_of_numbers_are_reached():
     found = explainer.explain(TABLE.iloc[:5])[0].counterfactuals[0]
     assert found.predicted[1] >= 2200
     assert set(found.blocks) <= {"income", "debt"}
+
+
+def test_values_of_a_donor_are_not_rounded():
+    X = np.random.default_rng(0).normal(size=(100, 4))  # with all their decimals
+    frame = pd.DataFrame(X).add_prefix("x")
+    model = LogisticRegression().fit(X, X.sum(axis=1) > 0)
+    answers = ONBMACF().fit(X, model, blocks={"both": ["x0", "x1"]}).explain(X[:10])
+    assert assert_of_one_donor(answers, frame, {"both": ["x0", "x1"]}) >= 10
 
 
 def test_a_row_without_an_answer_says_what_it_would_need(explainer):
