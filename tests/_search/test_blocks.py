@@ -347,8 +347,17 @@ def test_values_of_a_donor_are_not_rounded():
     X = np.random.default_rng(0).normal(size=(100, 4))  # with all their decimals
     frame = pd.DataFrame(X).add_prefix("x")
     model = LogisticRegression().fit(X, X.sum(axis=1) > 0)
-    answers = ONBMACF().fit(X, model, blocks={"both": ["x0", "x1"]}).explain(X[:10])
-    assert assert_of_one_donor(answers, frame, {"both": ["x0", "x1"]}) >= 10
+    answers = ONBMACF().fit(X, model, blocks={"both": ["x0", "x1"]}).explain(X[:30])
+    assert assert_of_one_donor(answers, frame, {"both": ["x0", "x1"]}) >= 30
+    kept = [found for one in answers for found in one.counterfactuals if found.semifactual is not None]
+    assert kept
+    assert all(one.values[name] == one.semifactual.values[name] for one in kept for name in one.semifactual.changed)
+
+
+def test_a_small_budget_is_not_spent_on_whole_donors_alone():
+    answers = ONBMACF(max_model_rows=20).fit(TABLE, MODEL, blocks=ADDRESS).explain(refused(60), target="yes", **PLAIN)
+    assert answers.n_questions <= 20 * 60
+    assert np.mean([len(one.counterfactuals[0].blocks) for one in answers]) < 2
 
 
 def test_a_row_without_an_answer_says_what_it_would_need(explainer):
