@@ -513,3 +513,6 @@ def test_pictures_are_changed_in_parts_of_one_other_picture():
     assert assert_of_one_donor(answers, pd.DataFrame(X[:600]).add_prefix("x"), groups)
     assert all(one.counterfactuals[0].plausibility >= 0.8 for one in answers)
     assert answers[3].to_dict() == explainer.explain(X[[1003]], min_neighbours=4)[0].to_dict() | {"row": 3}
+    three = explainer.explain(X[1000:1030], n=3)  # more donors are followed, which may well have better answers
+    first = [one.counterfactuals[0].values.tolist() for one in three]
+    assert first == [one.counterfactuals[0].values.tolist() for one in explainer.explain(X[1000:1030])]
