@@ -297,6 +297,23 @@ def test_a_block_that_would_change_what_must_stay_is_not_taken(explainer):
     assert assert_of_one_donor(within, TABLE, ADDRESS) == 30
 
 
+def test_donors_are_looked_for_among_all_rows_where_a_part_of_a_block_must_stay():
+    """Of 3,000 rows 15 are of a row's city, and hardly any of them among the nearest in what may change."""
+    rng = np.random.default_rng(0)
+    city, number, zips = rng.integers(0, 200, 3000), rng.integers(0, 5, 3000), rng.permutation(1000)
+    table = pd.DataFrame({"city": [f"c{one}" for one in city], "zip": zips[5 * city + number] + 0.5})
+    table["number"], table["income"] = number.astype(float), rng.normal(2000, 500, 3000).round(2)
+    explainer = ONBMACF().fit(
+        table,
+        lambda rows: (rows["number"] >= 3).astype(int),
+        schema=Schema.infer(table, kinds={"number": "continuous", "zip": "continuous"}, immutable=["city"]),
+        blocks={"address": ["city", "zip", "number"]},
+    )
+    answers = explainer.explain(table.iloc[:20])
+    assert (answers.statuses == "found").all()
+    assert all(one.counterfactuals[0].blocks == ("address",) for one in answers)
+
+
 def test_no_value_is_lost_or_filled_in_with_a_block():
     table = TABLE.copy()
     table.loc[::7, "zip"] = np.nan
