@@ -94,13 +94,17 @@ def test_donors_are_the_nearest_where_the_network_sees_them():
         return np.maximum(0, np.asarray(rows) @ net.coefs_[0] + net.intercepts_[0])
 
     explainer = ONBMACF().fit(pixels[:600], net, blocks=Blocks.grid((8, 8), 4), space=last_layer)
-    answers = explainer.explain(pixels[1000:1006], min_neighbours=4)
+    answers = explainer.explain(pixels[1000:1020], min_neighbours=4)
     layer = last_layer(pixels[:600])
     for place, one in enumerate(answers):
         found = one.counterfactuals[0]
         apart = ((layer - last_layer(found.values.to_numpy(float)[np.newaxis])) ** 2).sum(axis=1)
         nearest = np.argsort(apart, kind="stable")[:5]
         assert (net.predict(pixels[:600])[nearest] == found.label).mean() == found.plausibility >= 0.8
+        own = net.predict(pixels[[1000 + place]])[0]
+        others = np.flatnonzero(net.predict(pixels[:600]) != own)
+        away = np.abs(layer[others] - last_layer(pixels[[1000 + place]])).sum(axis=1)
+        assert found.donor in others[np.argsort(away, kind="stable")[:96]]  # those that are looked at with a bound
         same = explainer.explain(pixels[[1000 + place]], min_neighbours=4)[0].counterfactuals[0]
         assert same.values.tolist() == found.values.tolist()
 
