@@ -108,7 +108,8 @@ def _opened(search: Search, active: Mask | None) -> Asked:
 def donors_of(search: Search, start: Matrix, free: Mask, wanted: Mask, most: int) -> tuple[Rows, Matrix, Mask]:
     """Return the nearest fitted rows of wanted labels, the factual with their values, and the blocks that differ.
 
-    A block is taken as a whole or not at all: not where it would change what must stay, or lose a value.
+    A block is taken as a whole or not at all: not where it would change what must stay, or lose a value. Those come
+    first of which every block can be taken that may change at all.
     """
     partition = _partition(search)
     is_whole = not (partition.any_of(free[np.newaxis]) & partition.any_of(~free[np.newaxis])).any()
@@ -118,19 +119,22 @@ def donors_of(search: Search, start: Matrix, free: Mask, wanted: Mask, most: int
     else:  # the nearest in what is free may differ in what must stay
         rows = search.table.sample[wanted[search.table.labels[search.table.sample]]]
     parts = [_taken_from(search, rows[lines], start, free) for lines in in_steps(len(rows), len(start))]
-    values, usable, apart = (np.concatenate(column) for column in zip(*parts, strict=True))
+    values, usable, apart, n_blocked = (np.concatenate(column) for column in zip(*parts, strict=True))
     apart = apart if search.apart is None else search.apart(start[np.newaxis], rows)
-    order = np.lexsort((rows, apart))
+    order = np.lexsort((rows, apart, n_blocked))
     order = order[usable[order].any(axis=1)][:most]
     return rows[order], values[order], usable[order]
 
 
-def _taken_from(search: Search, rows: Rows, start: Matrix, free: Mask) -> tuple[Matrix, Mask, Matrix]:
+def _taken_from(search: Search, rows: Rows, start: Matrix, free: Mask) -> tuple[Matrix, Mask, Matrix, Rows]:
+    """Return what can be taken from fitted rows, in which blocks, how far that is, and how many blocks cannot be."""
     partition, given = _partition(search), search.table.N[rows]
     others = differs(given, start)
-    usable = partition.any_of(others) & ~partition.any_of(others & (~free | np.isnan(given)))
+    is_blocked = partition.any_of(others & (~free | np.isnan(given)))
+    usable = partition.any_of(others) & ~is_blocked
     values = np.where(others & usable[:, partition.of_feature], given, start)
-    return values, usable, costs(search.table, values, start).sum(axis=1)
+    n_blocked = (is_blocked & partition.any_of(free[np.newaxis])).sum(axis=1)
+    return values, usable, costs(search.table, values, start).sum(axis=1), n_blocked
 
 
 def _ways(search: Search, asked: Asked, rows: Mask, first: int, last: int) -> list[Way]:
