@@ -122,6 +122,13 @@ def test_a_saved_map_wants_its_space_again(explainer, tmp_path):
         ONBMACF.load(tmp_path / "plain.onb", MODEL, space=seen)
 
 
+def test_last_digits_that_differ_with_the_rows_of_a_call_change_no_point():
+    explainer = ONBMACF().fit(TABLE, MODEL, space=lambda rows: seen(rows) + 1e-13 * len(rows))
+    N = explainer.fitted_.space.decode_numbers(explainer.Z_)
+    points = explainer.fitted_.embedding.points(N)
+    assert all((explainer.fitted_.embedding.points(N[[at]]) == points[at]).all() for at in range(50))
+
+
 CALLS = iter(range(1000))
 FAULTS = {
     "no function": (3, "space must be a function from rows to points, got 3"),

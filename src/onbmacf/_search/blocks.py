@@ -72,8 +72,8 @@ def find_blocks(search: Search, active: Mask | None = None) -> Outcome:
     dial = search.options.plausibility
     price = np.full(len(is_open), choose.ANYTHING if dial == 1.0 else PRICE * dial / (1.0 - dial))
     rows, ways = is_open, list[Way]()
-    for first, last in ((0, NEAR), (NEAR, FAR)):
-        more = _ways(search, asked, rows, first, last)
+    for is_far in (False, True):
+        more = _ways(search, asked, rows, is_far)
         score = _followed(search, asked, [way for way in more if way.is_first], price)
         ways, rows = [*ways, *more], is_open & ~np.isfinite(score).any(axis=1)
         if not rows.any():
@@ -137,21 +137,23 @@ def _taken_from(search: Search, rows: Rows, start: Matrix, free: Mask) -> tuple[
     return values, usable, costs(search.table, values, start).sum(axis=1), n_blocked
 
 
-def _ways(search: Search, asked: Asked, rows: Mask, first: int, last: int) -> list[Way]:
+def _ways(search: Search, asked: Asked, rows: Mask, is_far: bool) -> list[Way]:
     """Return the ways to follow: donors are asked about as a whole, and those that are answers come first.
 
-    With a bound on neighbours, only donors that keep it.
+    With a bound on neighbours, only donors that keep it: more are looked at then.
     """
     ways: list[Way] = []
-    most = last if search.least_share == 0.0 else 4 * last
+    near = NEAR if search.least_share == 0.0 else 4 * NEAR
     for row in np.flatnonzero(rows):
-        donors, values, usable = donors_of(search, search.factuals[row], search.free[row], asked.wanted[row], most)
+        donors, values, usable = donors_of(search, search.factuals[row], search.free[row], asked.wanted[row], FAR)
+        places = np.arange(len(donors) if is_far else min(near, len(donors)))
         if search.least_share > 0.0:
-            owner = np.full(len(donors), row)
-            kept = search.share(values, owner, search.table.labels[donors]) >= search.least_share
-            donors, values, usable = donors[kept], values[kept], usable[kept]
+            shares = search.share(values[places], np.full(len(places), row), search.table.labels[donors[places]])
+            places = places[shares >= search.least_share]
+        n_near = min(NEAR, int((places < near).sum()))
+        places = places[n_near:] if is_far else places[:n_near]
         cost = _partition(search).sums(costs(search.table, values, search.factuals[row]))
-        for at in range(first, min(last, len(donors))):
+        for at in places.tolist():
             blocks = np.flatnonzero(usable[at])
             order = blocks[np.argsort(-cost[at, blocks], kind="stable")].tolist()
             ways.append(Way(int(row), int(donors[at]), values[at], order))
@@ -306,7 +308,7 @@ def _others(search: Search, asked: Asked, ways: list[Way], price: Matrix, score:
     for more in (False, True):
         if more:
             n_found = np.bincount(_best(search, asked, score, n)[0], minlength=len(score))
-            ways = _ways(search, asked, (n_found < n) & np.isin(np.arange(len(score)), row), NEAR, FAR)
+            ways = _ways(search, asked, (n_found < n) & np.isin(np.arange(len(score)), row), True)
         _followed(search, asked, ways, price, alone=False)
         score = _needed(search, asked, price, n)
         if price.max(initial=0.0) < choose.ANYTHING:  # unless neighbours are all that counts
