@@ -13,6 +13,7 @@ PACKAGE = Path(onbmacf.__file__).parent
 ROOT = {
     "__init__",
     "__main__",
+    "blocks",
     "causes",
     "certificate",
     "errors",

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from onbmacf._table.committee import committee
     from onbmacf._table.readings import Between
     from onbmacf._text.wording import Range
+    from onbmacf.blocks import Blocks
     from onbmacf.causes import Causes
     from onbmacf.certificate import Certificate, CertificateKind
     from onbmacf.explainer import ONBMACF
@@ -28,6 +29,7 @@ __version__ = "0.1.0"
 _HOME = {
     "BallCover": "onbmacf._balls.cover",
     "Between": "onbmacf._table.readings",
+    "Blocks": "onbmacf.blocks",
     "Causes": "onbmacf.causes",
     "Certificate": "onbmacf.certificate",
     "CertificateKind": "onbmacf._base.enums",
@@ -51,6 +53,7 @@ __all__ = [
     "ONBMACF",
     "BallCover",
     "Between",
+    "Blocks",
     "Causes",
     "Certificate",
     "CertificateKind",

@@ -108,6 +108,8 @@ class ONBMACF(SettableOptions):
         Rows of calls by which ``fit`` saw that their number makes no difference; ``predict_chunk`` alone if it does.
     causes_ : Causes or None
         What follows from what.
+    blocks_ : Blocks or None
+        What changes together, every feature in one of them.
     warnings_ : tuple of str
         What ``fit`` noticed.
 
@@ -152,6 +154,8 @@ class ONBMACF(SettableOptions):
         classes: Any = None,
         target: Any = None,
         causes: Any = None,
+        blocks: Any = None,
+        space: Any = None,
         client: Any = None,
     ) -> "ONBMACF":
         """Map the table as the model labels it.
@@ -180,6 +184,14 @@ class ONBMACF(SettableOptions):
         causes : Causes, optional
             What follows from what: derived columns, and effects whose mechanism is learned from the table. A search
             then changes causes, and what follows is changed with them before the model is asked.
+        blocks : Blocks or dict, optional
+            Features that change together, to the values of one fitted row: ``{"address": ["street", "city"]}``,
+            ``Blocks.grid((8, 8), 2)`` for pictures, ``Blocks.segments(150, 10)`` for series. Answers then have a
+            ``donor`` and ``blocks``; fewer blocks come first.
+        space : callable, optional
+            Makes a point of each row (an embedding, a network's last layer, a projection): gets rows as the model does,
+            returns a 2-D array of numbers. Balls, neighbours and donors are then those of its points; changes and
+            their distances stay in the table. A saved map holds its name only.
         client : dask.distributed.Client, optional
             Lends its workers to the cover of a large table; the cover is the same with and without.
 
@@ -190,7 +202,7 @@ class ONBMACF(SettableOptions):
 
         """
         reading = {"threshold": threshold, "classes": classes, "between": target}
-        self.fitted_ = fit_table(table, model, schema, self._options(), output, client, reading, causes)
+        self.fitted_ = fit_table(table, model, schema, self._options(), output, client, reading, causes, blocks, space)
         for message in self.fitted_.warnings:
             warnings.warn(message, OnbmacfWarning, stacklevel=2)
         return self
@@ -368,13 +380,13 @@ class ONBMACF(SettableOptions):
         save_map(path, self._map(), self._options())
 
     @classmethod
-    def load(cls, path: Any, model: Any, committee: Any = None, causes: Any = None) -> "ONBMACF":
+    def load(cls, path: Any, model: Any, committee: Any = None, causes: Any = None, space: Any = None) -> "ONBMACF":
         """Read a map written by `save`, for the same model: it is asked some fitted rows again first.
 
         A committee is not in the file either: give it again where ``agreement`` was set. Nor are functions and
-        regressors of ``causes``; linear mechanisms are.
+        regressors of ``causes``, and ``space``; linear mechanisms are.
         """
-        fitted, options = load_map(path, model, causes)
+        fitted, options = load_map(path, model, causes, space)
         explainer = cls(**options, committee=committee)
         explainer.fitted_ = fitted
         return explainer
@@ -415,6 +427,11 @@ class ONBMACF(SettableOptions):
         """What follows from what, as `fit` was told; None where nothing was said."""
         effects = self._map().space.effects
         return None if effects is None else effects.causes
+
+    @property
+    def blocks_(self) -> Any:
+        """What changes together, every feature in one of them; None where `fit` was told nothing."""
+        return self._map().blocks
 
     @property
     def warnings_(self) -> tuple[str, ...]:

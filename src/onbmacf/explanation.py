@@ -19,6 +19,7 @@ from onbmacf._text import frames, records, wording
 from onbmacf._text import records as short
 from onbmacf._text.labels import Labels
 from onbmacf._text.wording import Ranges
+from onbmacf.blocks import Blocks
 from onbmacf.certificate import Certificate
 
 
@@ -59,7 +60,7 @@ class Semifactual:
         return frames.changes_of(self)
 
 
-@deferring("values", "factual", "semifactual")
+@deferring("values", "factual", "semifactual", "donor_values")
 @dataclass(frozen=True, eq=False)
 class Counterfactual:
     """A changed row to which the model gives another label.
@@ -112,6 +113,13 @@ class Counterfactual:
     effects : tuple
         With ``fit(..., causes=...)``: names of the features that follow from those changed, which differ from the
         factual's, too.
+    donor : int or None
+        With ``fit(..., blocks=...)``: the position among the fitted rows of the one whose values the changed blocks
+        have. None without blocks.
+    donor_values : Series or None
+        That row.
+    of_blocks : Blocks or None
+        The blocks of the map.
 
     """
 
@@ -134,9 +142,17 @@ class Counterfactual:
     predicted: tuple[float, float] | None = None
     words: Labels = field(default_factory=Labels)
     effects: tuple[Hashable, ...] = ()
+    donor: int | None = None
+    donor_values: "pd.Series[Any] | None" = None
+    of_blocks: Blocks | None = None
 
     def __repr__(self) -> str:
         return short.counterfactual(self)
+
+    @property
+    def blocks(self) -> tuple[Hashable, ...]:
+        """The names of the blocks that are changed; none without blocks. A feature in no block is one of its own."""
+        return () if self.of_blocks is None else self.of_blocks.of_columns(self.changed)
 
     @property
     def actions(self) -> tuple[Hashable, ...]:

@@ -21,6 +21,7 @@ from onbmacf._columns.interop import PolarsTypes, polars_frame
 from onbmacf._table.lazy_rows import LazyRows
 from onbmacf._text import frames, records, wording
 from onbmacf._text.labels import Labels
+from onbmacf.blocks import Blocks
 from onbmacf.errors import ParameterError
 from onbmacf.explanation import Counterfactual, Explanation, Semifactual
 
@@ -48,6 +49,8 @@ class Batch(NamedTuple):
     predicted: Matrix | None = None  # of a regressor: the numbers before and after, lines x 2
     effects: Mask | None = None  # features that follow from those changed; None without causes
     semifactual_effects: Mask | None = None
+    donor: Rows | None = None  # with blocks: the fitted row whose values it has
+    donor_rows: LazyRows | None = None  # that row
 
     @property
     def values(self) -> pd.DataFrame:
@@ -109,6 +112,8 @@ class Explanations(Sequence[Explanation]):
         What people call columns and values: the ``labels`` of the schema.
     origin : Origin
         What gave the answers, for `rules`; forgotten where they are saved or sent.
+    blocks : Blocks or None
+        What changed together; None for a map without blocks.
 
     """
 
@@ -130,6 +135,7 @@ class Explanations(Sequence[Explanation]):
     days: tuple[Hashable, ...] = ()
     words: Labels = field(default_factory=Labels)
     origin: Origin = field(default_factory=Origin)
+    blocks: Blocks | None = None
 
     @classmethod
     def concat(cls, parts: "Sequence[Explanations]") -> "Explanations":
@@ -171,6 +177,7 @@ class Explanations(Sequence[Explanation]):
             days=parts[0].days,
             words=parts[0].words,
             origin=parts[0].origin,
+            blocks=parts[0].blocks,
         )
 
     def __len__(self) -> int:
@@ -341,7 +348,8 @@ class Explanations(Sequence[Explanation]):
         counts = (*asked, self.n_members, self.n_member_questions, self.n_copy_questions)
         certificates = None if self.certificates is None else self.certificates[places]
         whole = (certificates, self.polars, self.days, self.words)
-        return Explanations(self.rows.iloc[places], *of_rows, batch, self.warnings, *counts, *whole, self.origin)
+        rows = self.rows.iloc[places]
+        return Explanations(rows, *of_rows, batch, self.warnings, *counts, *whole, self.origin, self.blocks)
 
     def _counterfactual(self, line: int, factual: Any, label: Hashable) -> Counterfactual:
         batch = self.batch
@@ -370,6 +378,9 @@ class Explanations(Sequence[Explanation]):
             else (float(batch.predicted[line, 0]), float(batch.predicted[line, 1])),
             words=self.words,
             effects=() if batch.effects is None else self._names(batch.effects[line]),
+            donor=None if batch.donor is None else int(batch.donor[line]),
+            donor_values=None if batch.donor_rows is None else partial(batch.donor_rows.row, line, label),
+            of_blocks=self.blocks,
         )
 
     def _semifactual(self, line: int, factual: Any, label: Hashable) -> Semifactual | None:

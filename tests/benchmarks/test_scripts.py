@@ -220,3 +220,27 @@ def test_merged_thresholds_are_measured_on_rows_left_out():
     rows = pd.DataFrame({"a": [1.0, 2.5, 2.6, 9.0], "b": [0.0, 1.0, 2.0, 3.0]})
     coarse = binned(rows, {"a": np.array([5.0, 2.5]), "b": np.empty(0)})
     assert coarse.to_numpy().tolist() == [[0, 0], [0, 0], [1, 0], [2, 0]]  # a threshold belongs to the bin below it
+
+
+def test_answers_in_blocks_are_judged_by_models_that_had_no_part_in_them(monkeypatch, tmp_path):
+    import zipfile
+
+    import blocks
+
+    usual, sure = "blocks, default", "blocks, min_neighbours=4, min_probability=0.99, plausibility=1"
+    monkeypatch.setattr(blocks, "WAYS", {way: blocks.WAYS[way] for way in (usual, sure)})
+    lines = list(blocks.digits(6, 1))
+    assert [(line["way"], line["n"]) for line in lines] == [(usual, 6), (sure, 6)]
+    assert lines[0]["SVM"] <= lines[1]["SVM"]
+    assert 4 <= lines[1]["changed"] <= 20
+    assert "| 6 |" in blocks.text_of(blocks.averaged(lines, "way"), "way", ("SVM", "network"), "pixels")
+    rng = np.random.default_rng(0)
+    with zipfile.ZipFile(tmp_path / "wheel.zip", "w") as archive:
+        for name, (length, _) in blocks.SEGMENTS.items():
+            for part in ("TRAIN", "TEST"):
+                rows = rng.normal(size=(30, length)).round(2) + np.arange(30)[:, np.newaxis] % 2
+                text = "\n".join(",".join(map(str, row)) + f":{at % 2}" for at, row in enumerate(rows))
+                archive.writestr(f"aeon/datasets/data/{name}/{name}_{part}.ts", f"@problemName {name}\n@data\n{text}\n")
+    lines = list(blocks.series(tmp_path / "wheel.zip", 4, with_guide=False))
+    assert [line["asked"] for line in lines] == [4] * 8
+    assert {line["length"] for line in lines} == {150, 24}

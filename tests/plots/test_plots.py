@@ -11,7 +11,7 @@ pytest.importorskip("matplotlib", reason="pictures need the extra 'plot'")
 
 from matplotlib.figure import Figure
 
-from onbmacf import ONBMACF, Schema, audit, plots
+from onbmacf import ONBMACF, Blocks, Schema, audit, plots
 from onbmacf.errors import ParameterError
 
 
@@ -408,3 +408,66 @@ def test_axes_that_end_a_cell_of_a_notebook_print_nothing_below_their_picture(an
 def test_the_numbers_of_a_front_are_explained(answers):
     ax = plots.front(answers[:1])
     assert "beside each point: how many features change" in ax.get_xlabel()
+
+
+# --- pictures and series ----------------------------------------------------------------------------------------------
+
+
+def arrays(blocks):
+    rows = np.random.default_rng(0).integers(0, 17, (60, 12)).astype(float)
+    explainer = ONBMACF().fit(rows, lambda rows: (rows[:, 5] + rows[:, 6] > 16).astype(int), blocks=blocks)
+    return explainer.explain(rows[:6])
+
+
+def test_a_picture_is_drawn_before_and_after_beside_its_donor():
+    answers = arrays(Blocks.grid((3, 4), (1, 2)))
+    found = answers[1].counterfactuals[0]
+    ax = plots.image(answers[1])
+    assert texts(ax) == ["before", "after", "donor", "change"]
+    drawn = [picture.get_array() for picture in ax.images]
+    rows = [found.factual, found.values, found.donor_values]
+    low, high = min(map(min, rows)), max(map(max, rows))
+    for picture, row in zip(drawn, rows, strict=False):
+        assert np.allclose(picture, (row.to_numpy().reshape(3, 4) - low) / (high - low))
+    assert np.array_equal(drawn[3], (found.values - found.factual).to_numpy().reshape(3, 4))
+    outlined = [box for box in ax.patches if box.get_linewidth() > 1]
+    assert len(outlined) == 2 * len(found.blocks)  # in what comes after, and in the change
+    assert {(box.get_width(), box.get_height()) for box in outlined} == {(2, 1)}
+    top, left = (int(one.split(":")[0]) for one in found.blocks[0][1:-1].split(", "))
+    step = 4 * 1.12
+    assert {(round(box.get_x() - k * step, 6), box.get_y()) for box, k in zip(outlined[:1], [1], strict=True)} == {
+        (left, top)
+    }
+
+
+def test_a_picture_without_blocks_has_no_donor_and_needs_a_shape():
+    answers = arrays(None)
+    ax = plots.image(answers[0], (3, 4))
+    assert texts(ax) == ["before", "after", "change"]
+    outlined = [box for box in ax.patches if box.get_linewidth() > 1]
+    assert len(outlined) == 2 * answers[0].counterfactuals[0].n_changes
+    assert texts(plots.image(answers[0], (2, 2, 3)))[0] == "before"  # in colours
+    for shape in (None, (3, 3), (12,)):
+        with pytest.raises(ParameterError, match="shape must be rows and columns of a picture of 12 columns"):
+            plots.image(answers[0], shape)
+
+
+def test_a_series_has_its_exchanged_segments_shaded():
+    answers = arrays(Blocks.segments(12, 3))
+    found = answers[2].counterfactuals[0]
+    ax = plots.series(answers[2])
+    assert legend_names(ax) == ["before", "after", "donor", "exchanged"]
+    for line, row in zip(ax.lines, (found.factual, found.values, found.donor_values), strict=True):
+        assert line.get_ydata().tolist() == row.tolist()
+    shaded = sorted((box.get_x(), box.get_x() + box.get_width()) for box in ax.patches)
+    positions = {at for low, high in shaded for at in range(12) if low < at < high}
+    assert positions == {int(name[1:]) for block in found.blocks for name in found.of_blocks.groups[block]}
+    assert legend_names(plots.series(arrays(None)[0])) == ["before", "after", "exchanged"]
+
+
+def test_rows_that_are_no_numbers_are_no_picture(answers):
+    with pytest.raises(ParameterError, match="pictures and series are rows of numbers"):
+        plots.series(next(one for one in answers if one.counterfactuals))
+    none = ONBMACF().fit(np.arange(12.0).reshape(6, 2), lambda rows: (rows[:, 0] > 5).astype(int))
+    ax = plots.image(none.explain(np.array([[0.0, 1.0]]), immutable=["x0"]), (1, 2))
+    assert "No counterfactual for row 0" in ax.get_title()

@@ -20,13 +20,14 @@ from onbmacf._disk import store
 from onbmacf._table.form import TableForm
 from onbmacf._table.lazy_rows import LazyRows
 from onbmacf._text.wording import Range
+from onbmacf.blocks import Blocks
 from onbmacf.certificate import Certificate
 from onbmacf.errors import StoreError
 from onbmacf.explanations import Batch, Explanations
 
 ENDS = ("low", "high")
 REST = ("n_asked", "reaches_low", "reaches_high")
-ROWS = ("rows", "semifactual_rows")  # columns of a batch that are rows of the table
+ROWS = ("rows", "semifactual_rows", "donor_rows")  # columns of a batch that are rows of the table
 RANGES = ("ranges", "box")  # columns of a batch that hold ranges
 OF_ROWS = ("labels", "statuses", "reasons", "would_need")
 COUNTS = ("n_calls", "n_questions", "n_model_rows", "n_member_questions", "n_copy_questions")
@@ -37,6 +38,7 @@ LAYOUT = (
     "n_members",
     "certificates",
     "part",
+    "blocks",
 )  # of a file: whoever names files puts it into the name
 
 
@@ -107,7 +109,9 @@ def write_answers(path: Path, answers: Explanations, form: TableForm) -> None:
     proven = answers.certificates
     certificates = None if proven is None else [None if one is None else asdict(one) for one in proven]
     told = {"warnings": list(answers.warnings), "certificates": certificates, "part": _part(path, answers.rows)}
-    store.write(path, arrays, {"words": words, **told, **of_rows, **counts})
+    blocks = answers.blocks
+    parts = None if blocks is None else [[*map(list, blocks.groups.items())], blocks.shrink, blocks.shape]
+    store.write(path, arrays, {"words": words, "blocks": parts, **told, **of_rows, **counts})
 
 
 def read_answers(path: Path, rows: pd.DataFrame, form: TableForm) -> Explanations | None:
@@ -139,6 +143,9 @@ def _answers(arrays: Any, manifest: Any, rows: pd.DataFrame, form: TableForm) ->
     batch, warnings = _joined(arrays, manifest["words"], form), tuple(manifest["warnings"])
     whole = {"rows": form.arrange(rows)[0], "warnings": warnings, "polars": form.polars, "days": form.days}
     whole["words"] = form.schema.labels
+    if (blocks := manifest["blocks"]) is not None:
+        groups, shrink, shape = blocks
+        whole["blocks"] = Blocks(dict(groups), shrink, None if shape is None else tuple(shape))
     told = manifest["certificates"]
     certificates = None
     if told is not None:
@@ -150,7 +157,10 @@ def _answers(arrays: Any, manifest: Any, rows: pd.DataFrame, form: TableForm) ->
 
 def _split(batch: Batch, form: TableForm) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the columns of a batch that are numbers, rows among them, and those that are words or None."""
-    columns = batch._asdict() | {name: form.numbers(getattr(batch, name).frame) for name in ROWS}
+    held = {name: getattr(batch, name) for name in ROWS}
+    columns = batch._asdict() | {
+        name: None if rows is None else form.numbers(rows.frame) for name, rows in held.items()
+    }
     arrays: dict[str, Any] = {}
     words: dict[str, Any] = {}
     for name, column in columns.items():
@@ -167,7 +177,7 @@ def _split(batch: Batch, form: TableForm) -> tuple[dict[str, Any], dict[str, Any
 def _joined(arrays: Mapping[str, Any], words: Mapping[str, Any], form: TableForm) -> Batch:
     """Return the batch that `_split` took apart."""
     numbers = {name: np.array(column) for name, column in arrays.items()}
-    rows: dict[str, Any] = {name: LazyRows(form, numbers[name]) for name in ROWS}
+    rows: dict[str, Any] = {name: LazyRows(form, numbers[name]) for name in ROWS if name in numbers}
     texts = {name: None if column is None else objects(column) for name, column in words.items()}
     for name in [name for name in RANGES if words[name] is not None]:
         texts[name] = joined_ranges({end: numbers.pop(f"{name}_{end}") for end in ENDS}, words[name], form)

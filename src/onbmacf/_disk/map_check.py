@@ -41,7 +41,16 @@ SAMPLE = 32  # rows of a larger one whose nearest enemy is looked for again
 MOST_BYTES = 1 << 24  # that one call of the model may hand over, or so many times the file: see LEAST_SHARE
 LEAST_SHARE = 8
 MOST_JOBS = 256
-LATER = ("reading", "lacking", "converters", "polars", "labels", "causes")  # keys of the manifest that older maps lack
+LATER = (
+    "reading",
+    "lacking",
+    "converters",
+    "polars",
+    "labels",
+    "causes",
+    "blocks",
+    "space",
+)  # that older maps lack
 SINCE_READABLE = "agreement"  # an option that came after the key `readable`: only maps without it may lack the key
 
 
@@ -69,6 +78,11 @@ def _named_rule(name: str, entry: Any) -> tuple[Any, dict[str, Any]]:
     return level(name, feature), checked(f"{name}: rule for {feature!r}", rule, RULE_KEYS)
 
 
+def _group(name: str, entry: Any) -> tuple[Any, list[Any]]:
+    block, columns = sequence(lambda _, value: value, length=2)(name, entry)
+    return level(name, block), list(sequence(level, least=1)(name, columns))
+
+
 _DECIMALS = sequence(optional(count(-400, 400)))
 FEATURE_KEYS: dict[str, Check] = {
     "name": level,
@@ -93,6 +107,11 @@ RULES_KEYS: dict[str, Check] = {
     "max_changes": optional(count(1)),
     "relations": sequence(word()),
 }
+BLOCK_KEYS: dict[str, Check] = {
+    "groups": sequence(_group, least=1),
+    "shrink": flag,
+    "shape": optional(sequence(count(1), least=1)),
+}
 MANIFEST_KEYS: dict[str, Check] = {
     "parameters": table,
     "output": word(*OUTPUTS),
@@ -111,6 +130,8 @@ MANIFEST_KEYS: dict[str, Check] = {
     "polars": optional(sequence(_polars_type)),
     "labels": lambda _, entry: Labels.of(entry),
     "causes": check_causes,
+    "space": optional(word()),
+    "blocks": lambda name, entry: checked(name, entry, BLOCK_KEYS, BLOCK_KEYS),
 }
 
 

@@ -6,6 +6,7 @@ Fitted, Options  ->  save_map  ->  store.write        store.read  ->  SavedMap  
 import re
 from dataclasses import asdict, dataclass, replace
 from importlib import import_module
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from onbmacf._balls.cover import BallCover
+from onbmacf._balls.distance import paired
 from onbmacf._base.arrays import Matrix, Rows, objects
 from onbmacf._base.checks import check_within
 from onbmacf._columns.converters import Converter
@@ -23,11 +25,14 @@ from onbmacf._disk.store import UNREADABLE, read, write
 from onbmacf._explain.fitted import Fitted, learned, options_of_fit, probe_rows
 from onbmacf._search.options import DEFAULTS, SAVED, Options
 from onbmacf._search.strategies import STRATEGIES, checked
+from onbmacf._table.embedding import Embedding
 from onbmacf._table.form import TableForm, with_holds
+from onbmacf._table.gate import as_given
 from onbmacf._table.model import BlackBox
 from onbmacf._table.readings import Between, Reading
 from onbmacf._table.scales import of_range
 from onbmacf._table.space import FeatureSpace
+from onbmacf.blocks import Blocks
 from onbmacf.errors import InvalidFileError, ModelError, OnbmacfError, ParameterError, StoreError
 from onbmacf.rules import Rule, Rules, sentence
 from onbmacf.schema import Feature, Schema
@@ -42,6 +47,7 @@ PRIVATE_NOTICE = (
     "them, and no row itself (private)."
 )
 ARROW_DECIMAL = re.compile(r"decimal(32|64|128|256)\((\d+), (-?\d+)\)\[pyarrow\]")
+CLOSE = 1e-6  # of the largest number of a point: machines differ in the last digits
 GONE = ("recover",)  # an option of older maps that changes no answer
 COVER = ("centers", "radii", "labels", "owner", "reach")
 
@@ -62,6 +68,8 @@ class SavedMap:
     probes: Matrix
     causes: Any = None  # what is known of the causes, and what they said of the probe rows
     followed: Matrix | None = None
+    blocks: Blocks | None = None
+    space_name: str | None = None  # of the function in whose points the balls lie
 
 
 def save_map(path: Any, fitted: Fitted, options: Options) -> None:
@@ -91,6 +99,11 @@ def save_map(path: Any, fitted: Fitted, options: Options) -> None:
         "decimals": space.decimals,
         "readable": space.readable,
     }
+    if fitted.embedding is not None:
+        manifest["space"] = fitted.embedding.name
+    if fitted.blocks is not None:
+        groups = [[_plain(n, "block"), list(columns)] for n, columns in fitted.blocks.groups.items()]
+        manifest["blocks"] = {"groups": groups, "shrink": fitted.blocks.shrink, "shape": fitted.blocks.shape}
     if space.effects is not None:
         manifest["causes"], arrays["followed"] = causes_out(space.effects, probes)
     write(path, arrays, manifest, NOTICE if options.private is None else PRIVATE_NOTICE.format(options.private))
@@ -125,7 +138,8 @@ def _checked_map(path: Any, arrays: dict[str, Any], content: dict[str, Any]) -> 
     check_arrays(arrays, manifest, space.width)
     Z, labels, cover = arrays["Z"], arrays["row_labels"], BallCover(*(arrays[name] for name in COVER))
     check_space(space, Z, arrays["probes"], options, "readable" in manifest)
-    check_cover(cover, Z, labels, space, options)
+    if manifest.get("space") is None:
+        check_cover(cover, Z, labels, space, options)
     return SavedMap(
         options=given,
         output=manifest["output"],
@@ -139,19 +153,51 @@ def _checked_map(path: Any, arrays: dict[str, Any], content: dict[str, Any]) -> 
         probes=arrays["probes"],
         causes=manifest.get("causes"),
         followed=arrays.get("followed"),
+        blocks=_blocks_in(manifest.get("blocks"), space.schema),
+        space_name=manifest.get("space"),
     )
 
 
-def load_map(path: Any, model: Any, causes: Any = None) -> tuple[Fitted, dict[str, Any]]:
+def _blocks_in(entry: Any, schema: Schema) -> Blocks | None:
+    """Return the blocks of a map, for its columns."""
+    if entry is None:
+        return None
+    shape = None if entry["shape"] is None else tuple(entry["shape"])
+    blocks = Blocks(dict(entry["groups"]), entry["shrink"])
+    if shape is not None and prod(shape) != len(schema.names):
+        raise InvalidFileError(f"blocks of shape {shape} are not for {len(schema.names)} columns.")
+    return replace(Blocks.of(blocks, schema.names), shape=shape)
+
+
+def _embedding(saved: SavedMap, function: Any, metric: Any) -> Embedding | None:
+    """Return the function that makes the points of a map, as far as its balls show that it is the same."""
+    if saved.space_name is None and function is not None:
+        raise ParameterError("this map was saved without space, which changes the answers. Fit again with it.")
+    if saved.space_name is None:
+        return None
+    if function is None:
+        raise ParameterError(
+            f"balls and neighbours of this map live in space={saved.space_name}, which is not in the file. Give it "
+            "again; in Python, ONBMACF.load(path, model, space=space)."
+        )
+    form, cover = saved.space.form, saved.cover
+    embedding, points = Embedding.of(function, form, as_given(form, saved.space.decode_numbers(saved.Z)))
+    apart = paired(points, points[cover.centers[cover.owner]], metric)
+    if (apart > cover.radii[cover.owner] + CLOSE * embedding.unit).any():
+        raise ParameterError(f"space is not the one that the map was saved with, {saved.space_name}. Fit again.")
+    return embedding
+
+
+def load_map(path: Any, model: Any, causes: Any = None, space: Any = None) -> tuple[Fitted, dict[str, Any]]:
     """Return a saved map with its model, which is asked the probe rows first, and the options it was saved with.
 
     So are causes, as far as they are not in the file.
     """
     saved = read_map(path)
-    space = saved.space
+    encoding = saved.space
     if saved.causes and saved.followed is not None:
-        effects = causes_in(space, saved.Z, saved.probes, saved.causes, saved.followed, causes)
-        space = replace(space, effects=effects)
+        effects = causes_in(encoding, saved.Z, saved.probes, saved.causes, saved.followed, causes)
+        encoding = replace(encoding, effects=effects)
     elif causes is not None:
         raise ParameterError("this map was saved without causes, which change the answers. Fit again with them.")
     options = Options(**saved.options)
@@ -165,7 +211,8 @@ def load_map(path: Any, model: Any, causes: Any = None) -> tuple[Fitted, dict[st
     probes = probe_rows(len(saved.Z))
     box = learned(box, saved.probes, probes, saved.labels[probes])
     parts = (saved.Z, saved.labels, saved.cover, saved.probes, options_of_fit(options), tuple(saved.warnings))
-    return Fitted(space, box, *parts), saved.options
+    embedding = _embedding(saved, space, options.metric)
+    return Fitted(encoding, box, *parts, embedding=embedding, blocks=saved.blocks), saved.options
 
 
 def _space(arrays: dict[str, Any], manifest: dict[str, Any]) -> FeatureSpace:

@@ -4,6 +4,7 @@ The Pareto front keeps what no other beats in distance, changes and plausibility
 """
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -73,7 +74,8 @@ def answered(asker: Asker, found: Found, effort: Effort, frame: pd.DataFrame) ->
     of_rows = (frame, factuals.labels, statuses, reasons, objects([()] * len(frame)))
     form = request.fitted.space.form
     answers = Explanations(*of_rows, batch, n_members=request.n_members)
-    return replace(answers, polars=form.polars, days=form.days, words=form.schema.labels)
+    words, blocks = form.schema.labels, request.fitted.blocks
+    return replace(answers, polars=form.polars, days=form.days, words=words, blocks=blocks)
 
 
 def _weak(request: Request, batch: Batch, n_rows: int) -> Mask:
@@ -160,8 +162,10 @@ def _batch(asker: Asker, found: Found, N: Matrix, effort: Effort) -> Batch:
         changed=changed,
         released=changed & breaks,
         relaxation=np.array([*Relaxation], dtype=object)[found.relaxation],
-        ball=found.ball,
-        plausibility=fitted.neighbours.share(whole, found.label),
+        ball=found.ball if fitted.embedding is None else fitted.nearest_balls(N, found.label, metric),
+        plausibility=(
+            fitted.neighbours.share(whole, found.label) if fitted.embedding is None else fitted.share(N, found.label)
+        ),
         margin=distance * found.margin,
         probability=_probabilities(asker, found, N, effort),
         semifactual_rows=LazyRows(space.form, found.semifactual_numbers),
@@ -171,7 +175,15 @@ def _batch(asker: Asker, found: Found, N: Matrix, effort: Effort) -> Batch:
         predicted=None if predicted is None else np.column_stack(np.split(predicted, 2)),
         effects=effects,
         semifactual_effects=less_effects,
+        **({} if fitted.blocks is None else _donors(asker, found)),
     )
+
+
+def _donors(asker: Asker, found: Found) -> dict[str, Any]:
+    """Return the donor of each counterfactual, and its values."""
+    table, none = asker.request.fitted.map.table, np.empty(0, dtype=np.intp)
+    donor = none if found.donor is None else found.donor  # no part was reached
+    return {"donor": donor, "donor_rows": LazyRows(asker.request.fitted.space.form, table.N[donor])}
 
 
 def _probabilities(asker: Asker, found: Found, N: Matrix, effort: Effort) -> Matrix | None:

@@ -9,22 +9,25 @@ from typing import Any
 import numpy as np
 
 from onbmacf._balls.cover import BallCover, build_cover, check_cover_memory
+from onbmacf._balls.distance import distances
 from onbmacf._balls.geometry import Balls
 from onbmacf._balls.groups import Groups
-from onbmacf._balls.metrics import one_hot_height
+from onbmacf._balls.metrics import Metric, one_hot_height
 from onbmacf._balls.neighbours import Neighbours, Scales
 from onbmacf._base.arrays import Matrix, Rows, shared
 from onbmacf._base.checks import listed
 from onbmacf._columns.kinds import are_dates, are_padded, look_like_dates
 from onbmacf._prove.copies import Answering, Surrogate, steps_of
 from onbmacf._search.options import OF_FIT, Options
+from onbmacf._search.partition import Partition
 from onbmacf._search.problem import Map
-from onbmacf._search.strategies import checked
+from onbmacf._search.strategies import STRATEGIES, checked
 from onbmacf._search.table import SearchTable
 from onbmacf._table.committee import Committee, member_boxes
 from onbmacf._table.consistency import model_warnings
 from onbmacf._table.constraints import Constraints
 from onbmacf._table.effects import Effects
+from onbmacf._table.embedding import Embedding
 from onbmacf._table.form import TableForm
 from onbmacf._table.gate import as_given
 from onbmacf._table.model import BlackBox
@@ -34,6 +37,7 @@ from onbmacf._table.scales import MOST_COLUMNS, present, weights_of
 from onbmacf._table.space import FeatureSpace
 from onbmacf._table.values import Reach
 from onbmacf._text.wording import joined
+from onbmacf.blocks import Blocks
 from onbmacf.errors import ParameterError
 from onbmacf.schema import Feature, Schema
 
@@ -163,12 +167,21 @@ class Fitted:
     warnings: tuple[str, ...] = ()
     heard: Heard = field(default_factory=Heard)
     origin: "Fitted | None" = None  # of which this is a view with other immutable features and rules
+    embedding: Embedding | None = None  # in whose points balls and neighbours live; None: in the encoded rows
+    blocks: Blocks | None = None  # what changes together, every feature in one of them; None: each by itself
 
     @shared
     def neighbours(self) -> Neighbours:
         """The index of the fitted rows, made when it is first needed."""
         space = self.space
+        if self.embedding is not None:
+            return Neighbours(self.points, self.labels, np.ones(self.points.shape[1]), N_NEIGHBOURS)
         return Neighbours(self.Z, self.labels, space.to_unit, N_NEIGHBOURS, groups_of(space), Scales(*space.to_columns))
+
+    @shared
+    def points(self) -> Matrix:
+        """The fitted rows where balls and neighbours live."""
+        return self.Z if self.embedding is None else self.embedding.points(self.space.decode_numbers(self.Z))
 
     @cached_property
     def constraints(self) -> Constraints:
@@ -179,6 +192,14 @@ class Fitted:
     def reach(self) -> Reach:
         """The rows that a row may become under these rules."""
         return Reach(self.space, self.constraints, self.ranges, self.space.is_immutable)
+
+    @shared
+    def partition(self) -> Partition | None:
+        """The blocks as positions."""
+        if self.blocks is None:
+            return None
+        of = {name: at for at, names in enumerate(self.blocks.groups.values()) for name in names}
+        return Partition(np.array([of[name] for name in self.space.schema.names]), self.blocks.shrink)
 
     @shared
     def ranges(self) -> Matrix:
@@ -193,8 +214,9 @@ class Fitted:
     @shared
     def map(self) -> Map:
         """The arrays that a search needs."""
-        balls = Balls(self.Z[self.cover.centers], self.cover.radii, self.cover.labels)
-        return Map(self.Z, self.labels, self.cover, self.neighbours.share, balls, self._table())
+        balls = Balls(self.points[self.cover.centers], self.cover.radii, self.cover.labels)
+        share = self.neighbours.share if self.embedding is None else self._share_of_encoded
+        return Map(self.Z, self.labels, self.cover, share, balls, self._table())
 
     def prepare(self) -> None:
         """Make these arrays now, so that every process to which the map is sent gets them."""
@@ -206,7 +228,8 @@ class Fitted:
         is_level = space.is_group
         N = np.ascontiguousarray(as_given(space.form, space.decode_numbers(self.Z)))
         scale = np.where(is_level, weights, 1.0 / space.span)
-        centers, radii = self.cover.centers, self.cover.radii
+        centers = self.cover.centers
+        radii = self.cover.radii if self.embedding is None else np.zeros(len(centers))  # of another unit than the table
         return SearchTable(N, self.labels, centers, radii, is_level, scale, weights.astype(np.float64))
 
     @shared
@@ -238,8 +261,24 @@ class Fitted:
 
     def share(self, N: Matrix, labels: Rows) -> Matrix:
         """Return the share of neighbours that have a label, of points in the caller's units."""
+        if self.embedding is not None:
+            return self.neighbours.share(self.embedding.points(N), labels)
         found = self.neighbours.share_of_numbers(N, labels)
         return self.neighbours.share(self.space.encode_numbers(N), labels) if found is None else found
+
+    def _share_of_encoded(self, Z: Matrix, labels: Rows) -> Matrix:
+        return self.share(self.space.decode_numbers(Z), labels)
+
+    def nearest_of(self, N: Matrix, rows: Rows, metric: Metric) -> Matrix:
+        """Return the distances of one row to fitted ones, where balls and neighbours live."""
+        assert self.embedding is not None, "the search knows the distances of encoded rows itself"
+        return distances(self.embedding.points(N), self.points[rows], metric)[0]
+
+    def nearest_balls(self, N: Matrix, labels: Rows, metric: Metric) -> Rows:
+        """Return the ball of a label whose surface is nearest to each row, where the balls live."""
+        assert self.embedding is not None, "the search knows the balls of encoded rows itself"
+        apart = distances(self.embedding.points(N), self.points[self.cover.centers], metric) - self.cover.radii
+        return np.where(self.cover.labels == labels[:, np.newaxis], apart, np.inf).argmin(axis=1)
 
     def committee(self, options: Options) -> Committee | None:
         """Return the committee of the options; the class labels of its members are looked up once per map."""
@@ -265,6 +304,30 @@ class Fitted:
                 raise ParameterError(f"{name} was {fitted!r} in fit and is {getattr(options, name)!r} now. Fit again.")
 
 
+def check_blocks(options: Options, causes: Any = None) -> None:
+    """Raise an error where blocks are asked for beside what excludes them."""
+    if causes is not None:
+        raise ParameterError("causes move what follows, blocks take it from a fitted row: leave one of them out.")
+    if options.private:
+        raise ParameterError("a donor is a fitted row, and private keeps none: leave it or blocks out.")
+    if not STRATEGIES[options.strategy].finds_labels:
+        raise ParameterError(f"blocks need strategy='refined': {options.strategy!r} moves one feature at a time.")
+
+
+def check_space(options: Options) -> None:
+    """Raise an error where points of the caller's own are asked for beside what excludes them."""
+    if not STRATEGIES[options.strategy].finds_labels:
+        raise ParameterError(f"space needs strategy='refined': {options.strategy!r} walks through balls of the table.")
+
+
+def _freed(schema: Schema, blocks: Blocks) -> Schema:
+    """Return the schema in which codes and texts may change that are in a block: a donor's are real ones."""
+    together = {name for names in blocks.groups.values() if len(names) > 1 for name in names}
+    held = {name for name in schema.held if name in together}
+    features = (replace(f, immutable=False, held=False) if f.name in held else f for f in schema.features)
+    return replace(schema, features=tuple(features))
+
+
 def groups_of(space: FeatureSpace) -> Groups:
     """Return which encoded columns are the levels of one category."""
     sizes = np.array([block.stop - block.start for block in space.blocks])
@@ -285,15 +348,24 @@ def fit_table(
     client: Any = None,
     reading: Mapping[str, Any] = NOTHING_SAID,
     causes: Any = None,
+    blocks: Any = None,
+    points: Any = None,
 ) -> Fitted:
     """Cover a table as a model labels it."""
     checked(options)
+    if blocks is not None:
+        check_blocks(options, causes)
+    if points is not None:
+        check_space(options)
     if schema is not None and not isinstance(schema, Schema):
         raise ParameterError(f"schema must be a Schema, got {schema!r}.")
     if causes is not None and options.private:
         raise ParameterError("private moves rows to means, which obey no equation: leave it or causes out.")
     read = Reading.of(**reading)
     form, N = _private(table, schema, options) if options.private else _numbers(table, schema)
+    if blocks is not None:
+        blocks = Blocks.of(blocks, form.schema.names)
+        form = replace(form, schema=_freed(form.schema, blocks))
     space = FeatureSpace.of_numbers(form, N, one_hot_height(options.metric))
     followed: tuple[str, ...] = ()
     if causes is not None:
@@ -305,9 +377,13 @@ def fit_table(
     probes = probe_rows(len(N))
     box = learned(box, N[probes], probes, labels[probes])
     Z = space.encode_numbers(N)
-    cover = build_cover(Z, labels, options.metric, options.competitors, client=client, groups=groups_of(space))
+    embedding, P = (None, Z) if points is None else Embedding.of(points, form, as_given(form, space.decode_numbers(Z)))
+    groups = groups_of(space) if embedding is None else None
+    check_cover_memory(len(N), P.shape[1])
+    cover = build_cover(P, labels, options.metric, options.competitors, client=client, groups=groups)
     warnings = (*fit_warnings(form, N, cover, box, labels), *followed)
-    fitted = Fitted(space, box, Z, labels, cover, N[probes], options_of_fit(options), warnings)
+    parts = (space, box, Z, labels, cover, N[probes], options_of_fit(options), warnings)
+    fitted = Fitted(*parts, embedding=embedding, blocks=blocks)
     return fitted.reading() if options.read_model else fitted
 
 

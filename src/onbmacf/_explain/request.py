@@ -15,7 +15,7 @@ from onbmacf._base.arrays import Mask, Matrix, Rows
 from onbmacf._base.asked import ASKED
 from onbmacf._base.checks import check_count, check_within, did_you_mean, listed, names_of, shortened
 from onbmacf._base.limits import NEVER, deadline_after, is_over
-from onbmacf._explain.fitted import Fitted
+from onbmacf._explain.fitted import Fitted, check_blocks, check_space
 from onbmacf._search.options import Options
 from onbmacf._search.problem import Features, Strategy
 from onbmacf._search.strategies import STRATEGIES, checked
@@ -304,6 +304,12 @@ class Request:
             raise ParameterError(f"prove_seconds must be at least 0, got {self.prove_seconds!r}.")
         if self.front and "plausibility" in self.strategy.ignores:
             raise ParameterError(f"front=True does nothing with strategy={options.strategy!r}: leave it out.")
+        if self.fitted.embedding is not None:
+            check_space(options)
+        if self.fitted.blocks is not None:
+            check_blocks(options)
+            if self.is_proof:
+                raise ParameterError("prove is about single features, and blocks change together: leave it out.")
         if self.is_proof and options.limits:
             raise ParameterError(f"prove asks the model beyond {options.limits}: leave one of them out.")
         if self.is_proof and not self.strategy.is_readable:

@@ -33,6 +33,7 @@ from onbmacf._table.model import BlackBox
 from onbmacf.errors import OnbmacfWarning
 from onbmacf.explanations import Explanations
 
+NO_RANGES = "there are no ranges with blocks: their features change together, to the values of a fitted row."
 MANY_ROWS = 100  # that are searched at once: what larger calls save is more than finding out whether they may be used
 
 
@@ -87,10 +88,11 @@ def explain_frame(request: Request, frame: pd.DataFrame) -> Explanations:
         return answered(Asker(other, box, some), found, effort, frame.iloc[lines])
 
     answers = with_reasons(request, factuals, answers, effort.ran_out, again, asked)
-    if request.ranges:
+    in_blocks = request.fitted.blocks is not None
+    if request.ranges and not in_blocks:
         answers = with_ranges(request, factuals, answers, effort.left, box)
     names = ("n_calls", "n_questions", "n_model_rows", "n_member_questions", "n_copy_questions")
-    noticed = tuple(dict.fromkeys(box.notices))
+    noticed = tuple(dict.fromkeys([*box.notices, *([NO_RANGES] * (request.ranges and in_blocks))]))
     return replace(answers, warnings=noticed, **{name: getattr(box.counts, name) for name in names})
 
 
@@ -129,6 +131,7 @@ def _was_read(asker: Asker) -> bool:
     """Say whether an exact copy of the model was searched, and as far as the search goes."""
     request, box = asker.request, asker.box
     is_whole = request.deadline == NEVER and not request.options.limits and not request.front
+    is_whole &= request.fitted.blocks is None  # what is proven is about single features
     return is_whole and box.counts.n_copy_questions > 0 and request.fitted.heard.is_copy_right
 
 

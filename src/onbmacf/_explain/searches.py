@@ -16,6 +16,7 @@ from onbmacf._base.arrays import Mask, Matrix, Rows, objects, stack, take
 from onbmacf._base.executor import run_all
 from onbmacf._explain.request import Request
 from onbmacf._explain.rows import UNREACHED, Asker, Factuals
+from onbmacf._search.blocks import find_blocks
 from onbmacf._search.budget import Questions
 from onbmacf._search.interior import plausible_rows
 from onbmacf._search.options import LIMITS, Options
@@ -29,7 +30,7 @@ from onbmacf._search.table import is_known
 from onbmacf._table.calls import Counts
 from onbmacf._table.gate import Admitted
 from onbmacf._table.model import FAILED, BlackBox
-from onbmacf._table.values import Values
+from onbmacf._table.values import FittedValues, Values
 
 FRONT_LEVELS = (0.0, 0.6, 1.0)  # values of `plausibility` at which the front is searched
 FRONT_POINTS = 12  # counterfactuals per row and level that compete for the front
@@ -183,10 +184,10 @@ def _refined_part(
         return SearchedPart(_none(request.fitted.space), lines, _unreached(len(lines)), box.counts)
     fitted, space = request.fitted, request.fitted.space
     terms = Terms(request.min_probability, request.committee if request.needs_agreement else None, request.settles)
-    values, metric = Values(space, request.constraints), options.metric
+    values, metric = (Values if fitted.blocks is None else FittedValues)(space, request.constraints), options.metric
     complete = None if space.effects is None else space.effects.whole
     oracle = Oracle(box, N, options, terms, request.deadline, request.model_copy, fitted.guess, complete)
-    outcome = find(
+    outcome = (find if fitted.blocks is None else find_blocks)(
         Search(
             table=fitted.map.table,
             values=values,
@@ -204,6 +205,8 @@ def _refined_part(
             plausible=partial(plausible_rows, fitted.map, request.features, metric),
             distance=None if is_known(metric) else partial(_distance, request),
             complete=complete,
+            blocks=fitted.partition,
+            apart=None if fitted.embedding is None else partial(fitted.nearest_of, metric=metric),
         )
     )
     n_rows = len(lines)
@@ -263,7 +266,11 @@ def _found(parts: list[SearchedPart], space: Any) -> Found:
     """Put what was found part by part together, sorted by factual."""
     if not parts:
         return _none(space)
-    every = stack([part.found for part in parts])
+    founds = [part.found for part in parts]
+    if any(found.donor is not None for found in founds):  # a part that was not reached has found nothing
+        none = np.empty(0, dtype=np.intp)
+        founds = [found if found.donor is not None else found._replace(donor=none) for found in founds]
+    every = stack(founds)
     return take(every, np.argsort(every.factual, kind="stable"))
 
 

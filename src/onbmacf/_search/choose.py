@@ -45,14 +45,20 @@ def price_of(plausibility: float, to_center: Matrix) -> Matrix:
 
 def worth(record: Record, price: Matrix, n: int, share: Share) -> Matrix:
     """Return the score of each accepted point; infinite for the others, and where a better one is known to win."""
-    total, needless = np.full(record.margin.shape, np.inf), record.needless
+    needless = record.needless
     if price.max(initial=0.0) < ANYTHING:  # a change that can be undone is none, unless neighbours are all that counts
         record.find_needless()
     else:
         needless = np.zeros_like(needless)
-    is_open, (row, slot) = np.ones(len(price), dtype=np.int8), np.empty((2, len(price) * TOGETHER), dtype=np.intp)
     if n > 1 and price.any():
         _count(record, *_of_each_set(record, needless), share)
+    return weighed(record, price, needless, share)
+
+
+def weighed(record: Record, price: Matrix, needless: NDArray[np.int8], share: Share) -> Matrix:
+    """Return the scores of the points that are not needless, whatever their costs are."""
+    total = np.full(record.margin.shape, np.inf)
+    is_open, (row, slot) = np.ones(len(price), dtype=np.int8), np.empty((2, len(price) * TOGETHER), dtype=np.intp)
     while n_open := rounds.weigh(record.trace, price, needless, is_open, total, record.lowest, TOGETHER, row, slot):
         _count(record, row[:n_open], slot[:n_open], share)
     return total

@@ -133,7 +133,8 @@ def _look_back(search: Search, record: Record, row: Rows, slot: Rows, codes: Row
     points, start = record.points[row, slot], search.factuals[row]
     shares = np.arange(WAY_BACK, 0, -1) / WAY_BACK  # the point first: a budget may end on the way
     line = np.repeat(np.arange(len(row)), WAY_BACK)
-    raw = _between(search.table, start[line], points[line], np.tile(shares, len(row)))
+    way = (search.table, start[line], points[line], np.tile(shares, len(row)))
+    raw = _between(*way) if search.blocks is None else search.blocks.on_the_way(*way)
     places = search.values.placed(raw, start[line])
     places[::WAY_BACK] = points
     known = np.flatnonzero((record.size > 0) & with_own)
@@ -190,4 +191,5 @@ def _found(search: Search, record: Record, row: Rows, slot: Rows, back: LookedBa
         numbers=whole,
         semifactual_numbers=search.whole(back.semifactual, row),
         probability=record.probability[row, slot],
+        donor=None if record.donor is None else record.donor[row, slot],
     )

@@ -103,6 +103,7 @@ class Found(NamedTuple):
     numbers: Matrix | None = None  # the counterfactual in the caller's units; None: as it decodes
     semifactual_numbers: Matrix | None = None
     probability: Matrix | None = None  # of the label, as asked before; NaN where it was not
+    donor: Rows | None = None  # in blocks: the fitted row whose values it has
 
 
 class Effort(NamedTuple):

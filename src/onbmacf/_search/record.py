@@ -37,6 +37,7 @@ class Record:
     features: rounds.Features
     raw: Matrix  # room for proposals, per factual as much
     complete: Callable[[Matrix, Matrix], Matrix] | None = None  # actions, factuals -> with what follows
+    donor: Rows | None = None  # of a search in blocks: the fitted row whose values each point has
 
     @classmethod
     def of(

@@ -92,10 +92,10 @@ def first_round(search: Search, wanted: Mask | None = None, active: Mask | None 
     n_singles = kernels.singles(record.trace, features, search.table.telling, SHARES, room, singles, singles_owner)
     raw = np.concatenate([factuals, donors, singles[:n_singles]])
     owner = np.concatenate([np.arange(n), owner, singles_owner[:n_singles]])
-    return *_opened(search, record, raw, owner, room, wanted), to_center
+    return *opened(search, record, raw, owner, room, wanted), to_center
 
 
-def _opened(
+def opened(
     search: Search, record: Record, raw: Matrix, owner: Rows, room: Rows, wanted: Mask | None
 ) -> tuple[Record, Mask]:
     """Ask the first question, and settle by what comes back which labels each factual is to reach."""

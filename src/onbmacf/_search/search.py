@@ -15,6 +15,7 @@ from onbmacf._search import choose
 from onbmacf._search.kernels import rounds as kernels
 from onbmacf._search.options import Options, effort_of
 from onbmacf._search.oracle import Oracle, Reply
+from onbmacf._search.partition import Partition
 from onbmacf._search.record import Record
 from onbmacf._search.table import SearchTable
 from onbmacf._table.model import FAILED
@@ -60,6 +61,8 @@ class Search:
     distance: Callable[[Matrix, Matrix], Matrix] | None  # of numbers, where the kernels do not know the metric
     # Actions, factuals -> with what follows; None: nothing does.
     complete: Callable[[Matrix, Matrix], Matrix] | None = None
+    blocks: Partition | None = None  # features that change together, to the values of a fitted row
+    apart: Callable[[Matrix, Rows], Matrix] | None = None  # a factual, fitted rows -> distances; None: in the table
 
     def whole(self, points: Matrix, owner: Rows) -> Matrix:
         """Return points of actions with all that follows, as the model, the neighbours and the balls see them."""

@@ -2,6 +2,7 @@
 
     ends_of, values_of  all of them        Values.placed  raw numbers -> the nearest that may be
     Grid                as positions       Reach.rows     a row -> all that it may become, where few
+    FittedValues        in blocks, values are a fitted row's
 
 A level; a step of the feature's rule; or a number with readable decimals between two ends, and these themselves: those
 of the feature's rule or, where it names none, the fitted ones rounded outwards, so that the smallest and the largest
@@ -151,6 +152,10 @@ class Values:
             return np.ones(len(N), dtype=bool)
         return self.constraints.allowed(N, factual)
 
+    def rounded(self, N: Matrix, factual: Matrix) -> Matrix:
+        """Do the same, also where values are otherwise taken as they are."""
+        return Values.placed(self, N, factual)
+
     @cached_property
     def steps(self) -> Matrix:
         """Per feature: the least by which a number moves."""
@@ -176,6 +181,14 @@ class Values:
     def _nothing(self) -> Matrix:
         """Per feature: a difference that is none."""
         return SAME * self.space.span
+
+
+class FittedValues(Values):
+    """The same of points made of values of fitted rows, which are returned as they are."""
+
+    def placed(self, N: Matrix, factual: Matrix) -> Matrix:
+        """Return the points: nothing is rounded, and what breaks a rule is not allowed."""
+        return N
 
 
 # --- all that a row may become ----------------------------------------------------------------------------------------

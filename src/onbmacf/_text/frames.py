@@ -71,6 +71,9 @@ def counterfactual_frame(answers: Any) -> pd.DataFrame:
     found["released"] = objects([", ".join(str(name) for name in features[line]) for line in batch.released])
     if batch.effects is not None:
         found["effects"] = objects([", ".join(str(name) for name in features[line]) for line in batch.effects])
+    if batch.donor is not None:
+        of_blocks = [answers.blocks.of_columns(features[line]) for line in batch.changed]
+        found |= {"donor": batch.donor, "blocks": objects([", ".join(map(str, names)) for names in of_blocks])}
     if batch.ranges is not None:
         found |= {"ranges": _in_words(batch.ranges), "box": _in_words(batch.box)}
     names = {name: _free(name, answers.rows.columns) for name in found}

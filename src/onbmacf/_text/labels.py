@@ -187,6 +187,9 @@ class Labels(dict[str, Label]):
         parts = {name: self._ranges(getattr(found, name)) for name in ("ranges", "box")}
         released = tuple(self.name(name) for name in found.released)
         kept = None if found.semifactual is None else self._changed(found.semifactual)
+        if found.of_blocks is not None:
+            parts["of_blocks"] = found.of_blocks.named(self.name)
+            parts["donor_values"] = self._row(found.donor_values)
         return replace(self._changed(found), released=released, semifactual=kept, words=Labels(), **parts)
 
     def _changed(self, found: Any) -> Any:

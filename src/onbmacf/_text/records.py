@@ -84,6 +84,7 @@ def _counterfactual(found: Any, days: Days) -> dict[str, Any]:
         **({} if found.predicted is None else {"predicted": [plain(number) for number in found.predicted]}),
         "changes": _changes(found, days),
         **_effects(found, days),
+        **({} if found.donor is None else {"donor": found.donor, "blocks": [plain(name) for name in found.blocks]}),
         "values": _values(found.values, days),
         "semifactual": None
         if kept is None
@@ -167,9 +168,14 @@ def changes(found: Any, released: tuple[Any, ...] = ()) -> str:
     return (few(told, MOST_CHANGES, "; ") or "nothing changes") + then
 
 
+def of_donor(found: Any) -> str:
+    """Return whose values a counterfactual has, and in which blocks; empty without blocks."""
+    return "" if found.donor is None else f" (of fitted row {found.donor}: {few(found.blocks, MOST_CHANGES)})"
+
+
 def counterfactual(found: Any) -> str:
     """Return one counterfactual as one line."""
-    said = f"{changes(found, found.released)}; distance {rounded(found.distance)}"
+    said = f"{changes(found, found.released)}{of_donor(found)}; distance {rounded(found.distance)}"
     return f"<Counterfactual {visible(quoted(found.label))}: {said}>"
 
 
@@ -193,7 +199,7 @@ def explanation(answer: Any) -> str:
 
 
 def _line(found: Any, mark: str) -> str:
-    said = changes(found, found.released)
+    said = f"{changes(found, found.released)}{of_donor(found)}"
     return f"  it would say {visible(quoted(found.label))} if {said}; distance {rounded(found.distance)}{mark}"
 
 

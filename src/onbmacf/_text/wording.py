@@ -8,12 +8,14 @@ import re
 import unicodedata
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, Protocol
 
 from onbmacf._base.checks import is_absent
 from onbmacf._base.enums import Status
 
+FEW_VALUES = 4  # of a block, beyond which a sentence names the donor alone
 MIDNIGHT = re.compile(r" 00:00:00([-+]\d\d:\d\d)?$")
 _HIDDEN = ("Cc", "Cf", "Cs", "Zl", "Zp")  # control and direction characters, lone surrogates, Unicode line breaks
 _KEEPS = " No counterfactual that keeps {} was found, so {} released."
@@ -174,6 +176,46 @@ def what_if(found: _Changed, released: tuple[Any, ...] = ()) -> str:
     return joined(parts) + _following(found)
 
 
+def what_if_blocks(found: Any, changed: Any) -> str:
+    """Return what of a counterfactual's blocks is changed, in it or in its semifactual, which takes some of them.
+
+    'address (street Elm instead of Oak) were as in fitted row 17 and income were 12 instead of 7'; values are told
+    where they are few and no pixels.
+    """
+    of_donor, alone, whole = [], [], {**found.of_blocks.groups}
+    for block in found.of_blocks.of_columns(changed.changed):
+        names = tuple(name for name in changed.changed if name in whole[block])
+        told = [
+            f"{marked(name, found.released)} {after} instead of {before}"
+            for name, before, after in _values(changed)
+            if name in names
+        ]
+        if whole[block] == (block,):
+            alone.append(what_if(_Part(names, changed.factual, changed.values), found.released))
+        else:
+            is_told = found.of_blocks.shape is None and len(names) <= FEW_VALUES
+            of_donor.append(f"{block} ({joined(told)})" if is_told else str(block))
+    is_part = any(differs_from(found, name) for name in changed.changed)
+    like = f"were {'part of the way to' if is_part else 'as in'} fitted row {found.donor}"
+    return joined([*([f"{joined(of_donor)} {like}"] if of_donor else []), *alone])
+
+
+def differs_from(found: Any, name: Hashable) -> bool:
+    """Say whether a counterfactual has another value than its donor."""
+    value, given = found.values[name], found.donor_values[name]
+    return not (is_absent(value) and is_absent(given)) and shown(value) != shown(given)
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Some of the changes of an answer."""
+
+    changed: tuple[Any, ...]
+    factual: Any
+    values: Any
+    effects: tuple[Any, ...] = ()
+
+
 def _following(found: Any) -> str:
     """Return what follows from the changes, in parentheses; empty where nothing does."""
     parts = [
@@ -185,12 +227,13 @@ def _following(found: Any) -> str:
 
 def sentence(label: Any, found: Any) -> str:
     """Return one counterfactual as a sentence, and its semifactual as another if it has one."""
-    text = f"If {what_if(found, found.released)}, the model would {_said(label, found)}."
+    in_words = partial(what_if, released=found.released) if found.donor is None else partial(what_if_blocks, found)
+    text = f"If {in_words(found)}, the model would {_said(label, found)}."
     text += GIVEN_UP.get(found.relaxation, "")
     if found.semifactual is not None:
         still = f"it would still say {quoted(label)}"
         still = still if found.predicted is None else f"the number would still be {label} the range"
-        text += f" Even if {what_if(found.semifactual, found.released)}, {still}."
+        text += f" Even if {in_words(found.semifactual)}, {still}."
     if found.stability is not None:
         text += f" {round(found.stability * found.n_members)} of {found.n_members} retrained models agree."
     return text + range_sentences(found)

@@ -2,8 +2,8 @@
 
     results already computed  ->  one function per plot  ->  Axes
 
-A plot of one row is a function of `_single.py`, of a cover one of `_map.py`, of an audit one of `_audit.py`, of scores
-of methods one of `_radar.py`; its name goes into the list below.
+A plot of one row is a function of `_single.py`, of a picture or a series one of `_arrays.py`, of a cover one of
+`_map.py`, of an audit one of `_audit.py`, of scores of methods one of `_radar.py`; its name goes into the list below.
 
 Every function takes `ax=None` and returns the Axes; none shows or saves: `ax.figure.savefig("picture.png")` does. The
 colours are those of Okabe and Ito, which most colour-blind readers can tell apart, and each is paired with a hatch, a
@@ -13,6 +13,7 @@ never as formulas.
 >>> from onbmacf import plots
 """
 
+from onbmacf.plots._arrays import image, series
 from onbmacf.plots._audit import AXIS_NAMES, action_curve, burden, change_frequencies, pair_heatmap
 from onbmacf.plots._map import cover, walk
 from onbmacf.plots._radar import radar
@@ -26,7 +27,9 @@ __all__ = [
     "change_frequencies",
     "cover",
     "front",
+    "image",
     "pair_heatmap",
     "radar",
+    "series",
     "walk",
 ]

@@ -199,6 +199,8 @@ def _draw_balls(ax: Any, explainer: Any, drawn: NDArray[np.intp], columns: list[
     """Draw balls, the paler the more of them lie on one another."""
     from matplotlib.patches import Polygon
 
+    if explainer.fitted_.embedding is not None:
+        raise ParameterError("balls lie in the points that space makes of rows, not in columns of the table.")
     if explainer.metric not in METRICS:
         raise ParameterError(f"balls can be drawn for {listed(METRICS)}, not for a metric given as a function.")
     outlines = [_outline(explainer, int(ball), columns) for ball in drawn]

@@ -76,7 +76,7 @@ def before_after(counterfactual: Any, ax: Any = None, *, place: int = 0) -> Any:
     """
     found = chosen(counterfactual, place)
     if isinstance(found, Explanation):
-        return _reason(found, ax)
+        return reason_on(found, ax)
     from matplotlib.patches import Patch
 
     names = [*found.changed, *found.effects]
@@ -169,7 +169,7 @@ def chosen(given: Any, place: int = 0) -> Counterfactual | Explanation:
     return given.counterfactuals[place]
 
 
-def _reason(explanation: Explanation, ax: Any) -> Any:
+def reason_on(explanation: Explanation, ax: Any) -> Any:
     """Write why there is nothing to draw."""
     ax = axes_on(ax, (6.4, 1.6))
     text = fill(f"{explanation.status}: {visible(explanation.reason)}", 70)

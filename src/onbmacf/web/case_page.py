@@ -355,7 +355,7 @@ def divides(explainer: ONBMACF, found: Counterfactual, x: Hashable, y: Hashable)
     In tables of many columns the balls are so large that each fills the whole plane of two features.
     """
     metric, names, Z = explainer.metric, explainer.schema_.names, explainer.Z_
-    if x not in found.changed and y not in found.changed:
+    if explainer.fitted_.embedding is not None or (x not in found.changed and y not in found.changed):
         return False
     if not isinstance(metric, str):  # nothing is drawn of its balls
         return True
