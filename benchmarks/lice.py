@@ -41,9 +41,10 @@ EMPLOYED = ["A71", "A72", "A73", "A74", "A75"]
 LIABLE = "Number of people being liable to provide maintenance for"
 RATE = "Installment rate in percentage of disposable income"
 SINCE, HOME, AMOUNT = "Present employment since", "Present residence since", "Credit amount"
+ORDERED = {"education": SCHOOL, SINCE: EMPLOYED}
 IMMUTABLE = {"adult": ("race", "sex"), "credit": (LIABLE, "Personal status and sex", "foreign worker")}
 BOUNDS = {"hours-per-week": (0, 99), "Age": (0, 100), RATE: (0, 100)}
-DECIMALS = {AMOUNT: 0, RATE: 3}  # of the numbers that need not be whole: 18,000 and 100,000 values
+DECIMALS = {AMOUNT: 0, RATE: 3}  # of the numbers that need not be whole: 18,000 and 3,000 values
 WAYS = {  # arguments of `explain`
     "default": {},
     "dial 0": {"plausibility": 0.0},
@@ -61,7 +62,6 @@ class Split:
         self.name = name
         self.train, self.rows = (pd.read_csv(folder / f"X_{part}.csv.gz", index_col=0) for part in ("train", "subtest"))
         self.train, self.rows = (part.astype(dict.fromkeys(self.reals, float)) for part in (self.train, self.rows))
-        self.every = pd.concat([self.train, self.rows])
         self.network = load_model(folder / "nn.onnx")
         self.pipeline = make_pipeline(self.encoder, self.network)
 
@@ -76,18 +76,21 @@ class Split:
         return [name for name in self.train if pd.api.types.is_numeric_dtype(self.train[name])]
 
     def ends(self, name):
-        """Return the least and the largest value of a number: their bound, else those of all rows."""
-        return BOUNDS.get(name, (self.every[name].min(), self.every[name].max()))
+        """Return the least and the largest training value of a number: their program goes no further."""
+        return self.train[name].min(), self.train[name].max()
+
+    def levels(self, name):
+        """Return the levels of a category in the order of the network's columns."""
+        return ORDERED.get(name, sorted(self.train[name].unique()))
 
     @cached_property
     def encoder(self):
         """What turns rows into the network's columns: numbers from 0 to 1, a column per level, one for two levels."""
-        levels = OneHotEncoder(drop="if_binary", sparse_output=False)
-        parts = [(name, MinMaxScaler() if name in self.numbers else levels, [name]) for name in self.train]
-        bounds = self.every.iloc[:2].copy()
-        for name in self.numbers:
-            bounds[name] = self.ends(name)
-        return ColumnTransformer(parts).fit(pd.concat([self.every, bounds]))
+        parts = []
+        for name in self.train:
+            levels = OneHotEncoder(categories=[self.levels(name)], drop="if_binary", sparse_output=False)
+            parts.append((name, MinMaxScaler() if name in self.numbers else levels, [name]))
+        return ColumnTransformer(parts).fit(self.train)
 
     def encoded(self, rows):
         """Return rows as the network's columns."""
@@ -112,8 +115,7 @@ class Split:
 
     def width(self, name):
         """Return how many of the network's columns a feature has."""
-        n_levels = self.every[name].nunique()
-        return 1 if name in self.numbers or n_levels == 2 else n_levels
+        return 1 if name in self.numbers or len(self.levels(name)) == 2 else len(self.levels(name))
 
     def distances(self, before, after):
         """Return their distance of each row of one frame to the same of another."""
@@ -149,7 +151,7 @@ def schema_of(split):
     kinds |= {name: "binary" for name in split.train if name not in kinds}
     decimals = {name: DECIMALS[name] for name in split.reals}
     rules = Rules(rules_of(split, split.rows.iloc[0]).features, immutable=IMMUTABLE[split.name])
-    return Schema.infer(split.every, kinds=kinds, decimals=decimals, rules=rules)
+    return Schema.infer(split.train, kinds=kinds, decimals=decimals, rules=rules)
 
 
 def metric_of(split, schema, fitted):
@@ -157,6 +159,9 @@ def metric_of(split, schema, fitted):
     weights, ours = iter(split.weights.tolist()), []
     for feature in schema.features:
         theirs = [next(weights) for _ in range(split.width(feature.name))]
+        if len(theirs) > 1:
+            of_level = dict(zip(split.levels(feature.name), theirs, strict=True))
+            theirs = [of_level[level] for level in sorted(of_level)]  # as a map orders them
         if feature.name in split.numbers:
             (low, high), values = split.ends(feature.name), fitted[feature.name]
             theirs = [theirs[0] * ((values.max() - values.min()) or 1.0) / (high - low)]
@@ -278,11 +283,10 @@ def numbers_moves(split, row, name, weights, first, is_older):
 
 def level_moves(split, row, name, weights, first, is_older):
     """Yield the moves to each other level."""
-    levels = sorted(split.every[name].unique())
+    levels = split.levels(name)
     own = levels.index(row[name])
     for at, level in enumerate(levels):
-        order = {"education": SCHOOL, SINCE: EMPLOYED}.get(name)
-        rise = order.index(level) - order.index(row[name]) if order else 0
+        rise = at - own if name in ORDERED else 0
         if at == own or (rise > 0 and not is_older) or (rise < 0 and name == "education"):
             continue
         if len(weights) == 1:
