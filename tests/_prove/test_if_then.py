@@ -3,10 +3,12 @@
 import os
 
 import numpy as np
+import pandas as pd
 import pytest
+from sklearn.linear_model import LogisticRegression
 
 from _prove.test_brute_force import MODELS, Problem, all_rows, check
-from onbmacf import Rules
+from onbmacf import ONBMACF, Rules
 from test_rules import breaks
 
 QUICK = range(24)
@@ -121,3 +123,23 @@ def test_proofs_under_if_then_agree_with_a_search_over_all_values(seed):
 @pytest.mark.parametrize("seed", EACH)
 def test_proofs_in_a_metric_of_ones_own_agree_with_a_search_over_all_values(seed):
     check(Weighed(seed, list(MODELS.values())[seed % len(MODELS)]))
+
+
+def reason_of(metric):
+    table = pd.DataFrame({"a": np.arange(200) % 40 / 40, "b": np.arange(200) % 37, "c": np.arange(200) % 3 / 7})
+    model = LogisticRegression().fit(table, table["a"] * 20 + table["b"] > 25)
+    answer = ONBMACF(metric=metric, plausibility=0).fit(table, model).explain(table.iloc[[0]], prove=True)[0]
+    return answer.certificate.reason
+
+
+def test_a_metric_is_asked_how_its_differences_add_up_and_what_it_says_is_looked_into():
+    def root(a, b):
+        return float(np.sqrt(((a - b) ** 2).sum()))
+
+    assert reason_of(root) == "nothing is proven with a metric that is a function"
+    root.power = 3
+    assert reason_of(root) == "nothing is proven with a metric that is a function"
+    root.power = 1
+    assert reason_of(root) == "the metric, a function, is not the sum that its power of 1 says"
+    root.power = 2
+    assert reason_of(root) == ""

@@ -26,6 +26,7 @@ EDGE = 1e-12  # rounding error forgiven at the ends of a range
 MOST_VALUES = 1 << 18  # of one feature
 AT_ONCE = 1 << 15  # rows that are turned into columns together
 MOST_CASES = 64  # domains whose union is what rules between features allow
+N_POINTS = 16  # between which a function of points is compared with the sum that it says to be
 CLOSE = 1e-9  # of a distance: what a function of points may be off the sum that it says to be
 
 
@@ -222,12 +223,11 @@ class Domain:
     def _cost_of_column(self) -> Matrix:
         """What a difference of 1 costs in each column of encoded points, by the metric, a function.
 
-        Between the rows that are asked about its distances must be what these add up to.
+        Between points anywhere its distances must be what these add up to.
         """
         width, metric, power = self.space.width, self.metric, self.power
         found = paired(np.zeros((width, width)), np.eye(width), metric) ** power
-        Z = self.space.encode_numbers(self.N)
-        A, B = Z, np.roll(Z, 1, axis=0) * 0.5
+        A, B = np.random.default_rng(0).random((2, N_POINTS, width))
         added = (np.abs(A - B) ** power @ found) ** (1.0 / power)
         if (np.abs(added - paired(A, B, metric)) > CLOSE * (1.0 + added)).any():
             raise NotKnownError(f"the metric, a function, is not the sum that its power of {power} says")
