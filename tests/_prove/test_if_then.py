@@ -1,14 +1,17 @@
 """Proofs under rules "if a, then b", and in metrics that are functions: against a search over all values."""
 
+import itertools
 import os
 
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.compose import ColumnTransformer
 from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
 
 from _prove.test_brute_force import MODELS, Problem, all_rows, check
-from onbmacf import ONBMACF, Rules
+from onbmacf import ONBMACF, Rules, Schema
 from test_rules import breaks
 
 QUICK = range(24)
@@ -143,3 +146,23 @@ def test_a_metric_is_asked_how_its_differences_add_up_and_what_it_says_is_looked
     assert reason_of(root) == "the metric, a function, is not the sum that its power of 1 says"
     root.power = 2
     assert reason_of(root) == ""
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", MODELS)
+def test_a_feature_that_the_model_does_not_see_is_moved_for_a_rule_and_counts_as_a_change(name):
+    table = pd.DataFrame(list(itertools.product(range(6), range(6), range(3))), columns=["a", "b", "c"])
+    model = make_pipeline(ColumnTransformer([("seen", "passthrough", ["a", "c"])]), MODELS[name](0))
+    model.fit(table, table["a"] + 0.4 * table["c"] > 2.6)
+    explainer = ONBMACF(plausibility=0).fit(table, model, schema=Schema.infer(table, immutable=["c"]))
+    rows = table[(table["b"] < 5) & (table["c"] == 1)]
+    rule = {"relations": ["if a changes, b rises"]}
+    for one, free in zip(
+        explainer.explain(rows, rules=rule, prove=True), explainer.explain(rows, prove=True), strict=True
+    ):
+        assert one.certificate.kind == free.certificate.kind == "nearest"
+        assert "by asking" not in one.certificate.how
+        assert one.certificate.bound == pytest.approx(free.certificate.bound + 1 / 5)
+        assert one.counterfactuals[0].values["b"] == one.factual["b"] + 1
+    none = explainer.explain(rows, rules={**rule, "max_changes": 1}, prove=True)
+    assert {one.certificate.kind for one in none} == {"none_exists"}
