@@ -35,8 +35,6 @@ WAYS = {  # arguments of `explain`
 }
 HIGHS = "HiGHS"
 SAID = {"default": "here, default", "dial 0": "here, `plausibility=0`", "proven": "here, `prove=True`"}
-SAID[HIGHS] = "their program, by HiGHS"
-SHARES = ("valid", "actionable")
 PUBLISHED = {  # distance, its standard deviation, changes, valid and actionable in per cent, seconds per row
     "adult": {
         "MIO": (5.82, 3.84, 2.24, 100, 100, "1.5"),
@@ -146,42 +144,33 @@ def beside(name, frames):
     ]
     for way, frame in frames.items():
         found = frame["distance"].dropna()
-        shares = ["-", "-"] if way == HIGHS else [f"{100 * (frame[what] == 1).mean():.1f} %" for what in SHARES]
-        changes = "-" if way == HIGHS else f"{frame['changes'].mean():.2f}"
-        distance = f"{found.mean():.2f} ({found.std(ddof=0):.2f})"
-        how = SAID[way]
-        lines.append([how, f"{len(found)} of {len(frame)}", distance, changes, *shares, f"{frame['s'].mean():.2g}"])
+        shares = [f"{100 * (frame[what] == 1).mean():.1f} %" for what in ("valid", "actionable")]
+        line = [SAID[way], f"{len(found)} of {len(frame)}", f"{found.mean():.2f} ({found.std(ddof=0):.2f})"]
+        lines.append([*line, f"{frame['changes'].mean():.2f}", *shares, f"{frame['s'].mean():.2g}"])
     return table(heads, lines)
 
 
-def proofs(name, frames):
-    """Return what is proven, and how that compares with what HiGHS says."""
-    frame = frames["proven"]
+def proofs(name, frame):
+    """Return a line on what is proven."""
     kinds, gap = frame["kind"], frame["distance"] / frame["bound"] - 1.0
-    is_near = (kinds == "within") & (gap <= NEAR)
-    counts = [(kinds == "nearest").sum(), is_near.sum(), len(frame) - (kinds == "nearest").sum() - is_near.sum()]
-    line = [
-        name,
-        str(len(frame)),
-        *map(str, counts),
-        f"{frame['proof s'].median():.2f}",
-        f"{frame['proof s'].sum():.0f}",
-    ]
-    heads = ["table", "rows", "nearest", "within 5 %", "open", "s of a proof: median", "s of all"]
-    if HIGHS in frames:
-        other = frame["distance"] - frames[HIGHS]["distance"]
-        proven = other[kinds == "nearest"].abs()
-        heads += [
-            "proven: most that HiGHS differs",
-            "HiGHS nearer by over 0.5 %",
-            "HiGHS farther",
-            "mean of HiGHS / mean here",
-        ]
-        both = other.notna()
-        ratio = frames[HIGHS]["distance"][both].mean() / frame["distance"][both].mean()
-        line += [f"{proven.max():.4f}", str((other > 0.005 * frame["distance"]).sum()), str((other < -1e-4).sum())]
-        line += [f"{ratio:.4f}"]
-    return heads, line
+    n_near, n_nearest = ((kinds == "within") & (gap <= NEAR)).sum(), (kinds == "nearest").sum()
+    counts = [len(frame), n_nearest, n_near, len(frame) - n_nearest - n_near]
+    return [name, *map(str, counts), f"{frame['proof s'].median():.2f}", f"{frame['bound'].mean():.2f}"]
+
+
+def agreement(name, frame, program):
+    """Return a line on how what is proven, and what is not, compares with what HiGHS says of the same rows."""
+    is_proven = frame["kind"] == "nearest"
+    nearer = frame["distance"] - program["distance"]
+    is_better = nearer > 0.001 * frame["distance"]
+    line = [name, len(frame), is_proven.sum(), f"{nearer[is_proven].abs().max():.6f}", (is_better & is_proven).sum()]
+    line += [is_better.sum(), (nearer < -0.001).sum(), f"{frame['distance'].mean():.3f}"]
+    return [*map(str, line), f"{program['distance'].mean():.3f}", f"{program['s'].mean():.2g}"]
+
+
+PROVEN = ["table", "rows", "nearest", "within 5 %", "open", "s of a proof, median", "mean of the bounds"]
+AGREED = ["table", "rows", "proven nearest", "most by which HiGHS differs there", "HiGHS nearer there", "HiGHS nearer"]
+AGREED += ["HiGHS farther", "mean distance here", "of HiGHS", "s per row of HiGHS"]
 
 
 def main():
@@ -190,24 +179,25 @@ def main():
     parser.add_argument("--data", type=Path, default=Path(os.environ.get("ONBMACF_DATA", "../shared/data")) / "lice")
     parser.add_argument("--tables", type=names, default=["adult", "credit"])
     parser.add_argument("--splits", type=names, default=["0", "1", "2", "3", "4"])
-    parser.add_argument("--ways", type=names, default=[*WAYS, HIGHS])
+    parser.add_argument("--check", type=names, default=["0"], help="splits whose proofs are compared with HiGHS")
     parser.add_argument("--rows", type=int, default=100)
     parser.add_argument("--fitted", type=int, default=N_FITTED, help="rows of the map")
-    parser.add_argument("--seconds", type=float, default=2.0, help="for the proof of a row")
+    parser.add_argument("--seconds", type=float, default=1.0, help="for the proof of a row")
     parser.add_argument("--kept", type=Path, default=KEPT, help="where answers are kept")
     parser.add_argument("--write", type=Path, help="put the tables into the places of this page")
     options = parser.parse_args()
-    places, lines = {}, []
+    places, proven, agreed = {}, [], []
     for name in options.tables:
         runs = [Run(options, name, at) for at in options.splits]
-        made = [{way: run.lines(way) for way in options.ways} for run in runs]
-        frames = {way: pd.DataFrame([line for each in made for line in each[way]]) for way in options.ways}
+        made = [{way: run.lines(way) for way in WAYS} for run in runs]
+        frames = {way: pd.DataFrame([line for each in made for line in each[way]]) for way in WAYS}
+        checks = [Run(options, name, at) for at in options.check]
+        pairs = [pd.DataFrame([line for run in checks for line in run.lines(way)]) for way in ("proven", HIGHS)]
         places[name] = beside(name, frames)
-        if "proven" in frames:
-            heads, line = proofs(name, frames)
-            lines.append(line)
-    if lines:
-        places["proofs"] = table(heads, lines) + "\n" + about(machine())
+        proven.append(proofs(name, frames["proven"]))
+        agreed.append(agreement(name, *pairs))
+    places["proofs"] = table(PROVEN, proven) + "\n" + about(machine())
+    places["agreement"] = table(AGREED, agreed)
     print("\n".join(places.values()))
     if options.write is not None:
         fill(options.write, places)

@@ -35,7 +35,7 @@ def run(data_dir, tmp_path, monkeypatch):
 @pytest.mark.parametrize("table", ["credit", "adult"])
 def test_answers_keep_their_rules_and_proofs_agree_with_their_program(run, table, tmp_path, capsys):
     page = tmp_path / "page.md"
-    page.write_text(f"<!-- {table} -->\n<!-- /{table} -->\n<!-- proofs -->\n<!-- /proofs -->\n")
+    page.write_text("".join(f"<!-- {place} -->\n<!-- /{place} -->\n" for place in (table, "proofs", "agreement")))
     frames = run(table, 3, "--write", str(page))
     for way in ("default", "dial 0", "proven"):
         assert frames[way]["actionable"].all()
