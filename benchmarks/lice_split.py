@@ -125,45 +125,28 @@ def rules_of(split, row):
     return Rules(rules, immutable=IMMUTABLE[split.name], relations=relations)
 
 
-def schema_of(split, fitted):
+def schema_of(split):
     """Return the features as they are to them: two levels are one column, more a column each."""
     kinds = {name: "continuous" if name in split.reals else "integer" for name in split.numbers}
     kinds |= {name: "categorical" for name in split.train if split.width(name) > 1}
     kinds |= {name: "binary" for name in split.train if name not in kinds}
     decimals = {name: DECIMALS[name] for name in split.reals}
-    rules = Rules(costs_of(split, fitted), immutable=IMMUTABLE[split.name])
+    rules = Rules(rules_of(split, split.rows.iloc[0]).features, immutable=IMMUTABLE[split.name])
     return Schema.infer(split.train, kinds=kinds, decimals=decimals, rules=rules)
 
 
-def costs_of(split, fitted):
-    """Return what a change of each feature costs: a number its whole fitted range, a category twice its mean level.
-
-    The search proposes points by these costs, which know no levels; the metric then chooses among them.
-    """
-    costs, first = {}, 0
-    for name in split.train:
-        weights = split.weights[first : first + split.width(name)]
-        first += len(weights)
-        low, high = split.ends(name) if name in split.numbers else (0, 1)
-        span = fitted[name].max() - fitted[name].min() if name in split.numbers else 1
-        costs[name] = Rule(weight=float(weights.mean() * (1 + (len(weights) > 1)) * (span or 1) / (high - low)))
-    return costs
-
-
-def metric_of(split, schema):
-    """Return their distance as a function of two points of an explainer.
-
-    In a point a number's fitted range is as long as its cost, and so is the height of a level.
-    """
+def metric_of(split, schema, fitted):
+    """Return their distance as a function of two points of an explainer: a weight per column of these."""
     weights, ours = iter(split.weights.tolist()), []
     for feature in schema.features:
         theirs = [next(weights) for _ in range(split.width(feature.name))]
-        cost = schema.rules.features[feature.name].weight
         if len(theirs) > 1:
             of_level = dict(zip(split.levels(feature.name), theirs, strict=True))
-            ours += [of_level[level] / cost for level in sorted(of_level)]  # as a map orders them
-        else:
-            ours.append(1.0)
+            theirs = [of_level[level] for level in sorted(of_level)]  # as a map orders them
+        if feature.name in split.numbers:
+            (low, high), values = split.ends(feature.name), fitted[feature.name]
+            theirs = [theirs[0] * ((values.max() - values.min()) or 1.0) / (high - low)]
+        ours += theirs
     ours = np.array(ours)
 
     def metric(one, other):
@@ -178,8 +161,8 @@ def fitted(split, n_fitted):
     named = [name for name in split.train if name not in split.numbers]
     first = pd.concat([split.train.drop_duplicates(name) for name in named])
     rows = split.train[split.train.index.isin({*first.index, *split.train.index[:n_fitted]})]
-    schema = schema_of(split, rows)
-    return ONBMACF(metric=metric_of(split, schema)).fit(rows, split.labels, schema=schema)
+    schema = schema_of(split)
+    return ONBMACF(metric=metric_of(split, schema, rows)).fit(rows, split.labels, schema=schema)
 
 
 def broken(split, before, after):
