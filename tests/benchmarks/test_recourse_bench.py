@@ -100,6 +100,7 @@ def train_set():
     for at in range(3):
         frame[f"school_therm_{at}"] = (school > at).astype(float)
     frame["home"] = random.integers(0, 2, n).astype(float)
+    frame = frame[["job_cat_c", *(name for name in frame if name != "job_cat_c")]]  # the columns of a group are apart
     frame.index = np.arange(n) + 1000
     actions = {"age": UP, "home": HELD}
     return Dataset(
