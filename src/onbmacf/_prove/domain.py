@@ -168,7 +168,9 @@ class Domain:
         if not len(values):
             return self._meeting(at, Choices(np.array([-1]), np.array([own]), np.zeros(1), 0), own)
         low, high = self._ends[0][at], self._ends[1][at]
-        near = np.flatnonzero((values >= min(low, own)) & (values <= max(high, own)) & (values != own))
+        edge = EDGE * self.space.span[at]  # a last step may lie beyond the end by rounding: 3 * 0.2 > 0.6
+        is_within = (values >= min(low, own) - edge) & (values <= max(high, own) + edge)
+        near = np.flatnonzero(is_within & (values != own))
         rows = np.zeros((len(near), len(self.is_held)))
         rows[:, at] = values[near]
         near = near[self.constraints.keeps(at, rows, self.N[row])]
