@@ -13,7 +13,6 @@ SCHOOL += ["Assoc-voc", "Assoc-acdm", "Bachelors", "Masters", "Prof-school", "Do
 EMPLOYED = ["A71", "A72", "A73", "A74", "A75"]
 RATE = "Installment rate in percentage of disposable income"
 LIABLE = "Number of people being liable to provide maintenance for"
-BOUNDS = {"hours-per-week": (0, 99), "Age": (0, 100), RATE: (0, 100)}
 
 RULES = {
     "adult": Rules(
@@ -62,16 +61,19 @@ def broken(table, before, after):
 
 
 def published(folder):
-    """Return the fitted rows, those to be explained, and the published network as a function of rows."""
+    """Return the fitted rows, those to be explained, and the published network as a function of rows.
+
+    Its columns: numbers by the range of the training rows, levels in sorted order, those of education by rank.
+    """
     train, some = (pd.read_csv(folder / f"X_{part}.csv.gz", index_col=0) for part in ("train", "subtest"))
-    every, session = pd.concat([train, some]), ort.InferenceSession(folder / "nn.onnx")
+    session = ort.InferenceSession(folder / "nn.onnx")
     columns = []
-    for name in every:
-        if pd.api.types.is_numeric_dtype(every[name]):
-            low, high = BOUNDS.get(name, (every[name].min(), every[name].max()))
+    for name in train:
+        if pd.api.types.is_numeric_dtype(train[name]):
+            low, high = train[name].min(), train[name].max()
             columns.append(lambda rows, name=name, low=low, high=high: [(rows[name] - low) / (high - low)])
         else:
-            levels = sorted(every[name].unique())
+            levels = SCHOOL if name == "education" else sorted(train[name].unique())
             levels = levels[1:] if len(levels) == 2 else levels
             columns.append(lambda rows, name=name, levels=levels: [rows[name] == level for level in levels])
     given = session.get_inputs()[0].name

@@ -1,7 +1,8 @@
 """The metrics, each one entry: how differences add up, what a category costs, what a ball looks like.
 
 A new metric is one entry in METRICS. Without a number of the compiled kernels (`kernel`) it is computed by the plain
-functions, as a function of two points is; without a `power` nothing is proven with it, and a proof says so.
+functions, as a function of two points is; without a `power` nothing is proven with it, and a proof says so. A function
+may say its own: `power = 1` or `2`, where differences to this power, column by column, add up to its distance to it.
 """
 
 from collections.abc import Callable
@@ -74,5 +75,13 @@ def has_kernel(metric: Metric) -> TypeGuard[str]:
 
 
 def power_of(metric: Metric) -> int | None:
-    """Return how differences add up, for a search and for proofs that know it; None for any other way."""
+    """Return how differences add up, for a search that knows it; None for any other way."""
     return METRICS[metric].power if isinstance(metric, str) else None
+
+
+def proven_power(metric: Metric) -> int | None:
+    """Return the same for proofs, which believe a function that says how its differences add up: 1 or 2."""
+    if isinstance(metric, str):
+        return power_of(metric)
+    said = getattr(metric, "power", None)
+    return said if said in (1, 2) else None

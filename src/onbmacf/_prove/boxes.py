@@ -137,8 +137,7 @@ class Forest:
         kept = _cheapest_of_runs(_sides(columns, place, threshold), choices.own)
         self._of_row[row, at] = choices, kept
         lefts = columns[np.ix_(kept, place)] <= threshold
-        own = int(np.flatnonzero(kept == choices.own)[0])
-        return Choices(choices.line[kept], choices.value[kept], choices.cost[kept], own), lefts
+        return Choices(choices.line[kept], choices.value[kept], choices.cost[kept], choices.own_among(kept)), lefts
 
 
 def _sides(columns: Matrix, place: Rows, threshold: Matrix) -> NDArray[Any]:
@@ -205,7 +204,7 @@ class Choosable(NamedTuple):
 
     start: Rows  # of each feature, and one past the last
     cost: Matrix  # what a choice costs; it rises away from the row's own
-    own: Rows  # per feature: the choice that is the row's own value
+    own: Rows  # per feature: the choice that is the row's own value, or a place outside where that is none
     is_sum: bool  # whether costs add up; otherwise the largest counts
 
 

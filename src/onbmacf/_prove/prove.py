@@ -5,7 +5,7 @@ first.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from time import perf_counter
 from typing import Any, NamedTuple
@@ -113,9 +113,12 @@ class Prover:
         """
         begun, known = perf_counter(), list(np.asarray(self.structure.classes).tolist())
         bound, limit, point, is_over = np.inf, distance**self.domain.power, None, True
-        for n_done, label in enumerate(label for label in wanted if label in known):
-            share = (seconds - (perf_counter() - begun)) / (len(wanted) - n_done)
-            solved = self._solved(
+        parts = [(label, case) for label in wanted if label in known for case in self.cases]
+        for n_done, (label, case) in enumerate(parts):
+            if not case.domain.is_within(row, limit * (1.0 - SAME)):
+                continue
+            share = (seconds - (perf_counter() - begun)) / (len(parts) - n_done)
+            solved = case._solved(
                 row, known.index(label), limit * (1.0 - SAME), is_answer, (perf_counter() + share, slices)
             )
             is_over &= solved.is_over
@@ -126,9 +129,20 @@ class Prover:
         bound = min(bound, limit) ** (1.0 / self.domain.power)
         return Proof(bound, point, is_over, perf_counter() - begun, "" if is_over else TIME_RAN_OUT)
 
+    @cached_property
+    def cases(self) -> list["Prover"]:
+        """One prover per case of the rules between features: together they prove what may be."""
+        if self.domain.cases == [self.domain]:
+            return [self]
+        return [
+            replace(self, domain=domain, forest=self.forest and replace(self.forest, domain=domain))
+            for domain in self.domain.cases
+        ]
+
     def _solved(self, row: int, target: int, limit: float, is_answer: IsAnswer, ends: tuple[float, int]) -> Solved:
         conditions, weights = self._conditions(target)
-        if self.forest is not None and len(self.forest.structure.trees) == 1 and not len(self.domain.pairs):
+        is_plain = not len(self.domain.pairs) and not self.domain.literals
+        if self.forest is not None and len(self.forest.structure.trees) == 1 and is_plain:
             values = self._by_target(target, self.forest.nodes.values, weights)
             return nearest_leaf(self.forest, row, conditions, values, limit, is_answer)
         return solve(self._search(row, target, limit, conditions, weights), is_answer, *ends)
@@ -183,7 +197,8 @@ class Prover:
             gain = self.table.of_choices(row, at, choices) @ self.structure.weights[mine] @ weights
             near = near_enough(choices, limit)
             order = near[np.lexsort((near != choices.own, choices.cost[near]))]
-            kept.append(Choices(choices.line[order], choices.value[order], choices.cost[order], 0))
+            own = 0 if order[0] == choices.own else -1
+            kept.append(Choices(choices.line[order], choices.value[order], choices.cost[order], own))
             gains.append(gain[order])
         return kept, np.ascontiguousarray(np.concatenate(gains).T)
 
@@ -230,6 +245,8 @@ class Prover:
         that was proven last.
         """
         limit = distance**self.domain.power * (1.0 - SAME)
+        if self.forest is not None and self.cases != [self]:
+            self.forest.cells(row)  # what it remembers of the row: the cases were asked, not it
         choices = [self._told_apart(row, at, limit) for at in range(len(self.domain.is_held))]
         own, sizes = np.array([some.own for some in choices]), np.array([len(some.cost) for some in choices])
         free = np.flatnonzero(sizes > 1)
@@ -241,7 +258,11 @@ class Prover:
         costs = np.column_stack([some.cost[points[:, at]] for at, some in enumerate(choices)])
         total = costs.sum(axis=1) if self.domain.is_sum else costs.max(axis=1)
         few = (points != own).sum(axis=1) <= self.domain.most_changes
-        points = points[few & (total < limit) & (total > 0)]
+        near = few & (total < limit) & (total > 0)
+        if self.cases != [self]:
+            numbers = np.column_stack([some.value[points[:, at]] for at, some in enumerate(choices)])
+            near &= self.domain.constraints.allowed(numbers, np.broadcast_to(self.domain.N[row], numbers.shape))
+        points = points[near]
         points = points[np.argsort(-self._leads(row, choices, points, wanted), kind="stable")[:N_DOUBTS]]
         numbers = np.column_stack([some.value[points[:, at]] for at, some in enumerate(choices)])
         return Doubts(numbers, self._columns(row, choices, points))

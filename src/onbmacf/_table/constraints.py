@@ -21,10 +21,10 @@ from onbmacf._base.missing import differs
 from onbmacf._columns.converters import Converter, unit_words
 from onbmacf._columns.kinds import LARGEST_EXACT
 from onbmacf._columns.moments import Amount, is_date_text
-from onbmacf._columns.relations import resolved
+from onbmacf._columns.relations import Condition, resolved
 from onbmacf._table.cells import cast_within, widened
 from onbmacf._table.gate import as_given
-from onbmacf._table.relations import BoundRelation, Extent
+from onbmacf._table.relations import BoundRelation, Extent, is_so
 from onbmacf._table.scales import HEADROOM, weight_of, weights_of
 from onbmacf._table.space import FeatureSpace
 from onbmacf.errors import ParameterError
@@ -138,6 +138,21 @@ class Constraints:
         rule = self.in_steps.features.get(self.space.schema.names[position], Rule())
         before = np.full(len(N), factual[position])
         return self._bound(position, rule).keeps(as_given(self.space.form, N)[:, position], before)
+
+    @property
+    def relations(self) -> list[BoundRelation]:
+        """The rules between features, bound."""
+        return self._relations
+
+    def meets(self, position: int, condition: Condition, values: Matrix, before: Matrix) -> Mask:
+        """Return per value of one feature whether a condition of a rule between features holds, changed from another.
+
+        As `allowed` compares them: numbers of narrow floats as they are written.
+        """
+        dtype = dict(self.space.form.narrow_dtypes).get(position)
+        if dtype is not None and dtype.kind == "f":
+            values, before = widened(values, dtype), widened(before, dtype)
+        return is_so(condition, values, before)
 
     def constrain(self, points: Matrix, z: Matrix) -> Matrix:
         """Move changed values to where the rules allow them, or back to the factual's."""

@@ -67,7 +67,7 @@ class BoundRelation:
         with np.errstate(invalid="ignore"):
             if isinstance(rule, IfThen):
                 both = ((rule.when, 0), (rule.then, 1))
-                when, then = (_is_so(part, now[:, place], before[:, place]) for part, place in both)
+                when, then = (is_so(part, now[:, place], before[:, place]) for part, place in both)
                 return ~when | then
             if isinstance(rule, Sum):
                 total, edge = now.sum(axis=1), CLOSE * np.maximum(abs(rule.total), np.abs(now).sum(axis=1))
@@ -142,7 +142,7 @@ def _as_number(text: Any) -> Any:
         return text
 
 
-def _is_so(part: Condition, value: Matrix, before: Matrix) -> Mask:
+def is_so(part: Condition, value: Matrix, before: Matrix) -> Mask:
     """Say where a condition holds."""
     by, edge, goal = part.amount or 0.0, CLOSE * np.maximum(np.abs(value), np.abs(before)), part.amount
     if part.how in ("rises", "falls"):
