@@ -23,6 +23,7 @@ CAUSED = ONBMACF().fit(TABLE, lambda rows: (rows["x"] > 3).map({True: "yes", Fal
 TREE = make_pipeline(
     make_column_transformer((OneHotEncoder(), ["g"]), remainder="passthrough"), DecisionTreeClassifier()
 )
+SERIES = ONBMACF().fit(TABLE[["x", "r"]], lambda rows: rows["x"] > 3).explain(TABLE[["x", "r"]].iloc[[0]])[0]
 READ = ONBMACF().fit(TABLE, TREE.fit(TABLE, np.where(TABLE["x"] > 3, "yes", "no")))
 COSTS = audit.recourse_costs(ANSWERS)
 FLIPS = audit.individual(COSTS)
@@ -48,6 +49,7 @@ OWN = {  # where one name means two things
     "audit.cut_points": {"explainer": READ},
     "audit.group_gaps": {"groups": audit.grouped(ANSWERS, ["g"])},
     "plots.burden": {"groups": audit.burden(ANSWERS, "g")},
+    **{f"plots.{name}": {"counterfactual": SERIES} for name in ("image", "series")},
 }
 FEW = {"report.audit_report": {"n_cases": 1}}  # each case is a picture
 FUNCTIONS = {
