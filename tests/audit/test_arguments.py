@@ -49,7 +49,8 @@ OWN = {  # where one name means two things
     "audit.cut_points": {"explainer": READ},
     "audit.group_gaps": {"groups": audit.grouped(ANSWERS, ["g"])},
     "plots.burden": {"groups": audit.burden(ANSWERS, "g")},
-    **{f"plots.{name}": {"counterfactual": SERIES} for name in ("image", "series")},
+    "plots.image": {"counterfactual": SERIES, "shape": (1, 2)},
+    "plots.series": {"counterfactual": SERIES},
 }
 FEW = {"report.audit_report": {"n_cases": 1}}  # each case is a picture
 FUNCTIONS = {
@@ -73,8 +74,8 @@ WRONG = {
 
 def arguments_of(name):
     """Return arguments with which a function works."""
-    needed = {argument for function, argument in REQUIRED if function == name}
-    return {argument: {**RIGHT, **OWN.get(name, {})}[argument] for argument in needed}
+    needed, own = {argument for function, argument in REQUIRED if function == name}, OWN.get(name, {})
+    return {argument: {**RIGHT, **own}[argument] for argument in {*needed, *own}}
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
