@@ -4,7 +4,6 @@ Counterfactual, Explanation or the answers for one row  ->  chosen  ->  panels o
 """
 
 from math import prod
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -157,7 +156,9 @@ def _rows(found: Counterfactual) -> tuple[Matrix, Matrix, Matrix | None]:
 
 def _shape(given: Any, found: Counterfactual, n: int) -> tuple[int, ...]:
     shape: Any = given if given is not None or found.of_blocks is None else found.of_blocks.shape
-    is_shape = isinstance(shape, list | tuple) and all(isinstance(size, Integral) and size > 0 for size in shape)
+    is_shape = isinstance(shape, list | tuple) and all(
+        isinstance(size, int | np.integer) and size > 0 for size in shape
+    )
     if not is_shape or len(shape) not in (2, 3) or prod(shape) != n:
         raise ParameterError(f"shape must be rows and columns of a picture of {n} columns, got {shortened(shape)}.")
     return tuple(shape)
