@@ -12,7 +12,7 @@ ifneq ($(wildcard ../shared/data),)
 export ONBMACF_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: demo test test-all lint format bench-smoke speed optimum fuzz docs examples chromium clean
+.PHONY: demo test test-all lint format bench-smoke benchmark speed optimum fuzz docs examples chromium clean
 
 demo: $(VENV)/.base
 	$(BIN)/onbmacf demo
@@ -63,6 +63,11 @@ lint: $(VENV)/.lint
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# Everything in docs/benchmark/README.md: about two hours of one core, seconds when repeated; stopped, it goes on.
+# BENCHMARK="--jobs 1" leaves the other cores alone.
+benchmark: $(VENV)/.test
+	$(BIN)/python benchmarks/benchmark.py $(BENCHMARK)
 
 # All methods on two small tables; a fresh run each time. compas is fetched unless ONBMACF_DATA names its folder.
 bench-smoke: $(VENV)/.test

@@ -71,7 +71,8 @@ def ranks(scores: Matrix) -> Matrix:
 def friedman(ranked: Matrix) -> float:
     """Return how probable ranks so different are if all methods are alike: Friedman, Iman and Davenport's F."""
     n_tables, n_methods = ranked.shape
-    chi_square = float(stats.friedmanchisquare(*ranked.T).statistic)  # NaN where all ranks of each table are tied
+    with np.errstate(invalid="ignore"):  # NaN where all methods are tied on every table
+        chi_square = float(stats.friedmanchisquare(*ranked.T).statistic)
     left = n_tables * (n_methods - 1) - chi_square
     if np.isnan(chi_square) or left <= 0:
         return 1.0 if np.isnan(chi_square) else 0.0
