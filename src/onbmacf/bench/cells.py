@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from sklearn.neighbors import NearestNeighbors
 
 from onbmacf._base.checks import check_choice
@@ -31,12 +32,12 @@ from onbmacf.bench import metrics
 from onbmacf.bench.cases import MODELS, PROTOCOLS, SEEDS, Case, Split, separated, separated_case, trained
 from onbmacf.bench.datasets import load_task, locate
 from onbmacf.bench.methods import REGISTRY, create
-from onbmacf.bench.protocol import Found, Matrix, Model, Task, factual_rows
+from onbmacf.bench.protocol import Found, Matrix, Method, Model, Task, factual_rows, whole, with_noise
 from onbmacf.errors import ParameterError, StoreError
 
 MANIFEST = "manifest.json"  # lists the cells of a run, in the same folder
 PACKAGE = Path(__file__).parents[1]
-LIBRARIES = ("numpy", "pandas", "scipy", "scikit-learn", "torch", "dice-ml")
+LIBRARIES = ("numpy", "pandas", "scipy", "scikit-learn", "torch", "dice-ml", "cfnow")
 COMMON_CODE = (
     "schema.py",
     "_columns/*.py",
@@ -48,7 +49,10 @@ COMMON_CODE = (
 OF_A_LINE = [
     *("l0", "l1", "l2", "linf", "violations", "redundancy", "ynn", "redundancy_columns", "data_distance"),
     *("pairwise_distance", "distinct_changes", "n_ways", "stability"),
+    *("fifth_distance", "lof", "isolation", "steadiness"),
 ]
+NOISE = 0.005  # of a number's range, where a factual is asked again
+
 KEYS = ["dataset", "method", "protocol", "model", "seed"]
 CELL_COLUMNS = [*KEYS, "status", "error", "n_factuals", "features", "accuracy", "fit_seconds", "explain_seconds"]
 
@@ -67,6 +71,7 @@ class Cell:
     target: int = 1
     paper_sizes: bool = False
     n_retrainings: int = 10
+    n_noisy: int = 50  # the first factuals, asked again with noise; 0 where that takes too long
 
     def __post_init__(self) -> None:
         check_choice("protocol", self.protocol, PROTOCOLS)
@@ -127,7 +132,9 @@ def _run(cell: Cell, data_dir: Path | None, models: Path) -> dict[str, Any]:
     warm = time.perf_counter()
     found = method.explain(case.Z, cell.n_counterfactuals)
     ended = time.perf_counter()
+    found = _whole(cell, case, found)
     lines = evaluate(case, found).assign(remark=getattr(method, "remarks_", ""))
+    lines["steadiness"] = _steadiness(cell, case, method, found)
     return {
         "n_factuals": len(case.rows),
         "accuracy": round(case.accuracy, 4),
@@ -252,10 +259,38 @@ def _valid(answer: Found, task: Task, model: Model) -> Matrix:
     return rows[model.label_of(rows) == task.target]
 
 
+def _whole(cell: Cell, case: Case, found: Sequence[Found]) -> Sequence[Found]:
+    """Make whole numbers whole; under the paper's protocol answers stay as a method returns them, as in CARLA."""
+    if cell.protocol == "paper":
+        return found
+    return [None if answer is None else whole(case.task, case.model, np.atleast_2d(answer)) for answer in found]
+
+
+def _steadiness(cell: Cell, case: Case, method: Method, found: Sequence[Found]) -> NDArray[np.float64]:
+    """Ask about the first factuals again with noise: 1 where the same features change, 0 where they do not.
+
+    NaN where there was no counterfactual to compare with, or where the noise alone gives the target label. Such a
+    factual is asked without noise, so that the others keep their places: the random streams of a method follow these.
+    """
+    task, model = case.task, case.model
+    steady = np.full(len(case.Z), np.nan)
+    first = case.Z[: cell.n_noisy]
+    if not len(first):
+        return steady
+    noisy = with_noise(task, first, NOISE, cell.seed)
+    is_open = model.label_of(noisy) != task.target
+    noisy = np.where(is_open[:, np.newaxis], noisy, first)
+    again = _whole(cell, case, method.explain(noisy, cell.n_counterfactuals))
+    for line in np.flatnonzero(is_open):
+        before, after = (_valid(answers[line], task, model)[:1] for answers in (found, again))
+        if len(before):
+            pair = (first[[line]], before, noisy[[line]], after)
+            steady[line] = metrics.steadiness(*pair, task.blocks)[0] if len(after) else 0.0
+    return steady
+
+
 def _metrics(task: Task, model: Model, Z: Matrix, best: Matrix) -> dict[str, Matrix]:
-    labels = model.label_of(task.Z)
     differences = metrics.feature_differences(Z, best, task.blocks)
-    index = NearestNeighbors().fit(task.Z)
     return {
         "l0": metrics.l0(differences),
         "l1": metrics.l1(differences),
@@ -264,8 +299,22 @@ def _metrics(task: Task, model: Model, Z: Matrix, best: Matrix) -> dict[str, Mat
         "violations": metrics.violations(differences, task.is_immutable),
         "redundancy": metrics.redundancy(Z, best, task.blocks, model.label_of, task.target),
         "redundancy_columns": metrics.redundancy_columns(Z, best, model.label_of, task.target),
-        "ynn": metrics.ynn(best, index, labels, task.target),
-        "data_distance": metrics.distance_to_rows(best, task.Z[labels == task.target], task.blocks),
+        **{name: measure(best) for name, measure in _among_rows(task, model).items()},
+    }
+
+
+@lru_cache(maxsize=2)
+def _among_rows(task: Task, model: Model) -> dict[str, metrics.Measure]:
+    """Return the metrics that look at the rows of the table, prepared once for all methods."""
+    labels = model.label_of(task.Z)
+    wanted = task.Z[labels == task.target]
+    index = NearestNeighbors().fit(task.Z)
+    return {
+        "ynn": lambda best: metrics.ynn(best, index, labels, task.target),
+        "data_distance": lambda best: metrics.distance_to_rows(best, wanted, task.blocks),
+        "fifth_distance": lambda best: metrics.distance_to_rows(best, wanted, task.blocks, metrics.NEIGHBOURS),
+        "lof": metrics.lof_among(wanted, task.blocks),
+        "isolation": metrics.isolation_among(wanted),
     }
 
 
