@@ -25,7 +25,7 @@ from onbmacf.bench.report import METRICS, average_results, average_time, feature
 HERE = Path(__file__).parent
 PAGE = HERE.parent / "docs" / "benchmark" / "README.md"
 RUNS = {
-    "design": ["--design", "--time-limit", "300"],
+    "design": ["--design", "--time-limit", "120"],
     "paper": ["--retrainings", "0"],
     "several": ["--counterfactuals", "10", "--factuals", "20", "--retrainings", "0", "--methods", "DICE,ONB-MACF+"],
 }

@@ -22,7 +22,7 @@ from onbmacf._text.frames import as_csv
 from onbmacf.bench import statistics
 from onbmacf.bench.cases import MODELS
 from onbmacf.bench.cells import OF_A_LINE, collect, summary
-from onbmacf.bench.design import CORE, HELD, OWN, PARTS, SLOW, group_of
+from onbmacf.bench.design import CORE, FEW, HELD, OWN, SLOW, group_of
 from onbmacf.bench.figures import critical_difference_diagram, interval_plot
 from onbmacf.bench.report import LESS_IS_BETTER, METRICS
 
@@ -156,9 +156,8 @@ def views(result: pd.DataFrame) -> Iterator[tuple[str, str, pd.DataFrame, Sequen
         for model in MODELS:
             yield str(group), model, cells, CORE, [model]
         yield str(group), "every method", cells, (*SLOW, *CORE), ["network"]
-        few = PARTS[-1].methods
-        yield str(group), "unknown rows", cells, few, ["network"]
-        yield str(group), "known rows", known[known["group"] == group], few, ["network"]
+        yield str(group), "unknown rows", cells, FEW, ["network"]
+        yield str(group), "known rows", known[known["group"] == group], FEW, ["network"]
 
 
 def tables(result: pd.DataFrame) -> dict[str, pd.DataFrame]:
