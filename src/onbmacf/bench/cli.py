@@ -34,6 +34,7 @@ def run(
     retrainings: int = typer.Option(
         10, "--retrainings", min=0, help="Networks trained again, to see which counterfactuals still hold."
     ),
+    noisy: int = typer.Option(50, "--noisy", min=0, help="Rows asked again with noise, to see which changes stay."),
     jobs: int = typer.Option(1, "--jobs", min=1, help="Number of cells computed at the same time."),
     time_limit: float = typer.Option(1800.0, "--time-limit", min=1, help="Seconds per cell."),
     retry: bool = typer.Option(False, "--retry", help="Compute failed cells again."),
@@ -52,6 +53,7 @@ def run(
         "target": 0 if reverse else 1,
         "paper_sizes": paper_sizes,
         "n_retrainings": retrainings,
+        "n_noisy": noisy,
         "protocol": protocol,
         "model": model,
     }

@@ -22,7 +22,7 @@ from onbmacf._text.frames import as_csv
 from onbmacf.bench import statistics
 from onbmacf.bench.cases import MODELS
 from onbmacf.bench.cells import OF_A_LINE, collect, summary
-from onbmacf.bench.design import CORE, FEW, HELD, OWN, SLOW, group_of
+from onbmacf.bench.design import CORE, FEW, HELD, OWN, SLOW, WITH_NETWORKS, group_of
 from onbmacf.bench.figures import critical_difference_diagram, interval_plot
 from onbmacf.bench.report import LESS_IS_BETTER, METRICS
 
@@ -147,15 +147,15 @@ def load(folder: Path) -> pd.DataFrame:
 def views(result: pd.DataFrame) -> Iterator[tuple[str, str, pd.DataFrame, Sequence[str], Sequence[str]]]:
     """Yield what scores are made of: group of tables, name, cells, methods, models.
 
-    The view "every method" has the slow ones too, so only their seeds.
+    The view "every method" has the slow ones too, so only their seed.
     """
     unknown = result[result["protocol"] == "unknown"]
     known = result[result["protocol"] == "known"]
     for group, cells in unknown.groupby("group", sort=False):
         yield str(group), "all models", cells, CORE, MODELS
         for model in MODELS:
-            yield str(group), model, cells, CORE, [model]
-        yield str(group), "every method", cells, (*SLOW, *CORE), ["network"]
+            yield str(group), model, cells, WITH_NETWORKS if model == "network" else CORE, [model]
+        yield str(group), "every method", cells, (*SLOW, *WITH_NETWORKS), ["network"]
         yield str(group), "unknown rows", cells, FEW, ["network"]
         yield str(group), "known rows", known[known["group"] == group], FEW, ["network"]
 
@@ -229,8 +229,15 @@ def _figures(made: dict[str, pd.DataFrame]) -> dict[str, Any]:
             )
     both = scores[scores["view"] == "all models"]
     groups = {f"{group} tables": part for group, part in both.groupby("group", sort=False)}
-    if groups:
-        first = next(iter(groups.values()))
-        order = list(first.sort_values("mean", ascending=False)["method"])
-        drawn["comparison_intervals"] = interval_plot(groups, order, "overall score", ax=Figure())
+    order = list(next(iter(groups.values())).sort_values("mean", ascending=False)["method"])
+    drawn["comparison_intervals"] = interval_plot(groups, order, "overall score", ax=Figure())
+    ahead = made["comparison_differences"]
+    ahead = ahead[
+        (ahead["group"] == both["group"].iloc[0]) & (ahead["metric"] == OVERALL) & (ahead["scaling"] == "paper")
+    ]
+    by_model = {model: ahead[ahead["view"] == model] for model in MODELS}
+    order = list(by_model[MODELS[0]].sort_values("mean")["method"])
+    drawn["comparison_differences"] = interval_plot(
+        by_model, order, f"{OWN} ahead by (overall score)", zero=True, ax=Figure()
+    )
     return drawn

@@ -52,9 +52,18 @@ def critical_difference_diagram(ranks: pd.Series, difference: float, title: str 
 
 
 def interval_plot(
-    groups: Mapping[str, pd.DataFrame], order: Sequence[str], x: str, title: str = "", ax: Any = None
+    groups: Mapping[str, pd.DataFrame],
+    order: Sequence[str],
+    x: str,
+    *,
+    title: str = "",
+    zero: bool = False,
+    ax: Any = None,
 ) -> Any:
-    """Draw one line per method: a mean and its interval for each group (columns `method`, `mean`, `low`, `high`)."""
+    """Draw one line per method: a mean and its interval for each group (columns `method`, `mean`, `low`, `high`).
+
+    With `zero` a line parts the differences for and against.
+    """
     ax = axes_on(ax, (7.5, 0.9 + 0.34 * len(order)))
     handles = []
     for place, frame in enumerate(groups.values()):
@@ -64,12 +73,14 @@ def interval_plot(
         around = [mean - lines["low"].to_numpy(dtype=float), lines["high"].to_numpy(dtype=float) - mean]
         looks: dict[str, Any] = {"fmt": MARKERS[place], "color": COLOURS[place], "markersize": 5, "linewidth": 1.5}
         handles.append(ax.errorbar(mean, heights, xerr=np.maximum(around, 0.0), **looks))
+    if zero:
+        ax.axvline(0.0, color="black", linewidth=1)
     set_ticks(ax.yaxis, range(len(order)), order)
     ax.invert_yaxis()
     ax.grid(axis="x", color="#DDDDDD", linewidth=0.6)
     ax.set_axisbelow(True)
     set_titles(ax, title, x)
     if len(groups) > 1:
-        add_legend(ax, handles, groups, loc="best", fontsize="small")
+        add_legend(ax, handles, groups, loc="upper right" if zero else "lower right", fontsize="small")
     bare(ax)
     return ax

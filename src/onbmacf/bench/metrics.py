@@ -116,7 +116,7 @@ def distance_to_rows(counterfactuals: Matrix, rows: Matrix, blocks: Blocks, neig
 
 
 def lof(counterfactuals: Matrix, rows: Matrix, blocks: Blocks) -> Matrix:
-    """Return the local outlier factor among the rows (Breunig et al., 2000): about 1 inside the data, larger outside."""
+    """Return the local outlier factor among the rows (Breunig et al., 2000): about 1 inside the data, more outside."""
     return lof_among(rows, blocks)(counterfactuals)
 
 
