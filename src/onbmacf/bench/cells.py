@@ -281,7 +281,7 @@ def _steadiness(cell: Cell, case: Case, method: Method, found: Sequence[Found]) 
     is_open = model.label_of(noisy) != task.target
     noisy = np.where(is_open[:, np.newaxis], noisy, first)
     again = _whole(cell, case, method.explain(noisy, cell.n_counterfactuals))
-    for line in np.flatnonzero(is_open):
+    for line in np.flatnonzero(is_open).tolist():
         before, after = (_valid(answers[line], task, model)[:1] for answers in (found, again))
         if len(before):
             pair = (first[[line]], before, noisy[[line]], after)
@@ -304,7 +304,7 @@ def _metrics(task: Task, model: Model, Z: Matrix, best: Matrix) -> dict[str, Mat
 
 
 @lru_cache(maxsize=2)
-def _among_rows(task: Task, model: Model) -> dict[str, metrics.Measure]:
+def _among_rows(task: Task, model: Any) -> dict[str, metrics.Measure]:
     """Return the metrics that look at the rows of the table, prepared once for all methods."""
     labels = model.label_of(task.Z)
     wanted = task.Z[labels == task.target]

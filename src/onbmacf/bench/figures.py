@@ -38,7 +38,7 @@ def critical_difference_diagram(ranks: pd.Series, difference: float, title: str 
         looks: dict[str, Any] = {"color": "black", "linewidth": 2.0 if str(method).startswith(OWN) else 0.8}
         ax.plot([rank, rank, end], [0, depth, depth], **looks)
         weight = "bold" if str(method).startswith(OWN) else "normal"
-        align = {"ha": "right", "right": -4} if at_left else {"ha": "left", "right": 4}
+        align: dict[str, Any] = {"ha": "right", "right": -4} if at_left else {"ha": "left", "right": 4}
         write(ax, end, depth, f"{method} ({rank:.2f})", va="center", fontsize="small", fontweight=weight, **align)
     for level, (first, last) in enumerate(bars):
         at = -0.3 - 0.35 * level
