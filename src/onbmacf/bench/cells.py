@@ -233,7 +233,7 @@ def evaluate(case: Case, found: Sequence[Found]) -> pd.DataFrame:
     hit = np.flatnonzero(lines["n_found"] > 0)
     if len(hit):
         best = np.stack([valid[place][0] for place in hit])
-        for name, values in _metrics(task, model, Z[hit], best).items():
+        for name, values in _metrics(case, Z[hit], best).items():
             lines.loc[hit, name] = values
         lines.loc[hit, "stability"] = metrics.stability(best, case.retrained, task.target)
         lines["pairwise_distance"] = [metrics.pairwise_distance(answers, task.blocks) for answers in valid]
@@ -289,7 +289,8 @@ def _steadiness(cell: Cell, case: Case, method: Method, found: Sequence[Found]) 
     return steady
 
 
-def _metrics(task: Task, model: Model, Z: Matrix, best: Matrix) -> dict[str, Matrix]:
+def _metrics(case: Case, Z: Matrix, best: Matrix) -> dict[str, Matrix]:
+    task, model = case.task, case.model
     differences = metrics.feature_differences(Z, best, task.blocks)
     return {
         "l0": metrics.l0(differences),
@@ -299,13 +300,14 @@ def _metrics(task: Task, model: Model, Z: Matrix, best: Matrix) -> dict[str, Mat
         "violations": metrics.violations(differences, task.is_immutable),
         "redundancy": metrics.redundancy(Z, best, task.blocks, model.label_of, task.target),
         "redundancy_columns": metrics.redundancy_columns(Z, best, model.label_of, task.target),
-        **{name: measure(best) for name, measure in _among_rows(task, model).items()},
+        **{name: measure(best) for name, measure in _among_rows(case).items()},
     }
 
 
 @lru_cache(maxsize=2)
-def _among_rows(task: Task, model: Any) -> dict[str, metrics.Measure]:
+def _among_rows(case: Case) -> dict[str, metrics.Measure]:
     """Return the metrics that look at the rows of the table, prepared once for all methods."""
+    task, model = case.task, case.model
     labels = model.label_of(task.Z)
     wanted = task.Z[labels == task.target]
     index = NearestNeighbors().fit(task.Z)
