@@ -227,7 +227,7 @@ def _steadiness(
     is_open = model.label_of(noisy) != task.target
     noisy = np.where(is_open[:, np.newaxis], noisy, first)
     again = method.explain(noisy, cell.n_counterfactuals)
-    for line in np.flatnonzero(is_open):
+    for line in np.flatnonzero(is_open).tolist():
         before, after = (_valid(answers[line], task, model)[:1] for answers in (found, again))
         if len(before):
             pair = (first[[line]], before, noisy[[line]], after)
