@@ -69,7 +69,7 @@ lint: $(VENV)/.lint
 benchmark: $(VENV)/.test
 	$(BIN)/python benchmarks/benchmark.py $(BENCHMARK)
 
-# All methods on two small tables; a fresh run each time. compas is fetched unless ONBMACF_DATA names its folder.
+# The paper's methods on two small tables; a fresh run each time. compas is fetched unless ONBMACF_DATA names its folder.
 bench-smoke: $(VENV)/.test
 	rm -rf $(SMOKE)
 	$(BIN)/onbmacf bench run --folder $(SMOKE) --datasets saheart,compas --factuals 20 --retrainings 2 --jobs 2 --strict
