@@ -79,6 +79,11 @@ class ONBMACF(SettableOptions):
         commonest levels of its group before the map is made, and nothing else is kept of the rows: neither the
         answers nor a saved map depend on a single one beyond its group. Answers are farther and some rows get none
         (decision 0061). Fixed by ``fit``.
+    cover_rows : "auto", int or None, default "auto"
+        How many rows the balls are made of. ``"auto"``: all, up to 50,000; of a larger table a sample of 20,000, chosen
+        by a hash of what is in them. No ball of a sample holds a row of another label among *all* rows, and neighbours
+        are looked for among all; `cover_.share` says how many rows lie in a ball. None: all rows, as always with
+        ``strategy="paper"``, which takes minutes from a million rows on (decision 0138). Fixed by ``fit``.
 
     effort : {"full", "half", "quarter"} or float, default "full"
         How many points are asked about per row, in parts of the usual number (some 500): fewer are faster where the

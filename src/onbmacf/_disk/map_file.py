@@ -182,8 +182,10 @@ def _embedding(saved: SavedMap, function: Any, metric: Any) -> Embedding | None:
         )
     form, cover = saved.space.form, saved.cover
     embedding, points = Embedding.of(function, form, as_given(form, saved.space.decode_numbers(saved.Z)))
-    apart = paired(points, points[cover.centers[cover.owner]], metric)
-    if (apart > cover.radii[cover.owner] + CLOSE * embedding.unit).any():
+    owned = np.flatnonzero(cover.owner >= 0)
+    owner = cover.owner[owned]
+    apart = paired(points[owned], points[cover.centers[owner]], metric)
+    if (apart > cover.radii[owner] + CLOSE * embedding.unit).any():
         raise ParameterError(f"space is not the one that the map was saved with, {saved.space_name}. Fit again.")
     return embedding
 

@@ -14,11 +14,12 @@ from onbmacf._balls.geometry import Balls
 from onbmacf._balls.groups import Groups
 from onbmacf._balls.metrics import Metric, one_hot_height
 from onbmacf._balls.neighbours import Neighbours, Scales
+from onbmacf._balls.sampled import sample_of, sampled_cover
 from onbmacf._base.arrays import Matrix, Rows, shared
 from onbmacf._base.checks import listed
 from onbmacf._columns.kinds import are_dates, are_padded, look_like_dates
 from onbmacf._prove.copies import Answering, Surrogate, steps_of
-from onbmacf._search.options import OF_FIT, Options
+from onbmacf._search.options import OF_FIT, Options, rows_to_cover
 from onbmacf._search.partition import Partition
 from onbmacf._search.problem import Map
 from onbmacf._search.strategies import STRATEGIES, checked
@@ -65,8 +66,9 @@ def fit_warnings(form: TableForm, N: Matrix, cover: BallCover, black_box: BlackB
         )
     conflicting = np.flatnonzero(cover.reach == 0)
     if len(conflicting):
+        among = f" of the {np.count_nonzero(~np.isnan(cover.reach)):,} that were compared" if cover.is_sampled else ""
         messages.append(
-            f"{len(conflicting)} rows coincide with a row of another label, at positions "
+            f"{len(conflicting)} rows{among} coincide with a row of another label, at positions "
             f"{listed(conflicting.tolist())}: their balls hold their own point only."
         )
     return (*messages, *model_warnings(black_box, N, labels, probe_rows(len(N))))
@@ -302,6 +304,11 @@ class Fitted:
         for name, fitted in self.options.items():
             if getattr(options, name) != fitted:
                 raise ParameterError(f"{name} was {fitted!r} in fit and is {getattr(options, name)!r} now. Fit again.")
+        if self.cover.is_sampled and STRATEGIES[options.strategy].needs_all:
+            raise ParameterError(
+                f"strategy={options.strategy!r} needs balls that cover every row, and these cover a sample. Fit again "
+                "with it, or with cover_rows=None."
+            )
 
 
 def check_blocks(options: Options, causes: Any = None) -> None:
@@ -380,11 +387,23 @@ def fit_table(
     embedding, P = (None, Z) if points is None else Embedding.of(points, form, as_given(form, space.decode_numbers(Z)))
     groups = groups_of(space) if embedding is None else None
     check_cover_memory(len(N), P.shape[1])
-    cover = build_cover(P, labels, options.metric, options.competitors, client=client, groups=groups)
+    cover = cover_table(P, labels, options, client, groups)
     warnings = (*fit_warnings(form, N, cover, box, labels), *followed)
     parts = (space, box, Z, labels, cover, N[probes], options_of_fit(options), warnings)
     fitted = Fitted(*parts, embedding=embedding, blocks=blocks)
     return fitted.reading() if options.read_model else fitted
+
+
+def cover_table(
+    P: Matrix, labels: Rows, options: Options, client: Any = None, groups: Groups | None = None
+) -> BallCover:
+    """Cover all rows, or, of a table with many different ones, a sample by balls that are pure among all (0138)."""
+    is_all = STRATEGIES[options.strategy].needs_all
+    most = len(P) if is_all else rows_to_cover(options.cover_rows, len(P))
+    sample = sample_of(P, labels, most) if most < len(P) else None
+    if sample is None or len(sample) < most:  # a few different rows and their copies are covered as they are
+        return build_cover(P, labels, options.metric, options.competitors, client=client, groups=groups)
+    return sampled_cover(P, labels, sample, options.metric, options.competitors, groups=groups)
 
 
 def _widest(space: FeatureSpace) -> str:

@@ -9,6 +9,7 @@ from onbmacf.cli.explain import MODEL_OUTPUT, READING, SEARCH, SOURCE, Arguments
 from onbmacf.cli.terminal import say, show
 
 if TYPE_CHECKING:
+    from onbmacf._balls.cover import BallCover
     from onbmacf._disk.map_file import SavedMap
 
 app = typer.Typer(
@@ -47,6 +48,17 @@ def info(path: Annotated[Path, typer.Argument(help="Map written by `onbmacf map 
     show(map_text(read_map(path), f"{path} ({path.stat().st_size:,} bytes)"))
 
 
+def _sampled(cover: "BallCover") -> list[tuple[str, str]]:
+    """Return what a cover of a sample covers; nothing for one of all rows."""
+    import numpy as np
+
+    if not cover.is_sampled:
+        return []
+    n_covered = np.count_nonzero(~np.isnan(cover.reach))
+    said = f"a sample of {n_covered:,} rows; {100 * cover.share:.3g} % of all rows lie in a ball"
+    return [("covered", f"{said}, and none in a ball of another label")]
+
+
 def map_text(fitted: "SavedMap", file: str) -> str:
     """Return what a map covers and how, one fact per line. The model is not in the file and is not needed."""
     import numpy as np
@@ -65,6 +77,7 @@ def map_text(fitted: "SavedMap", file: str) -> str:
             else f"means and commonest levels of groups of at least {private} rows, and no row itself",
         ),
         ("balls", f"{len(cover):,}, {int(cover.is_degenerate.sum()):,} of them with radius 0"),
+        *_sampled(cover),
         ("radius", f"{radii} (smallest, median, largest)"),
     ]
     for code, label in enumerate(fitted.classes):
