@@ -11,9 +11,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from onbmacf._balls.cover import BallCover
+from onbmacf._columns.interop import is_dask_frame
 from onbmacf._disk.map_file import load_map, save_map
 from onbmacf._explain.alone import predictions, responsiveness
 from onbmacf._explain.fitted import Fitted, fit_table
+from onbmacf._explain.fitted_parts import COVERAGE, check_alone, fit_parts
 from onbmacf._explain.run import explain_rows
 from onbmacf._search.options import Options, SettableOptions, check_names
 from onbmacf.errors import OnbmacfWarning, ParameterError
@@ -146,7 +148,11 @@ class ONBMACF(SettableOptions):
         if not hasattr(self, "fitted_"):
             return super().__repr__()
         rows, features, labels = len(self.Z_), len(self.schema_.features), len(self.classes_)
-        return f"<{super().__repr__()} fitted on {rows:,} rows of {features:,} features, with {labels} labels>"
+        whole = self.fitted_.whole
+        n_rows, among = rows, ""
+        if whole is not None:
+            n_rows, among = whole.n_rows, f", neighbours among {whole.n_sampled:,} of them"
+        return f"<{super().__repr__()} fitted on {n_rows:,} rows of {features:,} features, with {labels} labels{among}>"
 
     def fit(
         self,
@@ -162,14 +168,17 @@ class ONBMACF(SettableOptions):
         blocks: Any = None,
         space: Any = None,
         client: Any = None,
+        coverage: float = COVERAGE,
+        passes: Any = None,
     ) -> "ONBMACF":
         """Map the table as the model labels it.
 
         Parameters
         ----------
-        table : DataFrame of pandas or polars, table of pyarrow, or 2-D array
+        table : DataFrame of pandas or polars, table of pyarrow, 2-D array, or Dask DataFrame
             The rows, without the target column. A table of pyarrow is a DataFrame of pandas in pyarrow's dtypes, for
-            the model and in the answers.
+            the model and in the answers. A Dask DataFrame may be larger than memory: the map holds a sample of its rows
+            (``cover_rows``; 200,000 by default), whose balls are pure among all (docs/cluster.md).
         model : object with ``predict``, or callable
             Gets rows in the form of `table` (frame or array, same columns and dtypes) and returns labels, class
             probabilities or scores. Also a ``Booster`` of xgboost or lightgbm, or a torch module.
@@ -199,6 +208,12 @@ class ONBMACF(SettableOptions):
             their distances stay in the table. A saved map holds its name only.
         client : dask.distributed.Client, optional
             Lends its workers to the cover of a large table; the cover is the same with and without.
+        coverage : float below 1, default 0.999
+            Of a Dask DataFrame, the least share of the rows that must lie in a ball of their label: the sample grows
+            until it is reached. A share close to 1 may need as many balls as a cover of all rows.
+        passes : path, optional
+            A folder that keeps finished passes over a Dask DataFrame: the same `fit`, stopped and called again, goes on
+            from there. It holds labels and rows; delete it when the map is saved.
 
         Returns
         -------
@@ -207,7 +222,12 @@ class ONBMACF(SettableOptions):
 
         """
         reading = {"threshold": threshold, "classes": classes, "between": target}
-        self.fitted_ = fit_table(table, model, schema, self._options(), output, client, reading, causes, blocks, space)
+        if is_dask_frame(table):
+            check_alone(causes=causes, blocks=blocks, space=space)
+            self.fitted_ = fit_parts(table, model, schema, self._options(), output, client, reading, coverage, passes)
+        else:
+            how = (output, client, reading, causes, blocks, space)
+            self.fitted_ = fit_table(table, model, schema, self._options(), *how)
         for message in self.fitted_.warnings:
             warnings.warn(message, OnbmacfWarning, stacklevel=2)
         return self

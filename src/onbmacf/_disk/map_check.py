@@ -50,6 +50,7 @@ LATER = (
     "causes",
     "blocks",
     "space",
+    "whole",
 )  # that older maps lack
 SINCE_READABLE = "agreement"  # an option that came after the key `readable`: only maps without it may lack the key
 
@@ -112,6 +113,7 @@ BLOCK_KEYS: dict[str, Check] = {
     "shrink": flag,
     "shape": optional(sequence(count(1), least=1)),
 }
+WHOLE_KEYS: dict[str, Check] = {"n_rows": count(2), "n_sampled": count(1), "share": number(finite=True)}
 MANIFEST_KEYS: dict[str, Check] = {
     "parameters": table,
     "output": word(*OUTPUTS),
@@ -131,6 +133,7 @@ MANIFEST_KEYS: dict[str, Check] = {
     "labels": lambda _, entry: Labels.of(entry),
     "causes": check_causes,
     "space": optional(word()),
+    "whole": lambda name, entry: checked(name, entry, WHOLE_KEYS, WHOLE_KEYS),
     "blocks": lambda name, entry: checked(name, entry, BLOCK_KEYS, BLOCK_KEYS),
 }
 
@@ -213,8 +216,13 @@ def check_space(space: FeatureSpace, Z: Matrix, probes: Matrix, options: Options
     _is(np.array_equal(again.encode_numbers(N), Z), "the rows are encoded otherwise")
 
 
-def check_cover(cover: BallCover, Z: Matrix, labels: Rows, space: FeatureSpace, options: Options) -> None:
-    """Raise an error if the balls are no cover of the rows; of a small map also if `fit` makes another."""
+def check_cover(
+    cover: BallCover, Z: Matrix, labels: Rows, space: FeatureSpace, options: Options, is_part: bool = False
+) -> None:
+    """Raise an error if the balls are no cover of the rows; of a small map also if `fit` makes another.
+
+    Where the rows are a part of the table, enemies that are not among them may be nearer.
+    """
     metric, of_all = options.metric, replace(options, cover_rows=None)
     _is(np.array_equal(labels[cover.centers], cover.labels), "a ball has another label than its centre")
     owned = np.flatnonzero(cover.owner >= 0)  # all, but beside a covered sample
@@ -226,14 +234,15 @@ def check_cover(cover: BallCover, Z: Matrix, labels: Rows, space: FeatureSpace, 
     _is(len(np.unique(labels)) == int(labels.max()) + 1, "a label has no row")
     is_reach = np.array_equal(cover.reach[cover.centers], cover.radii)
     _is(is_reach, "a ball's radius is not the reach of its centre")
-    if len(Z) * len(Z) * Z.shape[1] <= WORK:
+    if not is_part and len(Z) * len(Z) * Z.shape[1] <= WORK:
         again = cover_table(Z, labels, options if cover.is_sampled else of_all, groups=groups_of(space))
         other = [name for name in fields(BallCover) if not _same(getattr(again, name.name), getattr(cover, name.name))]
         _is(not other, f"the cover of these rows has other {listed(field.name for field in other)}")
     measured = np.flatnonzero(~np.isnan(cover.reach))
     for row in measured[np.linspace(0, len(measured) - 1, SAMPLE).astype(int)]:
         nearest = distances(Z[row : row + 1], Z[labels != labels[row]], metric).min()
-        _is(bool(nearest == cover.reach[row]), f"row {row} has another nearest row of another label")
+        is_reach = cover.reach[row] <= nearest if is_part else cover.reach[row] == nearest
+        _is(bool(is_reach), f"row {row} has another nearest row of another label")
 
 
 def _same(a: Any, b: Any) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from shlex import quote
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -155,6 +155,14 @@ class Heard:
     committee: tuple[tuple[Any, ...], tuple[BlackBox, ...]] = ((), ())  # the last one's members, and how to ask them
 
 
+class Whole(NamedTuple):
+    """What a map stands for whose rows are a sample of a larger table."""
+
+    n_rows: int
+    n_sampled: int  # of the map's rows, the first: drawn from all rows alike; the others from those in no ball yet
+    share: float  # of all rows that lie in a ball of their label
+
+
 @dataclass(frozen=True, eq=False)
 class Fitted:
     """The table as numbers and points, the model, its labels, and the cover."""
@@ -171,14 +179,16 @@ class Fitted:
     origin: "Fitted | None" = None  # of which this is a view with other immutable features and rules
     embedding: Embedding | None = None  # in whose points balls and neighbours live; None: in the encoded rows
     blocks: Blocks | None = None  # what changes together, every feature in one of them; None: each by itself
+    whole: Whole | None = None  # the table of which the rows are a sample; None: they are all (decision 0138)
 
     @shared
     def neighbours(self) -> Neighbours:
-        """The index of the fitted rows, made when it is first needed."""
-        space = self.space
+        """The index of the fitted rows, made when it is first needed; of a larger table, of those drawn from all."""
+        space, drawn = self.space, slice(None if self.whole is None else self.whole.n_sampled)
         if self.embedding is not None:
             return Neighbours(self.points, self.labels, np.ones(self.points.shape[1]), N_NEIGHBOURS)
-        return Neighbours(self.Z, self.labels, space.to_unit, N_NEIGHBOURS, groups_of(space), Scales(*space.to_columns))
+        scales = groups_of(space), Scales(*space.to_columns)
+        return Neighbours(self.Z[drawn], self.labels[drawn], space.to_unit, N_NEIGHBOURS, *scales)
 
     @shared
     def points(self) -> Matrix:
@@ -304,7 +314,7 @@ class Fitted:
         for name, fitted in self.options.items():
             if getattr(options, name) != fitted:
                 raise ParameterError(f"{name} was {fitted!r} in fit and is {getattr(options, name)!r} now. Fit again.")
-        if self.cover.is_sampled and STRATEGIES[options.strategy].needs_all:
+        if (self.cover.is_sampled or self.whole is not None) and STRATEGIES[options.strategy].needs_all:
             raise ParameterError(
                 f"strategy={options.strategy!r} needs balls that cover every row, and these cover a sample. Fit again "
                 "with it, or with cover_rows=None."

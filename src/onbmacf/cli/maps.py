@@ -9,7 +9,6 @@ from onbmacf.cli.explain import MODEL_OUTPUT, READING, SEARCH, SOURCE, Arguments
 from onbmacf.cli.terminal import say, show
 
 if TYPE_CHECKING:
-    from onbmacf._balls.cover import BallCover
     from onbmacf._disk.map_file import SavedMap
 
 app = typer.Typer(
@@ -48,10 +47,15 @@ def info(path: Annotated[Path, typer.Argument(help="Map written by `onbmacf map 
     show(map_text(read_map(path), f"{path} ({path.stat().st_size:,} bytes)"))
 
 
-def _sampled(cover: "BallCover") -> list[tuple[str, str]]:
+def _sampled(fitted: "SavedMap") -> list[tuple[str, str]]:
     """Return what a cover of a sample covers; nothing for one of all rows."""
     import numpy as np
 
+    cover, whole = fitted.cover, fitted.whole
+    if whole is not None:
+        n_rows, share = f"{whole.n_rows:,}", f"{100 * whole.share:.4g} %"
+        said = f"{n_rows} rows, {share} of them in a ball of their label and none in one of another"
+        return [("stands for", said), ("neighbours", f"among {whole.n_sampled:,} of these rows")]
     if not cover.is_sampled:
         return []
     n_covered = np.count_nonzero(~np.isnan(cover.reach))
@@ -77,7 +81,7 @@ def map_text(fitted: "SavedMap", file: str) -> str:
             else f"means and commonest levels of groups of at least {private} rows, and no row itself",
         ),
         ("balls", f"{len(cover):,}, {int(cover.is_degenerate.sum()):,} of them with radius 0"),
-        *_sampled(cover),
+        *_sampled(fitted),
         ("radius", f"{radii} (smallest, median, largest)"),
     ]
     for code, label in enumerate(fitted.classes):
