@@ -15,7 +15,7 @@ import warnings
 import numpy as np
 
 from common import Smooth
-from dial import MODELS, SEED, trained
+from dial import MODELS, trained
 from onbmacf import ONBMACF
 from onbmacf._search.choose import OF_THE_NEAREST, POWER, SPARSITY, price_of
 from onbmacf.bench.datasets import Description, as_task, load_task
@@ -98,7 +98,10 @@ def million(n_rows=1_000_000):
     for name, most in (("sample", "auto"), ("all", None)):
         start, processor = time.perf_counter(), time.process_time()
         cover = ONBMACF(cover_rows=most).fit(smooth.rows, smooth.predict).cover_
-        figures[f"{name}, s"], figures[f"{name}, processor s"] = time.perf_counter() - start, time.process_time() - processor
+        figures[f"{name}, s"], figures[f"{name}, processor s"] = (
+            time.perf_counter() - start,
+            time.process_time() - processor,
+        )
         figures[f"{name}, balls"], figures[f"{name}, share"] = len(cover), cover.share
         print(figures, flush=True)
 

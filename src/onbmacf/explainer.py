@@ -11,11 +11,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from onbmacf._balls.cover import BallCover
-from onbmacf._columns.interop import is_dask_frame
 from onbmacf._disk.map_file import load_map, save_map
 from onbmacf._explain.alone import predictions, responsiveness
-from onbmacf._explain.fitted import Fitted, fit_table
-from onbmacf._explain.fitted_parts import COVERAGE, check_alone, fit_parts
+from onbmacf._explain.fitted import COVERAGE, Fitted, fit_table
 from onbmacf._explain.run import explain_rows
 from onbmacf._search.options import Options, SettableOptions, check_names
 from onbmacf.errors import OnbmacfWarning, ParameterError
@@ -222,12 +220,8 @@ class ONBMACF(SettableOptions):
 
         """
         reading = {"threshold": threshold, "classes": classes, "between": target}
-        if is_dask_frame(table):
-            check_alone(causes=causes, blocks=blocks, space=space)
-            self.fitted_ = fit_parts(table, model, schema, self._options(), output, client, reading, coverage, passes)
-        else:
-            how = (output, client, reading, causes, blocks, space)
-            self.fitted_ = fit_table(table, model, schema, self._options(), *how)
+        how = (output, client, reading, causes, blocks, space, (coverage, passes))
+        self.fitted_ = fit_table(table, model, schema, self._options(), *how)
         for message in self.fitted_.warnings:
             warnings.warn(message, OnbmacfWarning, stacklevel=2)
         return self

@@ -17,6 +17,7 @@ from onbmacf._balls.neighbours import Neighbours, Scales
 from onbmacf._balls.sampled import sample_of, sampled_cover
 from onbmacf._base.arrays import Matrix, Rows, shared
 from onbmacf._base.checks import listed
+from onbmacf._columns.interop import is_dask_frame
 from onbmacf._columns.kinds import are_dates, are_padded, look_like_dates
 from onbmacf._prove.copies import Answering, Surrogate, steps_of
 from onbmacf._search.options import OF_FIT, Options, rows_to_cover
@@ -45,6 +46,7 @@ from onbmacf.schema import Feature, Schema
 N_PROBES = 64  # rows asked twice at fit, and again at load
 TARGET_ROWS = 8  # with fewer rows, a column that matches the labels means little
 NOTHING_SAID: Mapping[str, Any] = {}  # about the model's answers: arguments of `Reading.of`
+COVERAGE = 0.999  # of the rows of a Dask DataFrame that are to lie in a ball
 N_NEIGHBOURS = 5  # y of the field's yNN
 
 
@@ -367,8 +369,14 @@ def fit_table(
     causes: Any = None,
     blocks: Any = None,
     points: Any = None,
+    of_parts: tuple[float, Any] = (COVERAGE, None),
 ) -> Fitted:
-    """Cover a table as a model labels it."""
+    """Cover a table as a model labels it; `of_parts` are what `fit_parts` is told of a Dask DataFrame."""
+    if is_dask_frame(table):
+        from onbmacf._explain.fitted_parts import check_alone, fit_parts  # loaded for such tables only
+
+        check_alone(causes=causes, blocks=blocks, space=points)
+        return fit_parts(table, model, schema, options, output, client, reading, *of_parts)
     checked(options)
     if blocks is not None:
         check_blocks(options, causes)

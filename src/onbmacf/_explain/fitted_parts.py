@@ -3,7 +3,7 @@
 Dask DataFrame, model  ->  fit_parts (the passes of `streamed.py`)  ->  Fitted
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
@@ -17,7 +17,16 @@ from onbmacf._base.arrays import Matrix, Rows
 from onbmacf._base.checks import check_between
 from onbmacf._base.executor import check_client
 from onbmacf._explain.distributed import current_client
-from onbmacf._explain.fitted import Fitted, Whole, fit_warnings, groups_of, learned, options_of_fit, probe_rows
+from onbmacf._explain.fitted import (
+    COVERAGE,
+    Fitted,
+    Whole,
+    fit_warnings,
+    groups_of,
+    learned,
+    options_of_fit,
+    probe_rows,
+)
 from onbmacf._explain.parts import Kept
 from onbmacf._explain.streamed import (
     Encoding,
@@ -41,13 +50,12 @@ from onbmacf.errors import ParameterError, TableError
 from onbmacf.schema import Schema
 
 MOST_COVERED = 200_000  # rows of a sample
-COVERAGE = 0.999  # of the rows that are to lie in a ball
 
 
 def fit_parts(
     table: Any,
     model: Any,
-    schema: Schema | None,
+    schema: Schema | Callable[[Any], Schema] | None,
     options: Options,
     output: str,
     client: Any,
@@ -55,7 +63,10 @@ def fit_parts(
     coverage: float = COVERAGE,
     folder: Any = None,
 ) -> Fitted:
-    """Cover a Dask DataFrame as a model labels it; finished passes are kept in a folder, if there is one."""
+    """Cover a Dask DataFrame as a model labels it; finished passes are kept in a folder, if there is one.
+
+    A schema may also be a function that makes one of a sample of the rows.
+    """
     most = _check(options, schema, coverage)
     client = current_client() if client is None else client
     if client is not None:
@@ -65,7 +76,7 @@ def fit_parts(
     passes = Passes(table.to_delayed(), client)
     ends, n_rows = columns_pass(passes, table.dtypes.to_dict())
     rows = joined([rows_pass(passes, most, n_rows), ends])
-    form = TableForm.fit(rows, schema)
+    form = TableForm.fit(rows, schema(rows) if callable(schema) else schema)
     N = form.numbers(form.arrange(rows)[0])
     encoding = _encoding(form, N, options)
     Constraints(encoding.space, encoding.space.schema.rules)  # contradictions are reported before the model is asked
@@ -103,7 +114,7 @@ def check_alone(**given: Any) -> None:
 def _check(options: Options, schema: Any, coverage: Any) -> int:
     """Return the rows of a sample, or raise an error where something is asked for that needs all rows at once."""
     checked(options)
-    if schema is not None and not isinstance(schema, Schema):
+    if schema is not None and not isinstance(schema, Schema) and not callable(schema):
         raise ParameterError(f"schema must be a Schema, got {schema!r}.")
     check_between("coverage", coverage, 0, 1)
     if STRATEGIES[options.strategy].needs_all or options.cover_rows is None:
