@@ -3,10 +3,10 @@
     python benchmarks/lake.py FOLDER [--rows 20000000] [--files 50] [--workers 2] [--memory 1.5GB] [--coverage 0.999]
     python benchmarks/lake.py FOLDER --rows 200000 --same
 
-The rows are those of a seed, 10 uniform columns, with the smooth labels of `common.Smooth`. Reported are the time of each
-pass, the largest memory of any process, balls, and what an independent pass finds: rows of another label in a ball, and
-rows in a ball of their own. `--same` compares maps of 7, 50 and 200 partitions, 1 and 2 workers, permuted files and
-with a worker killed in each pass.
+The rows are those of a seed, 10 uniform columns with smooth labels. Reported are the time, the largest memory of any
+process, balls, and what an independent pass finds: rows of another label in a ball, and rows in a ball of their own.
+`--same` compares maps of 7, 50 and 200 partitions, 1 and 2 workers, permuted files and with a worker killed in each
+pass.
 """
 
 import argparse
