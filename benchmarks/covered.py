@@ -1,11 +1,13 @@
 """What balls of a sample cost the answers: the objective of the exact map and of one whose balls are made of a tenth.
 
     python benchmarks/covered.py [--rows 100] [--part 10] [--tables adult,heloc] [--models network,forest,boosting]
+    python benchmarks/covered.py --parts [...]
     python benchmarks/covered.py --million
 
 Per pair of a table and a model the first rows that the model refuses are explained from both maps, at dials 0 and 0.5.
 The objective is what the search makes small (`_search/choose.py`): the distance, a little for each changed feature and,
-at 0.5, the price of neighbours, for both maps that of the exact one. `--million` times both fits of a million rows.
+at 0.5, the price of neighbours, for both maps that of the exact one. With `--parts` the second map is that of a Dask
+DataFrame; the neighbours of all answers are counted among all rows. `--million` times both fits of a million rows.
 """
 
 import argparse
@@ -51,19 +53,34 @@ def objectives(frame, price, dial):
     return frame["distance"] + each * frame["n_changed"] + price * missing
 
 
-def compared(task, model, n_rows, part):
+def fitted_both(task, predict, part, in_parts):
+    """Fit the exact map and that of a sample; return them and how long each took."""
+    maps, seconds = {}, {}
+    for name, most in (("all", None), ("sample", len(task.table) // part)):
+        table = task.table
+        if in_parts and name == "sample":
+            import dask
+            import dask.dataframe as dd
+
+            with dask.config.set({"dataframe.convert-string": False}):
+                table = dd.from_pandas(table, npartitions=8)
+        start = time.perf_counter()
+        maps[name] = ONBMACF(cover_rows=most).fit(table, predict, schema=task.schema)
+        seconds[f"fit {name}, s"] = time.perf_counter() - start
+    return maps, seconds
+
+
+def compared(task, model, n_rows, part, in_parts=False):
     """Fit both maps, explain the same rows from both, and return the means over those that both explain."""
     rows = np.flatnonzero(model.label_of(task.Z) != task.target)[:n_rows]
 
     def predict(table):
         return model.label_of(task.space.encode(table))
 
-    maps, figures = {}, {"table rows": len(task.table), "covered": len(task.table) // part}
-    for name, most in (("all", None), ("sample", len(task.table) // part)):
-        start = time.perf_counter()
-        maps[name] = ONBMACF(cover_rows=most).fit(task.table, predict, schema=task.schema)
-        figures[f"fit {name}, s"] = time.perf_counter() - start
-    figures["share"] = maps["sample"].cover_.share
+    maps, seconds = fitted_both(task, predict, part, in_parts)
+    figures = {"table rows": len(task.table), "covered": len(task.table) // part, **seconds}
+    whole = maps["sample"].fitted_.whole
+    figures["share"] = maps["sample"].cover_.share if whole is None else whole.share
     fitted = maps["all"].fitted_
     N = fitted.space.form.numbers(task.table.iloc[rows])
     nearest = to_centers(fitted, N, list(fitted.black_box.classes).index(task.target))
@@ -72,23 +89,30 @@ def compared(task, model, n_rows, part):
         found = {}
         for name, explainer in maps.items():
             answers = explainer.with_options(plausibility=dial).explain(task.table.iloc[rows], target=task.target)
-            found[name] = objectives(first_of(answers, len(rows)), price, dial)
-        both = found["all"].notna() & found["sample"].notna()
-        figures |= {f"{name} {dial:g}": float(values[both].mean()) for name, values in found.items()}
-        figures[f"ratio {dial:g}"] = figures[f"sample {dial:g}"] / figures[f"all {dial:g}"]
+            found[name] = first_of(answers, len(rows), fitted)
+            found[name]["objective"] = objectives(found[name], price, dial)
+        both = found["all"]["objective"].notna() & found["sample"]["objective"].notna()
+        for what in ("objective", "distance", "plausibility"):
+            ours = {name: float(frame[what][both].mean()) for name, frame in found.items()}
+            figures |= {f"{what} {name} {dial:g}": value for name, value in ours.items()}
+        for what in ("objective", "distance"):
+            figures[f"{what} ratio {dial:g}"] = figures[f"{what} sample {dial:g}"] / figures[f"{what} all {dial:g}"]
         figures[f"both {dial:g}"] = int(both.sum())
     return figures
 
 
-def first_of(answers, n_rows):
-    """Return distance, changes and plausibility of the first counterfactual of each row."""
+def first_of(answers, n_rows, fitted):
+    """Return distance, changes and plausibility, among all rows, of the first counterfactual of each row."""
     import pandas as pd
 
     frame = pd.DataFrame(np.nan, index=range(n_rows), columns=["distance", "n_changed", "plausibility"])
+    places = fitted.black_box.classes.tolist()
     for at in range(n_rows):
         if answers[at].counterfactuals:
             one = answers[at].counterfactuals[0]
-            frame.loc[at] = one.distance, len(one.changed), one.plausibility
+            N = fitted.space.form.numbers(fitted.space.form.arrange(pd.DataFrame([one.values]))[0])
+            share = fitted.share(N, np.array([places.index(one.label)]))[0]
+            frame.loc[at] = one.distance, len(one.changed), share
     return frame
 
 
@@ -113,6 +137,7 @@ def main():
     parser.add_argument("--part", type=int, default=10, help="one row in so many is covered")
     parser.add_argument("--tables", default=",".join(TABLES))
     parser.add_argument("--models", default=",".join(MODELS))
+    parser.add_argument("--parts", action="store_true", help="the second map is that of a Dask DataFrame")
     parser.add_argument("--million", action="store_true", help="time both fits of 1,000,000 x 10 instead")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
@@ -122,11 +147,11 @@ def main():
     for table in options.tables.split(","):
         task = task_of(table)
         for name in options.models.split(","):
-            figures = compared(task, trained(task, name, None), options.rows, options.part)
+            figures = compared(task, trained(task, name, None), options.rows, options.part, options.parts)
             lines.append({"table": table, "model": name, **figures})
             print({key: round(v, 4) if isinstance(v, float) else v for key, v in lines[-1].items()}, flush=True)
     for dial in DIALS:
-        ratios = [line[f"ratio {dial:g}"] for line in lines]
+        ratios = [line[f"objective ratio {dial:g}"] for line in lines]
         print(f"dial {dial:g}: sample over all, {min(ratios):.4f} to {max(ratios):.4f}, mean {np.mean(ratios):.4f}")
     return None
 

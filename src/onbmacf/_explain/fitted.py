@@ -183,10 +183,15 @@ class Fitted:
     blocks: Blocks | None = None  # what changes together, every feature in one of them; None: each by itself
     whole: Whole | None = None  # the table of which the rows are a sample; None: they are all (decision 0138)
 
+    @property
+    def drawn(self) -> slice:
+        """The rows that stand for the table: all, or of a larger one those that were drawn from all its rows alike."""
+        return slice(None if self.whole is None else self.whole.n_sampled)
+
     @shared
     def neighbours(self) -> Neighbours:
         """The index of the fitted rows, made when it is first needed; of a larger table, of those drawn from all."""
-        space, drawn = self.space, slice(None if self.whole is None else self.whole.n_sampled)
+        space, drawn = self.space, self.drawn
         if self.embedding is not None:
             return Neighbours(self.points, self.labels, np.ones(self.points.shape[1]), N_NEIGHBOURS)
         scales = groups_of(space), Scales(*space.to_columns)
