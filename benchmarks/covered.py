@@ -92,7 +92,7 @@ def compared(task, model, n_rows, part, in_parts=False):
             found[name] = first_of(answers, len(rows), fitted)
             found[name]["objective"] = objectives(found[name], price, dial)
         both = found["all"]["objective"].notna() & found["sample"]["objective"].notna()
-        for what in ("objective", "distance", "plausibility"):
+        for what in ("objective", "distance", "plausibility", "told"):
             ours = {name: float(frame[what][both].mean()) for name, frame in found.items()}
             figures |= {f"{what} {name} {dial:g}": value for name, value in ours.items()}
         for what in ("objective", "distance"):
@@ -102,17 +102,17 @@ def compared(task, model, n_rows, part, in_parts=False):
 
 
 def first_of(answers, n_rows, fitted):
-    """Return distance, changes and plausibility, among all rows, of the first counterfactual of each row."""
+    """Return distance, changes and plausibility, among all rows and as told, of the first counterfactual of each."""
     import pandas as pd
 
-    frame = pd.DataFrame(np.nan, index=range(n_rows), columns=["distance", "n_changed", "plausibility"])
+    frame = pd.DataFrame(np.nan, index=range(n_rows), columns=["distance", "n_changed", "plausibility", "told"])
     places = fitted.black_box.classes.tolist()
     for at in range(n_rows):
         if answers[at].counterfactuals:
             one = answers[at].counterfactuals[0]
             N = fitted.space.form.numbers(fitted.space.form.arrange(pd.DataFrame([one.values]))[0])
             share = fitted.share(N, np.array([places.index(one.label)]))[0]
-            frame.loc[at] = one.distance, len(one.changed), share
+            frame.loc[at] = one.distance, len(one.changed), share, one.plausibility
     return frame
 
 
