@@ -1,6 +1,6 @@
-"""What balls of a sample cost the answers: the objective of the exact map and of one whose balls are made of a tenth.
+"""What balls of a sample cost the answers: the objective of the exact map and of one whose balls are made of a fifth.
 
-    python benchmarks/covered.py [--rows 100] [--part 10] [--tables adult,heloc] [--models network,forest,boosting]
+    python benchmarks/covered.py [--rows 300] [--part 5] [--tables adult,heloc] [--models network,forest,boosting]
     python benchmarks/covered.py --parts [...]
     python benchmarks/covered.py --million
 
@@ -133,8 +133,8 @@ def million(n_rows=1_000_000):
 def main():
     """Compare all pairs, print each as it is done, and a table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rows", type=int, default=100)
-    parser.add_argument("--part", type=int, default=10, help="one row in so many is covered")
+    parser.add_argument("--rows", type=int, default=300)
+    parser.add_argument("--part", type=int, default=5, help="one row in so many is covered")
     parser.add_argument("--tables", default=",".join(TABLES))
     parser.add_argument("--models", default=",".join(MODELS))
     parser.add_argument("--parts", action="store_true", help="the second map is that of a Dask DataFrame")

@@ -32,7 +32,7 @@ def build(arguments: Arguments, out: OutOption = Path("map.onb"), coverage: Cove
     onbmacf map build lake/ --model income.skops --target-column income --out lake.onb
 
     A folder of parquet files may be larger than memory. Its map holds a sample of the rows, and finished passes over
-    the files are kept beside it until it is written: the same command, stopped and typed again, goes on from there.
+    the files are kept beside it until it is written: the same command, typed again after Ctrl-C, continues from there.
     """
     from onbmacf.cli.outputs import output_file
     from onbmacf.cli.preparation import prepare
