@@ -15,7 +15,9 @@ from pathlib import Path
 from environments import ROOT, Environment, wheel
 
 HERE = Path(__file__).parent
-MAKE_TABLE = "from onbmacf.datasets import load_heart as load; t, y = load(); t.assign(chd=y).to_csv('p.csv', index=False)"
+MAKE_TABLE = (
+    "from onbmacf.datasets import load_heart as load; t, y = load(); t.assign(chd=y).to_csv('p.csv', index=False)"
+)
 ASKED = ("p.csv", "--target-column", "chd", "--immutable", "age,famhist")
 NOT_TESTED = ("src", ".git", ".venv", "build", "dist")
 
