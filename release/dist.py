@@ -30,10 +30,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, default=ROOT / "dist")
     out = parser.parse_args().out
-    os.environ["SOURCE_DATE_EPOCH"] = printed("git", "log", "-1", "--format=%ct").strip()
+    commit, os.environ["SOURCE_DATE_EPOCH"] = printed("git", "log", "-1", "--format=%H %ct").decode().split()
     with tempfile.TemporaryDirectory() as folder:
-        sdist, wheel = build(Path(folder, "first"))
-        check_same((sdist, wheel), build(Path(folder, "the second, éàü")))
+        sdist, wheel = build(commit, Path(folder, "first"))
+        check_same((sdist, wheel), build(commit, Path(folder, "the second, éàü")))
         check_sdist(sdist)
         check_wheel(wheel)
         run("twine", "check", "--strict", sdist, wheel)
@@ -43,9 +43,9 @@ def main() -> None:
             print(f"{digest(path)}  {out / path.name}  {path.stat().st_size:,} bytes")
 
 
-def build(folder: Path) -> tuple[Path, Path]:
-    """Build the sdist of the last commit, and the wheel from the sdist, in a fresh folder."""
-    with tarfile.open(fileobj=io.BytesIO(printed("git", "archive", "--format=tar", "HEAD", text=False))) as archive:
+def build(commit: str, folder: Path) -> tuple[Path, Path]:
+    """Build the sdist of a commit, and the wheel from the sdist, in a fresh folder."""
+    with tarfile.open(fileobj=io.BytesIO(printed("git", "archive", "--format=tar", commit))) as archive:
         archive.extractall(folder / "tree", filter="data")
     run("build", "--outdir", folder, folder / "tree")
     (sdist,), (wheel,) = folder.glob("*.tar.gz"), folder.glob("*.whl")
@@ -116,9 +116,9 @@ def run(module: str, *arguments: object) -> None:
         sys.exit(f"{module} failed:\n{done.stdout}{done.stderr}")
 
 
-def printed(*command: str, text: bool = True):
+def printed(*command: str) -> bytes:
     """Return what a command prints about this repository."""
-    return subprocess.run(command, cwd=ROOT, capture_output=True, check=True, text=text).stdout
+    return subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, check=True).stdout
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
-"""Environments that hold the built wheel and nothing of the source tree, and commands in them."""
+"""Environments that hold the built wheel and nothing of the source tree, and commands and tests in them."""
 
 import os
+import shutil
 import subprocess
 import sys
 import venv
@@ -8,6 +9,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 PATIENCE = 900  # seconds for one command
+TESTS_PATIENCE = 4 * 3600
+NO_TREE = ("src", ".git", ".venv", "build", "dist")
+FOR_TESTS = ("httpx", "hypothesis", "jsonschema", "pytest<9.2")  # what needs more is skipped
 
 
 def wheel() -> Path:
@@ -26,28 +30,41 @@ class Environment:
         self.home = folder / "a folder, ñandú"
         self.home.mkdir(parents=True)
         self.bin = folder / "venv" / ("Scripts" if os.name == "nt" else "bin")
-        venv.create(folder / "venv", with_pip=True)
+        venv.create(folder / "venv")
 
     def install(self, *requirements: object) -> None:
-        """Install with pip: a wheel is given as `path[extra]`."""
-        self.run("python", "-m", "pip", "install", "--quiet", *requirements)
+        """Install with uv, as one resolution; a wheel is given as `path[extra]`."""
+        python = self.bin / "python"
+        command = [sys.executable, "-m", "uv", "pip", "install", "--quiet", "--python", python, *requirements]
+        self._done([str(word) for word in command], False, PATIENCE, {})
 
     def run(self, program: str, *arguments: object, fails: bool = False, **variables: str) -> str:
         """Run a program of the environment in the empty folder, and return what it prints on both channels."""
-        done = subprocess.run(
-            [self.bin / program, *map(str, arguments)],
-            cwd=self.home,
-            env=self.variables() | variables,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            timeout=PATIENCE,
-        )
-        if bool(done.returncode) != fails:
-            sys.exit(f"{program} {' '.join(map(str, arguments))}: exit code {done.returncode}\n{done.stdout}")
-        return done.stdout
+        return self._done([str(self.bin / program), *map(str, arguments)], fails, PATIENCE, variables)
+
+    def versions(self) -> dict[str, str]:
+        """Return what is installed."""
+        code = "from importlib.metadata import distributions as d\nfor x in d(): print(x.name.lower(), x.version)"
+        return dict(line.split() for line in self.run("python", "-c", code).splitlines())
+
+    def fast_tests(self, tests: list[str]) -> None:
+        """Run tests from a copy of the tree that has no source: what they import is what is installed."""
+        tree = self.home / "tree"
+        shutil.copytree(ROOT, tree, ignore=lambda folder, _: NO_TREE if Path(folder) == ROOT else ())
+        self.install(*FOR_TESTS)
+        assert "site-packages" in self.run("python", "-c", "import onbmacf; print(onbmacf.__file__)")
+        options = ["--rootdir", tree, "-c", tree / "pyproject.toml", "-p", "no:cacheprovider", "-rf", "-m", "not long"]
+        words = [self.bin / "python", "-m", "pytest", *options, *(tree / path for path in tests)]
+        print(self._done([str(word) for word in words], False, TESTS_PATIENCE, {"OMP_NUM_THREADS": "1"})[-2000:])
 
     def variables(self) -> dict[str, str]:
         """Return the variables of a shell that knows this environment only."""
         kept = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
         return kept | {"PATH": f"{self.bin}{os.pathsep}{os.environ['PATH']}"}
+
+    def _done(self, words: list[str], fails: bool, seconds: float, variables: dict[str, str]) -> str:
+        how = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+        done = subprocess.run(words, cwd=self.home, env=self.variables() | variables, timeout=seconds, **how)
+        if bool(done.returncode) != fails:
+            sys.exit(f"{' '.join(words)}: exit code {done.returncode}\n{done.stdout}")
+        return done.stdout

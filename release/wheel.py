@@ -12,14 +12,13 @@ import tempfile
 import urllib.request
 from pathlib import Path
 
-from environments import ROOT, Environment, wheel
+from environments import Environment, wheel
 
 HERE = Path(__file__).parent
 MAKE_TABLE = (
     "from onbmacf.datasets import load_heart as load; t, y = load(); t.assign(chd=y).to_csv('p.csv', index=False)"
 )
 ASKED = ("p.csv", "--target-column", "chd", "--immutable", "age,famhist")
-NOT_TESTED = ("src", ".git", ".venv", "build", "dist")
 
 
 def main() -> None:
@@ -34,7 +33,7 @@ def main() -> None:
         service(environment)
         types(environment)
         if tests != ["none"]:
-            fast_tests(environment, tests)
+            environment.fast_tests(tests)
 
 
 def commands(environment: Environment) -> None:
@@ -74,23 +73,6 @@ def types(environment: Environment) -> None:
     environment.run("pyright", "script.py")
     assert "must" in environment.run("python", "script.py")
     print("types: mypy --strict and pyright agree with a user's script, which runs")
-
-
-def fast_tests(environment: Environment, tests: list[str]) -> None:
-    """Run tests from a copy of the tree that has no source."""
-    tree = environment.home / "tree"
-    shutil.copytree(ROOT, tree, ignore=lambda folder, _: NOT_TESTED if Path(folder) == ROOT else ())
-    environment.install(*test_requirements())
-    code = "import onbmacf; print(onbmacf.__file__)"
-    assert "site-packages" in environment.run("python", "-c", code)
-    paths = [tree / path for path in tests]
-    words = ["-m", "pytest", "--rootdir", tree, "-c", tree / "pyproject.toml", "-m", "not long", *paths]
-    print(environment.run("python", *words, OMP_NUM_THREADS="1")[-2000:])
-
-
-def test_requirements() -> list[str]:
-    """Return what the tests need at least: tests that need more are skipped where it is missing."""
-    return ["httpx", "hypothesis", "jsonschema", "pytest<9.2"]
 
 
 if __name__ == "__main__":
