@@ -73,8 +73,8 @@ assert subprocess.run(["onbmacf", "audit", "--most", "10", "--out", "a.html"]).r
 """,
     "bench": """
 import subprocess
-words = ["--folder", "b", "--datasets", "saheart", "--methods", "ONB-MACF,NICE", "--factuals", "5", "--retrainings", "0"]
-assert subprocess.run(["onbmacf", "bench", "run", *words, "--strict"]).returncode == 0
+words = "bench run --folder b --datasets saheart --methods ONB-MACF,NICE --factuals 5 --retrainings 0 --strict"
+assert subprocess.run(["onbmacf", *words.split()]).returncode == 0
 """,
 }
 # Without any extra: what is asked, and the extra that the one sentence names.
