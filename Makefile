@@ -49,6 +49,7 @@ speed: $(VENV)/.speed
 	$(BIN)/python benchmarks/speed_one.py --parts one,batches,budgets,steady --write $(SPEED_PAGE) $(SPEED)
 	$(BIN)/python benchmarks/effort.py --write $(SPEED_PAGE) $(SPEED)
 	$(BIN)/python benchmarks/speed_own.py --write $(SPEED_PAGE) $(SPEED)
+	$(BIN)/python benchmarks/speed_import.py --write $(SPEED_PAGE) $(SPEED)
 	$(BIN)/python benchmarks/speed_fit.py --million --write $(SPEED_PAGE) $(SPEED)
 
 # Distances beside proven optima; models and optima stay in build/optimum, so a second run only explains.
