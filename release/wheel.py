@@ -12,7 +12,7 @@ import tempfile
 import urllib.request
 from pathlib import Path
 
-from environments import Environment, wheel
+from environments import ROOT, Environment, wheel
 
 HERE = Path(__file__).parent
 MAKE_TABLE = (
@@ -47,7 +47,10 @@ def commands(environment: Environment) -> None:
     assert "</html>" in (environment.home / "report.html").read_text("utf-8")
     environment.run("onbmacf", "map", "build", *ASKED, "--out", "people.onb")
     assert "462" in environment.run("onbmacf", "map", "info", "people.onb")
-    print("demo, explain, audit, map: as they should be")
+    for page in ("data-scientist", "auditor"):
+        (line,) = re.findall(r"^\$ (onbmacf .*)$", (ROOT / f"docs/start/{page}.md").read_text("utf-8"), flags=re.M)
+        environment.run(*line.split())
+    print("demo, explain, audit, map, and the commands of the first pages: as they should be")
 
 
 def service(environment: Environment) -> None:

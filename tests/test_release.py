@@ -10,6 +10,7 @@ import onbmacf
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 
 
@@ -62,7 +63,19 @@ def test_the_container_on_the_page_is_the_one_that_is_kept():
     assert "HEALTHCHECK" in kept
 
 
-@pytest.mark.parametrize("page", ["SECURITY.md", "CODE_OF_CONDUCT.md", "RELEASING.md", "README.md", "CONTRIBUTING.md"])
-def test_links_to_files_lead_somewhere(page):
-    for link in re.findall(r"\]\((?!http)([^)#]+)", (ROOT / page).read_text("utf-8")):
-        assert (ROOT / link).exists(), link
+def headings(page):
+    """Return the anchors of a page, as the site and the repository make them."""
+    heads = re.findall(r"^#+ (.*)$", page.read_text("utf-8"), flags=re.M)
+    return {re.sub(r"[^\w -]", "", head.strip().lower()).replace(" ", "-") for head in heads}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_link_to_a_file_or_a_heading_leads_somewhere(page):
+    text = re.sub(r"```.*?```", "", page.read_text("utf-8"), flags=re.S)
+    for link in re.findall(r"\]\(([^)\s]+)\)", text) + re.findall(r'href="([^"]+)"', text):
+        path, _, anchor = link.partition("#")
+        if link.startswith("http"):
+            continue
+        found = (page.parent / path) if path else page
+        assert found.exists() or (ROOT / "docs" / "examples" / found.name).exists(), link
+        assert not anchor or found.suffix != ".md" or anchor in headings(found), link
