@@ -81,7 +81,7 @@ assert subprocess.run(["onbmacf", *words.split()]).returncode == 0
 LACKS = {
     "cli": 'import runpy, sys; sys.argv = ["onbmacf"]; runpy.run_module("onbmacf", run_name="__main__")',
     "plot": "answers.plot()",
-    "report": "answers[0].notice(explainer)",
+    "report": "answers[0].notice(explainer).html",
     "widget": "explainer.widget(table.iloc[4])",
     "web": "import onbmacf; onbmacf.serve(explainer, table)",
     "files": 'open("a.xlsx", "wb").write(b"PK"); from onbmacf.io import read_table; read_table("a.xlsx")',
