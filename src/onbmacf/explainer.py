@@ -29,8 +29,9 @@ class ONBMACF(SettableOptions):
     n_counterfactuals : int, default 1
         How many per row; each different or, with ``strategy="paper"``, each from another ball.
     metric : {"manhattan", "euclidean", "chebyshev"} or callable, default "manhattan"
-        How distances between encoded points are measured; a callable takes two points and returns a number. Proofs know
-        one with an attribute ``power`` of 1 or 2, to which differences add up column by column. Fixed by ``fit``.
+        How distances between encoded points are measured; a callable takes two points and returns a number. With an
+        attribute ``power`` of 1 or 2, to which its differences add up column by column, it is searched and proven as a
+        named one is. Fixed by ``fit``.
     step_ratio : float, default 0.5
         For ``strategy="paper"``: each step of the walk is this share of the one before (r of Algorithm 3).
     max_steps : int, default 10
