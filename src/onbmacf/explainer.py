@@ -4,13 +4,13 @@ table, model  ->  fit  ->  fitted_        rows  ->  explain  ->  Explanations
 """
 
 import warnings
-from functools import wraps
 from typing import Any
 
 import pandas as pd
 from numpy.typing import NDArray
 
 from onbmacf._balls.cover import BallCover
+from onbmacf._base.signatures import signed_like
 from onbmacf._disk.map_file import load_map, save_map
 from onbmacf._explain.alone import predictions, responsiveness
 from onbmacf._explain.fitted import Fitted, fit_table
@@ -128,7 +128,7 @@ class ONBMACF(SettableOptions):
 
     fitted_: Fitted  # the map: set by fit and load
 
-    @wraps(Options.__init__)  # type: ignore[misc]
+    @signed_like(Options.__init__)
     def __init__(self, *n_counterfactuals: int, **options: Any) -> None:
         try:
             check_names(options)
