@@ -10,12 +10,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from onbmacf._balls.cover import BallCover
-from onbmacf._base.signatures import signed_like
 from onbmacf._disk.map_file import load_map, save_map
 from onbmacf._explain.alone import predictions, responsiveness
 from onbmacf._explain.fitted import Fitted, fit_table
 from onbmacf._explain.run import explain_rows
-from onbmacf._search.options import Options, SettableOptions, check_names
+from onbmacf._search.options import Options, SettableOptions, check_names, signed_like
 from onbmacf.errors import OnbmacfWarning, ParameterError
 from onbmacf.explanations import Explanations
 from onbmacf.schema import Schema

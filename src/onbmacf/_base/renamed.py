@@ -1,22 +1,14 @@
-"""What arguments a function says it takes: those of another one, or for one minor release also their old names."""
+"""Arguments that got another name: for one minor release the old one works, and a warning says the new one."""
 
 import warnings
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, TypeVar
 
 from onbmacf.errors import ParameterError
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Parameters = ParamSpec("Parameters")
-
-
-def signed_like(other: Callable[Parameters, None]) -> Callable[[Callable[..., None]], Callable[Parameters, None]]:
-    """Show a method with the name, help and signature of another: to people, and to every type checker.
-
-    What `functools.wraps` returns is no method to pyright.
-    """
-    return lambda method: wraps(other)(method)
 
 
 def renamed(gone_in: str, **names: str) -> Callable[[Function], Function]:

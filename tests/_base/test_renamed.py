@@ -5,7 +5,7 @@ import warnings
 
 import pytest
 
-from onbmacf._base.signatures import renamed
+from onbmacf._base.renamed import renamed
 from onbmacf.errors import ParameterError
 
 
