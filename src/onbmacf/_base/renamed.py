@@ -8,7 +8,6 @@ from typing import Any, TypeVar
 from onbmacf.errors import ParameterError
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-Parameters = ParamSpec("Parameters")
 
 
 def renamed(gone_in: str, **names: str) -> Callable[[Function], Function]:
