@@ -41,7 +41,7 @@ from onbmacf.report import audit_report
 report = audit_report(explainer, explainer.explain(table.head(20), target=0), target=0)
 report.save("a.html")
 assert "</html>" in open("a.html", encoding="utf-8").read()
-assert "</html>" in answers[0].notice(explainer).html
+assert "</html>" in answers[0].notice(explainer).html()
 """,
     "widget": "assert explainer.widget(table.iloc[4]).comm is not None",
     "web": """
@@ -81,10 +81,10 @@ assert subprocess.run(["onbmacf", *words.split()]).returncode == 0
 LACKS = {
     "cli": 'import runpy, sys; sys.argv = ["onbmacf"]; runpy.run_module("onbmacf", run_name="__main__")',
     "plot": "answers.plot()",
-    "report": "answers[0].notice(explainer).html",
+    "report": "answers[0].notice(explainer).html()",
     "widget": "explainer.widget(table.iloc[4])",
     "web": "import onbmacf; onbmacf.serve(explainer, table)",
-    "files": 'open("a.xlsx", "wb").write(b"PK"); from onbmacf.io import read_table; read_table("a.xlsx")',
+    "files": 'open("a.parquet", "wb"); from onbmacf.io import read_table; read_table("a.parquet")',
     "bench": 'import os; os.environ["XDG_CACHE_HOME"] = "."; from onbmacf.bench.datasets import locate; locate("wine")',
 }
 COST = """
@@ -92,10 +92,10 @@ import sys, time
 before, start = set(sys.modules), time.perf_counter()
 import onbmacf
 first = time.perf_counter()
-print("onbmacf:", len(set(sys.modules) - before), "modules,", round(1000 * (first - start), 1), "ms")
+print("import onbmacf:", len(set(sys.modules) - before), "modules,", round(1000 * (first - start), 1), "ms")
 from onbmacf import ONBMACF
 roots = sorted({name.split(".")[0] for name in set(sys.modules) - before} - set(sys.stdlib_module_names))
-print("ONBMACF:", round(1000 * (time.perf_counter() - first)), "ms with", *(name for name in roots if name[0] != "_"))
+print("from onbmacf import ONBMACF:", round(1000 * (time.perf_counter() - first)), "ms with", *(name for name in roots if name[0] != "_"))
 """
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from onbmacf import ONBMACF, Between, Counterfactual, Explanations, Rule, Rules, Schema, Status
+from onbmacf import ONBMACF, Counterfactual, Explanations, Rule, Rules, Schema, Status
 from onbmacf.datasets import heart_network, load_heart
 from onbmacf.errors import OnbmacfError
 
@@ -25,7 +25,7 @@ def nearest(answers: Explanations) -> list[Counterfactual]:
 def refused() -> str:
     """Return what the package says of a wrong argument."""
     try:
-        return repr(Between(3, 2))
+        return repr(Rules(max_changes=0))
     except OnbmacfError as error:
         return str(error)
 
