@@ -30,9 +30,9 @@ def main() -> None:
         print(
             "Python", *sys.version.split()[:1], *(f"{name} {version}" for name, version in sorted(shown(environment)))
         )
-        environment.fast_tests(arguments.tests)
         if arguments.end == "floors":
             check_floors(environment, floors)
+        environment.fast_tests(arguments.tests, tuple(f"{name}=={version}" for name, version in shown(environment)))
 
 
 def named_floors() -> list[str]:
@@ -49,13 +49,13 @@ def shown(environment: Environment) -> list[tuple[str, str]]:
 
 
 def check_floors(environment: Environment, floors: list[str]) -> None:
-    """Stop if something that the tests need has lifted a floor meanwhile."""
+    """Stop if one requirement lifts the floor of another."""
     versions = environment.versions()
     for floor in floors:
         name, least = re.sub(r"\[.*\]", "", floor).split(">=")
         have = re.match(rf"{re.escape(least)}(\.0)*$", versions[name])
         if have is None:
-            sys.exit(f"{floor} was tested with {versions[name]}: raise the floor, or lower what lifts it.")
+            sys.exit(f"{floor} is not what it says, for something else needs {versions[name]}: raise this floor.")
 
 
 if __name__ == "__main__":
