@@ -4,7 +4,6 @@ table, model  ->  fit  ->  fitted_        rows  ->  explain  ->  Explanations
 """
 
 import warnings
-from functools import wraps
 from typing import Any
 
 import pandas as pd
@@ -15,7 +14,7 @@ from onbmacf._disk.map_file import load_map, save_map
 from onbmacf._explain.alone import predictions, responsiveness
 from onbmacf._explain.fitted import Fitted, fit_table
 from onbmacf._explain.run import explain_rows
-from onbmacf._search.options import Options, SettableOptions, check_names
+from onbmacf._search.options import Options, SettableOptions, check_names, signed_like
 from onbmacf.errors import OnbmacfWarning, ParameterError
 from onbmacf.explanations import Explanations
 from onbmacf.schema import Schema
@@ -128,7 +127,7 @@ class ONBMACF(SettableOptions):
 
     fitted_: Fitted  # the map: set by fit and load
 
-    @wraps(Options.__init__)  # type: ignore[misc]
+    @signed_like(Options.__init__)
     def __init__(self, *n_counterfactuals: int, **options: Any) -> None:
         try:
             check_names(options)
