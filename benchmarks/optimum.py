@@ -100,9 +100,9 @@ def problems(arguments):
 
 def methods_of(text):
     """Return the methods that a word stands for; ONB-MACF+ of the benchmark is the default here."""
-    from onbmacf.bench.methods import REGISTRY
+    from onbmacf.bench.methods import PAPER
 
-    groups = {"ours": tuple(OURS), "all": (*OURS, *(name for name in REGISTRY if name != "ONB-MACF+")), "none": ()}
+    groups = {"ours": tuple(OURS), "all": (*OURS, *(name for name in PAPER if name != "ONB-MACF+")), "none": ()}
     return groups[text] if text in groups else tuple(text.split(","))
 
 

@@ -4,7 +4,6 @@ table, model  ->  fit  ->  fitted_        rows  ->  explain  ->  Explanations
 """
 
 import warnings
-from functools import wraps
 from typing import Any
 
 import pandas as pd
@@ -15,7 +14,7 @@ from onbmacf._disk.map_file import load_map, save_map
 from onbmacf._explain.alone import predictions, responsiveness
 from onbmacf._explain.fitted import COVERAGE, Fitted, fit_table
 from onbmacf._explain.run import explain_rows
-from onbmacf._search.options import Options, SettableOptions, check_names
+from onbmacf._search.options import Options, SettableOptions, check_names, signed_like
 from onbmacf.errors import OnbmacfWarning, ParameterError
 from onbmacf.explanations import Explanations
 from onbmacf.schema import Schema
@@ -29,8 +28,9 @@ class ONBMACF(SettableOptions):
     n_counterfactuals : int, default 1
         How many per row; each different or, with ``strategy="paper"``, each from another ball.
     metric : {"manhattan", "euclidean", "chebyshev"} or callable, default "manhattan"
-        How distances between encoded points are measured; a callable takes two points and returns a number. Proofs know
-        one with an attribute ``power`` of 1 or 2, to which differences add up column by column. Fixed by ``fit``.
+        How distances between encoded points are measured; a callable takes two points and returns a number. With an
+        attribute ``power`` of 1 or 2, to which its differences add up column by column, it is searched and proven as a
+        named one is. Fixed by ``fit``.
     step_ratio : float, default 0.5
         For ``strategy="paper"``: each step of the walk is this share of the one before (r of Algorithm 3).
     max_steps : int, default 10
@@ -132,7 +132,7 @@ class ONBMACF(SettableOptions):
 
     fitted_: Fitted  # the map: set by fit and load
 
-    @wraps(Options.__init__)  # type: ignore[misc]
+    @signed_like(Options.__init__)
     def __init__(self, *n_counterfactuals: int, **options: Any) -> None:
         try:
             check_names(options)

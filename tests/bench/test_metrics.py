@@ -1,4 +1,4 @@
-"""Each metric on numbers worked out by hand."""
+"""Each metric on numbers worked out by hand, or against loops that follow its definition."""
 
 import numpy as np
 import pytest
@@ -100,6 +100,104 @@ def test_distance_to_rows_counts_another_category_once():
     rows = np.array([[0.1, 1.0, 0.0, 0.0, 0.0], [0.5, 0.0, 0.0, 1.0, 0.0]])
     # to the first: 0.4 + 1 (a -> b); to the second: 0 + 1 (c -> b)
     assert metrics.distance_to_rows(MOVED, rows, BLOCKS) == pytest.approx([1.0])
+
+
+def rows_with_ties(seed, count=60):
+    """Rows of the three features on a small grid: many equal rows and equal distances."""
+    random = np.random.default_rng(seed)
+    rows = np.zeros((count, 5))
+    rows[:, 0] = random.integers(0, 6, count) / 5
+    rows[np.arange(count), 1 + random.integers(0, 3, count)] = 1.0
+    rows[:, 4] = random.integers(0, 2, count)
+    return rows
+
+
+def apart(first, second):
+    """The Manhattan distance with a changed category counting 1."""
+    return abs(first[0] - second[0]) + (first[1:4].argmax() != second[1:4].argmax()) + abs(first[4] - second[4])
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("neighbour", [1, 5, 100])
+def test_distance_to_the_nth_row_agrees_with_sorting_all_of_them(seed, neighbour):
+    rows, points = rows_with_ties(seed), rows_with_ties(seed + 10, 20)
+    expected = [sorted(apart(point, row) for row in rows)[min(neighbour, len(rows)) - 1] for point in points]
+    assert metrics.distance_to_rows(points, rows, BLOCKS, neighbour) == pytest.approx(expected)
+
+
+def lof_by_the_book(point, rows, k):
+    """The local outlier factor, straight from its definition, of a point that is not one of the rows."""
+
+    def nearest(which, among):
+        return sorted((apart(which, row), place) for place, row in enumerate(rows) if place in among)[:k]
+
+    everyone = set(range(len(rows)))
+    radius = [nearest(row, everyone - {place})[-1][0] for place, row in enumerate(rows)]
+
+    def density(neighbours):
+        return 1 / (np.mean([max(distance, radius[place]) for distance, place in neighbours]) + 1e-10)
+
+    neighbours = nearest(point, everyone)
+    theirs = [density(nearest(rows[place], everyone - {place})) for _, place in neighbours]
+    return np.mean(theirs) / density(neighbours)
+
+
+@pytest.mark.parametrize("count", [3, 15, 40])
+def test_lof_agrees_with_its_definition(count):
+    random = np.random.default_rng(count)
+    rows, points = rows_with_ties(1, count), rows_with_ties(2, 10)
+    rows[:, 0], points[:, 0] = random.random(count), 2 * random.random(10)  # no ties: which neighbour is k-th is clear
+    expected = [lof_by_the_book(point, rows, min(20, count - 1)) for point in points]
+    assert metrics.lof(points, rows, BLOCKS) == pytest.approx(expected)
+
+
+def test_lof_is_about_one_inside_and_large_outside():
+    line = np.linspace(0, 1, 101)[:, np.newaxis]
+    inside, outside = metrics.lof(np.array([[0.503], [3.0]]), line, [slice(0, 1)])
+    assert inside == pytest.approx(1.0, abs=0.05)
+    assert outside > 5
+
+
+def test_equal_rows_count_once_in_lof():
+    rows, points = rows_with_ties(4), rows_with_ties(5, 10)
+    once = metrics.lof(points, np.unique(rows, axis=0), BLOCKS)
+    assert metrics.lof(points, np.repeat(rows, 30, axis=0), BLOCKS) == pytest.approx(once)
+    assert once.max() < 100
+
+
+def test_lof_among_fewer_than_two_rows_is_not_a_number():
+    assert np.isnan(metrics.lof(MOVED, np.repeat(MOVED, 5, axis=0), BLOCKS)).tolist() == [True]
+
+
+def test_lof_among_very_many_rows_takes_an_even_part_of_them(monkeypatch):
+    line = np.linspace(0, 1, 400)[:, np.newaxis]
+    points = np.array([[0.3], [1.5]])
+    monkeypatch.setattr(metrics, "MOST_LOF_ROWS", 100)
+    even = line[np.linspace(0, 399, 100).astype(int)]
+    assert metrics.lof(points, line, [slice(0, 1)]) == pytest.approx(metrics.lof(points, even, [slice(0, 1)]))
+
+
+def test_isolation_is_larger_outside_and_the_same_every_time():
+    rows = rows_with_ties(6, 300)
+    inside, outside = rows[:1], np.array([[5.0, 1.0, 1.0, 1.0, 9.0]])
+    scores = metrics.isolation(np.concatenate([inside, outside]), rows)
+    assert 0 < scores[0] < scores[1] < 1
+    assert np.array_equal(scores, metrics.isolation(np.concatenate([inside, outside]), rows))
+
+
+def test_isolation_does_not_depend_on_the_weight_of_a_column():
+    rows, weights = rows_with_ties(7, 300), np.array([4.0, 0.5, 0.5, 0.5, 2.0])
+    assert metrics.isolation(rows * weights, rows * weights) == pytest.approx(metrics.isolation(rows, rows))
+
+
+def test_steady_is_the_same_set_of_changed_features_whatever_their_values():
+    noisy = FACTUAL + np.array([[0.01, 0, 0, 0, 0]])
+    farther = MOVED + np.array([[0.2, 0, 0, 0, 0]])  # the same two features, elsewhere
+    other_level = np.array([[0.6, 0.0, 0.0, 1.0, 0.0]])
+    only_number = np.array([[0.50, 1.0, 0.0, 0.0, 0.0]])
+    number_put_back = np.array([[0.21, 0.0, 1.0, 0.0, 0.0]])  # it differs from the factual, not from the noisy one
+    for after, steady in ((farther, 1.0), (other_level, 1.0), (only_number, 0.0), (number_put_back, 0.0)):
+        assert metrics.steadiness(FACTUAL, MOVED, noisy, after, BLOCKS).tolist() == [steady]
 
 
 def test_pairwise_distance_is_the_mean_over_pairs():

@@ -222,6 +222,7 @@ def test_merged_thresholds_are_measured_on_rows_left_out():
     assert coarse.to_numpy().tolist() == [[0, 0], [0, 0], [1, 0], [2, 0]]  # a threshold belongs to the bin below it
 
 
+@pytest.mark.long
 def test_answers_in_blocks_are_judged_by_models_that_had_no_part_in_them(monkeypatch, tmp_path):
     import zipfile
 

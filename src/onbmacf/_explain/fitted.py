@@ -12,7 +12,7 @@ from onbmacf._balls.cover import BallCover, build_cover, check_cover_memory
 from onbmacf._balls.distance import distances
 from onbmacf._balls.geometry import Balls
 from onbmacf._balls.groups import Groups
-from onbmacf._balls.metrics import Metric, one_hot_height
+from onbmacf._balls.metrics import Metric, one_hot_height, proven_power, single_costs
 from onbmacf._balls.neighbours import Neighbours, Scales
 from onbmacf._balls.sampled import sample_of, sampled_cover
 from onbmacf._base.arrays import Matrix, Rows, shared
@@ -246,7 +246,10 @@ class Fitted:
         space, weights = self.space, weights_of(self.space.schema)
         is_level = space.is_group
         N = np.ascontiguousarray(as_given(space.form, space.decode_numbers(self.Z)))
-        scale = np.where(is_level, weights, 1.0 / space.span)
+        scale, metric = np.where(is_level, weights, 1.0 / space.span), self.options["metric"]
+        if callable(metric) and proven_power(metric) is not None:
+            costs = single_costs(metric, space.blocks, np.where(is_level, space.heights, weights))
+            scale *= costs / weights
         centers = self.cover.centers
         radii = self.cover.radii if self.embedding is None else np.zeros(len(centers))  # of another unit than the table
         return SearchTable(N, self.labels, centers, radii, is_level, scale, weights.astype(np.float64))

@@ -1,8 +1,10 @@
 """The parameters of `ONBMACF`, spelled here and nowhere else: one frozen value that every stage reads."""
 
+from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, field, fields
-from typing import Any, Self
+from functools import wraps
+from typing import Any, ParamSpec, Self
 
 from onbmacf._balls.associate import ASSOCIATIONS
 from onbmacf._balls.cover import COMPETITORS
@@ -26,6 +28,7 @@ SEARCHES = ("best_first", "exhaustive")
 DECIMALS = ("round", "exact")
 LIMITS = ("max_model_rows", "max_model_calls")  # of what is spent on one row
 ALL_UP_TO, MOST_COVERED = 50_000, 20_000  # rows of a table that are all covered; of a larger one, rows of the sample
+Parameters = ParamSpec("Parameters")
 OF_FIT = ("metric", "competitors", "predict_chunk", "private", "cover_rows")  # cannot change once a map is fitted
 
 
@@ -159,6 +162,14 @@ def check_names(names: Any) -> None:
             raise ParameterError(
                 f"there is no option {name!r}.{did_you_mean(name, NAMES)} Options: {listed(NAMES, 99)}."
             )
+
+
+def signed_like(other: Callable[Parameters, None]) -> Callable[[Callable[..., None]], Callable[Parameters, None]]:
+    """Show a method with the name, help and signature of another: to people, and to every type checker.
+
+    What `functools.wraps` returns is no method to pyright.
+    """
+    return lambda method: wraps(other)(method)
 
 
 class SettableOptions(Options):

@@ -30,12 +30,12 @@ from sklearn.neighbors import NearestNeighbors
 from onbmacf.bench import metrics
 from onbmacf.bench.datasets import load_task, locate
 from onbmacf.bench.methods import REGISTRY, create
-from onbmacf.bench.protocol import Found, Matrix, Model, Task, factual_rows
+from onbmacf.bench.protocol import Found, Matrix, Method, Model, Task, factual_rows, with_noise
 from onbmacf.errors import StoreError
 
 MANIFEST = "manifest.json"  # lists the cells of a run, in the same folder
 PACKAGE = Path(__file__).parents[1]
-LIBRARIES = ("numpy", "pandas", "scipy", "scikit-learn", "torch", "dice-ml")
+LIBRARIES = ("numpy", "pandas", "scipy", "scikit-learn", "torch", "dice-ml", "cfnow")
 COMMON_CODE = (
     "schema.py",
     "_columns/*.py",
@@ -47,7 +47,10 @@ COMMON_CODE = (
 OF_A_LINE = [
     *("l0", "l1", "l2", "linf", "violations", "redundancy", "ynn", "redundancy_columns", "data_distance"),
     *("pairwise_distance", "distinct_changes", "n_ways", "stability"),
+    *("fifth_distance", "lof", "isolation", "steadiness"),
 ]
+NOISE = 0.005  # of a number's range, where a factual is asked again
+
 CELL_COLUMNS = ["dataset", "method", "status", "error", "n_factuals", "features", "fit_seconds", "explain_seconds"]
 
 
@@ -63,6 +66,7 @@ class Cell:
     target: int = 1
     paper_sizes: bool = False
     n_retrainings: int = 10
+    n_noisy: int = 50  # the first factuals, asked again with noise; 0 where that takes too long
 
 
 def key(cell: Cell, data_dir: Path | None) -> str:
@@ -122,6 +126,7 @@ def _run(cell: Cell, data_dir: Path | None, models: Path) -> dict[str, Any]:
     ended = time.perf_counter()
     retrained = retrained_networks(task, cell.seed, cell.n_retrainings, models)
     lines = evaluate(task, model, rows, found, retrained).assign(remark=getattr(method, "remarks_", ""))
+    lines["steadiness"] = _steadiness(cell, task, model, method, task.Z[rows], found)
     return {
         "n_factuals": len(rows),
         "fit_seconds": round(fitted - started, 4),
@@ -206,8 +211,33 @@ def _valid(answer: Found, task: Task, model: Model) -> Matrix:
     return rows[model.label_of(rows) == task.target]
 
 
+def _steadiness(
+    cell: Cell, task: Task, model: Model, method: Method, Z: Matrix, found: Sequence[Found]
+) -> NDArray[np.float64]:
+    """Ask about the first factuals again with noise: 1 where the same features change, 0 where they do not.
+
+    NaN where there was no counterfactual to compare with, or where the noise alone gives the target label. Such a
+    factual is asked without noise, so that the others keep their places: the random streams of a method follow these.
+    """
+    steady = np.full(len(Z), np.nan)
+    first = Z[: cell.n_noisy]
+    if not len(first):
+        return steady
+    noisy = with_noise(task, first, NOISE, cell.seed)
+    is_open = model.label_of(noisy) != task.target
+    noisy = np.where(is_open[:, np.newaxis], noisy, first)
+    again = method.explain(noisy, cell.n_counterfactuals)
+    for line in np.flatnonzero(is_open).tolist():
+        before, after = (_valid(answers[line], task, model)[:1] for answers in (found, again))
+        if len(before):
+            pair = (first[[line]], before, noisy[[line]], after)
+            steady[line] = metrics.steadiness(*pair, task.blocks)[0] if len(after) else 0.0
+    return steady
+
+
 def _metrics(task: Task, model: Model, Z: Matrix, best: Matrix) -> dict[str, Matrix]:
     labels = model.label_of(task.Z)
+    wanted = task.Z[labels == task.target]
     differences = metrics.feature_differences(Z, best, task.blocks)
     index = NearestNeighbors().fit(task.Z)
     return {
@@ -219,7 +249,10 @@ def _metrics(task: Task, model: Model, Z: Matrix, best: Matrix) -> dict[str, Mat
         "redundancy": metrics.redundancy(Z, best, task.blocks, model.label_of, task.target),
         "redundancy_columns": metrics.redundancy_columns(Z, best, model.label_of, task.target),
         "ynn": metrics.ynn(best, index, labels, task.target),
-        "data_distance": metrics.distance_to_rows(best, task.Z[labels == task.target], task.blocks),
+        "data_distance": metrics.distance_to_rows(best, wanted, task.blocks),
+        "fifth_distance": metrics.distance_to_rows(best, wanted, task.blocks, metrics.NEIGHBOURS),
+        "lof": metrics.lof(best, wanted, task.blocks),
+        "isolation": metrics.isolation(best, wanted),
     }
 
 

@@ -1,6 +1,7 @@
 """The metrics: arrays in, one number per counterfactual out.
 
     factuals, counterfactuals (encoded, line by line), blocks  ->  L0 .. redundancy, yNN, distance to data
+    counterfactuals, the rows with the target label, blocks    ->  LOF, isolation: how unusual a counterfactual is
 
 Definitions are CARLA's (Pawelczyk et al., 2021) with the two corrections that the paper's tables imply: a
 changed category counts once, not once per encoded column, and redundancy is counted over whole features. CARLA's own
@@ -11,7 +12,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.neighbors import NearestNeighbors
+from sklearn.ensemble import IsolationForest
+from sklearn.neighbors import LocalOutlierFactor, NearestNeighbors
 
 from onbmacf.bench.protocol import Labels, Matrix, Model
 
@@ -20,6 +22,8 @@ LabelOf = Callable[[Matrix], Labels]
 
 CHANGED = 1e-5  # share of a feature's range up to which it counts as unchanged
 NEIGHBOURS = 5
+LOF_NEIGHBOURS = 20  # scikit-learn's default, and the upper end of what the paper of LOF advises
+MOST_LOF_ROWS = 10_000  # LOF needs the neighbours of every row: more of them are thinned out evenly
 
 
 def feature_differences(factuals: Matrix, counterfactuals: Matrix, blocks: Blocks) -> Matrix:
@@ -90,14 +94,50 @@ def stability(counterfactuals: Matrix, retrained: Sequence[Model], target: int) 
     return np.mean([model.label_of(counterfactuals) == target for model in retrained], axis=0)
 
 
-def distance_to_rows(counterfactuals: Matrix, rows: Matrix, blocks: Blocks) -> Matrix:
-    """Return the Manhattan distance to the nearest of the rows, a changed category counting 1.
+def steadiness(
+    factuals: Matrix, counterfactuals: Matrix, noisy: Matrix, counterfactuals_of_noisy: Matrix, blocks: Blocks
+) -> Matrix:
+    """Return 1 where the same features change for a factual and for itself with a little noise, 0 elsewhere."""
+    before = changed_features(factuals, counterfactuals, blocks)
+    after = changed_features(noisy, counterfactuals_of_noisy, blocks)
+    return np.asarray((before == after).all(axis=1).astype(np.float64))
 
-    With the rows to which the model gives the target label, this is the distance of a counterfactual to the data.
+
+def distance_to_rows(counterfactuals: Matrix, rows: Matrix, blocks: Blocks, neighbour: int = 1) -> Matrix:
+    """Return the Manhattan distance to the nearest of the rows (or to the fifth), a changed category counting 1.
+
+    With the rows to which the model gives the target label, this is the distance of a counterfactual to the data. Where
+    there are fewer rows, the last of them is taken.
     """
-    weights = np.concatenate([_column_weights(block) for block in blocks])
-    index = NearestNeighbors(n_neighbors=1, metric="manhattan").fit(rows * weights)
-    return np.asarray(index.kneighbors(counterfactuals * weights)[0][:, 0])
+    weights = _column_weights(blocks)
+    index = NearestNeighbors(n_neighbors=min(neighbour, len(rows)), metric="manhattan").fit(rows * weights)
+    return np.asarray(index.kneighbors(counterfactuals * weights)[0][:, -1])
+
+
+def lof(counterfactuals: Matrix, rows: Matrix, blocks: Blocks) -> Matrix:
+    """Return the local outlier factor among the rows (Breunig et al., 2000): about 1 inside the data, larger outside.
+
+    Equal rows count once: more than 20 of them would have no distance among themselves, and everything beside them
+    a factor of millions. NaN where fewer than two rows are left.
+    """
+    distinct = np.unique(rows, axis=0)
+    if len(distinct) < 2:
+        return np.full(len(counterfactuals), np.nan)
+    if len(distinct) > MOST_LOF_ROWS:
+        distinct = distinct[np.linspace(0, len(distinct) - 1, MOST_LOF_ROWS).astype(np.intp)]
+    weights = _column_weights(blocks)
+    model = LocalOutlierFactor(
+        n_neighbors=min(LOF_NEIGHBOURS, len(distinct) - 1), metric="manhattan", novelty=True
+    ).fit(distinct * weights)
+    return np.asarray(-model.score_samples(counterfactuals * weights))
+
+
+def isolation(counterfactuals: Matrix, rows: Matrix) -> Matrix:
+    """Return the score of an isolation forest fitted on the rows (Liu et al., 2008): above one half, unusual.
+
+    Its trees ask for one column at a time, so the weight of a column has no say.
+    """
+    return np.asarray(-IsolationForest(random_state=0).fit(rows).score_samples(counterfactuals))
 
 
 def pairwise_distance(counterfactuals: Matrix, blocks: Blocks) -> float:
@@ -144,10 +184,10 @@ def n_ways(
     return float(len(np.unique(changed_features(start, points, blocks), axis=0)))
 
 
-def _column_weights(block: slice) -> Matrix:
+def _column_weights(blocks: Blocks) -> Matrix:
     """Return weights that make another level cost 1: it moves two columns of its block by 1, so each counts half."""
-    width = block.stop - block.start
-    return np.full(width, 1.0 if width == 1 else 0.5)
+    widths = [block.stop - block.start for block in blocks]
+    return np.concatenate([np.full(width, 1.0 if width == 1 else 0.5) for width in widths])
 
 
 def _reversible(

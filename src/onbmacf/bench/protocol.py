@@ -6,9 +6,10 @@ A method sees encoded rows (numbers scaled to 0..1, one column per level of a ca
 is active) and returns encoded rows, or None where it found nothing. Methods contain no metric code.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
@@ -21,6 +22,9 @@ from onbmacf.schema import Schema
 Matrix = NDArray[np.float64]
 Labels = NDArray[np.intp]
 Found = Matrix | None  # one factual's counterfactuals, best first: (columns,) or (several, columns)
+
+MOST_OPEN = 8  # values that are rounded up and down: 256 ways
+SAME = 1e-9  # a value this close to a whole one is whole
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +60,11 @@ class Task:
         return np.repeat(self.is_immutable, [block.stop - block.start for block in self.blocks])
 
     @cached_property
+    def is_whole(self) -> NDArray[np.bool_]:
+        """Per feature: whether its values are whole numbers or ranks."""
+        return np.array([feature.kind in ("integer", "ordinal") for feature in self.schema.features])
+
+    @cached_property
     def has_levels(self) -> NDArray[np.bool_]:
         """Per feature: whether it is a category (binary or categorical) rather than a number."""
         return np.array([feature.kind in ("binary", "categorical") for feature in self.schema.features])
@@ -63,7 +72,8 @@ class Task:
     def to_rows(self, Z: Matrix) -> Matrix:
         """Return points as valid rows: numbers within the range of the data, one level per category.
 
-        Integers and ordinals are not rounded: the compared methods know only numbers and categories.
+        Integers and ordinals are not rounded, because the compared methods know only numbers and categories: see
+        `whole`.
         """
         rows = np.clip(Z, 0.0, 1.0)
         for block, levelled in zip(self.blocks, self.has_levels, strict=True):
@@ -118,6 +128,59 @@ class EstimatorModel:
 def factual_rows(task: Task, model: Model, most: int = 200) -> NDArray[np.intp]:
     """Return the first rows, in file order, that the model does not give the target label."""
     return np.flatnonzero(model.label_of(task.Z) != task.target)[:most]
+
+
+def whole(task: Task, model: Model, points: Matrix) -> Matrix:
+    """Return points with whole numbers and ranks where the task has such, keeping the target label if rounding can.
+
+    Each value goes to the nearest whole one. Where that loses the target label, all ways to round up or down are tried,
+    the nearest to the point first; of more than eight values, those that are farthest from a whole one. A point that
+    has the label in no way stays rounded to the nearest. Values that are whole stay as they are.
+    """
+    rounded = _to_whole(task, points, np.rint)
+    kept = model.label_of(rounded) == task.target if len(points) else np.zeros(0, dtype=bool)
+    for line in np.flatnonzero(~kept):
+        ways = _roundings(task, points[line], rounded[line])
+        reached = np.flatnonzero(model.label_of(ways) == task.target)
+        if len(reached):
+            rounded[line] = ways[reached[0]]
+    return rounded
+
+
+def with_noise(task: Task, Z: Matrix, share: float, seed: int) -> Matrix:
+    """Return rows as they might be measured again: Gaussian noise of a share of the range on each number.
+
+    Immutables, categories and ranks stay; whole numbers stay whole, and nothing leaves the range of the data.
+    """
+    noise = np.random.default_rng(seed).normal(0.0, share, size=Z.shape)
+    is_number = [feature.is_numeric and not feature.immutable for feature in task.schema.features]
+    columns = [block.start for block, varies in zip(task.blocks, is_number, strict=True) if varies]
+    noisy = Z.copy()
+    noisy[:, columns] = np.clip(Z[:, columns] + noise[:, columns], 0.0, 1.0)
+    return _to_whole(task, noisy, np.rint)
+
+
+def _to_whole(task: Task, points: Matrix, rounding: Callable[[Matrix], Matrix]) -> Matrix:
+    """Round in the unit of each feature, so that a whole number is encoded as its row in the table is."""
+    features = np.flatnonzero(task.is_whole)
+    columns = [task.blocks[feature].start for feature in features]
+    low, span = task.space.low[features], task.space.span[features]
+    rounded = points.copy()
+    rounded[:, columns] = (rounding(low + points[:, columns] * span) - low) / span
+    return rounded
+
+
+def _roundings(task: Task, point: Matrix, nearest: Matrix) -> Matrix:
+    """Return the ways to round a point, the nearest to it first."""
+    up_or_down = (lambda values: np.floor(values + SAME), lambda values: np.ceil(values - SAME))
+    ends = np.stack([_to_whole(task, point[np.newaxis], rounding)[0] for rounding in up_or_down])
+    open_ = np.argsort(-np.abs(point - nearest), kind="stable")
+    open_ = open_[ends[0, open_] != ends[1, open_]][:MOST_OPEN]
+    choices = np.array(list(product((0, 1), repeat=len(open_))), dtype=np.intp)
+    ways = np.repeat(nearest[np.newaxis], len(choices), axis=0)
+    ways[:, open_] = ends[choices, open_]
+    order: Matrix = ways[np.argsort(np.abs(ways - point).sum(axis=1), kind="stable")]
+    return order
 
 
 def _one_level(columns: Matrix) -> Matrix:

@@ -9,7 +9,8 @@ square-root decay. Not copied: a soft threshold of beta instead of step * beta, 
 and upward changes only ("absent" means 0 in the paper's images; in a scaled table 0 is just the minimum).
 Categories are rounded before the network is called.
 
-Immutables: not part of the method's paper; ignored. Only the auto-encoder's training is random.
+Immutables: not part of the method's paper; ignored, or with `hold` kept out of the gradient. Only the auto-encoder's
+training is random.
 """
 
 from dataclasses import dataclass, field
@@ -17,15 +18,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from onbmacf.bench.methods._gradient import BestRows, minimise, torch_module
+from onbmacf.bench.methods._autoencoder import trained_autoencoder
+from onbmacf.bench.methods._gradient import BestRows, torch_module
 from onbmacf.bench.metrics import feature_differences, l1, l2
-from onbmacf.bench.network import forward_net, nn, seeded, torch
+from onbmacf.bench.network import nn, torch
 from onbmacf.bench.protocol import Found, Matrix, Model, Task
 
 KAPPA, BETA = 0.1, 0.9
 FIRST_C, LARGEST_C = 10.0, 1e10
 SEARCHES, ITERATIONS, STEP = 9, 100, 0.01
-AUTOENCODER_STEPS = 3000
 
 
 @dataclass
@@ -33,6 +34,7 @@ class CEM:
     """CEM over all factuals at once; `autoencoder_weight` is the paper's gamma."""
 
     autoencoder_weight: float = 0.0
+    hold: bool = False
     needs_gradient: ClassVar[bool] = True
     task_: Task = field(init=False)
     model_: Model = field(init=False)
@@ -42,7 +44,7 @@ class CEM:
         """Train the auto-encoder if its weight is not 0."""
         torch_module(model)
         self.task_, self.model_ = task, model
-        self.autoencoder_ = _autoencoder(task, seed) if self.autoencoder_weight else None
+        self.autoencoder_ = trained_autoencoder(task, seed) if self.autoencoder_weight else None
         return self
 
     def explain(self, Z: Matrix, n: int = 1) -> list[Found]:
@@ -78,20 +80,12 @@ class CEM:
         loss = (weights * miss).sum() + ((at - start) ** 2).sum()
         if self.autoencoder_ is not None:
             loss = loss + self.autoencoder_weight * ((at - self.autoencoder_(at)) ** 2).sum()
-        return torch.autograd.grad(loss, at)[0]
+        gradient = torch.autograd.grad(loss, at)[0]
+        if self.hold:
+            gradient[:, self.task_.immutable_columns] = 0.0
+        return gradient
 
     def _costs(self, best: BestRows, points: torch.Tensor) -> Matrix:
         rows = self.task_.to_rows(points.numpy())
         differences = feature_differences(best.Z, rows, self.task_.blocks)
         return BETA * l1(differences) + l2(differences)
-
-
-def _autoencoder(task: Task, seed: int) -> nn.Module:
-    """Train CARLA's plain auto-encoder (20, 10, 7, 20, 10) on all rows."""
-    Z, width = torch.tensor(task.Z), task.Z.shape[1]
-    with seeded(seed):
-        net = nn.Sequential(forward_net([width, 20, 10, 7]), nn.ReLU(), forward_net([7, 20, 10, width]), nn.Sigmoid())
-        minimise(
-            net.parameters(), lambda lines: ((net(Z[lines]) - Z[lines]) ** 2).mean(), len(Z), steps=AUTOENCODER_STEPS
-        )
-    return net.requires_grad_(False)

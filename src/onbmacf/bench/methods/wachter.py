@@ -6,7 +6,7 @@ still flips". The step and the 1,000 iterations per weight are CARLA's; its weig
 clamp to the data's range has no effect: neither is copied. As there, categories are rounded before the network is
 called; the gradient passes straight through the rounding.
 
-Immutables: not part of the method's paper; ignored. Nothing is random.
+Immutables: not part of the method's paper; ignored, or with `hold` kept out of the gradient. Nothing is random.
 """
 
 from dataclasses import dataclass, field
@@ -25,6 +25,7 @@ LEARNING_RATE = 0.01
 class Wachter:
     """Gradient search in the encoded space, all factuals at once."""
 
+    hold: bool = False
     needs_gradient: ClassVar[bool] = True
     task_: Task = field(init=False)
     model_: Model = field(init=False)
@@ -56,6 +57,8 @@ class Wachter:
             rows = points + (torch.tensor(self.task_.to_rows(points.detach().numpy())) - points).detach()
             loss = nn.functional.cross_entropy(module(rows), goal, reduction="sum") + weight * distance
             loss.backward()
+            if self.hold and points.grad is not None:
+                points.grad[:, self.task_.immutable_columns] = 0.0
             optimizer.step()
             with torch.no_grad():
                 points.clamp_(0.0, 1.0)
