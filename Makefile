@@ -12,7 +12,8 @@ ifneq ($(wildcard ../shared/data),)
 export ONBMACF_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: demo test test-all lint format bench-smoke benchmark speed optimum fuzz docs examples chromium clean
+.PHONY: demo test test-all lint format bench-smoke benchmark speed optimum fuzz docs examples chromium clean \
+  dist test-wheel test-extras test-floors test-newest tables
 
 demo: $(VENV)/.base
 	$(BIN)/onbmacf demo
@@ -48,6 +49,7 @@ speed: $(VENV)/.speed
 	$(BIN)/python benchmarks/speed_one.py --parts one,batches,budgets,steady --write $(SPEED_PAGE) $(SPEED)
 	$(BIN)/python benchmarks/effort.py --write $(SPEED_PAGE) $(SPEED)
 	$(BIN)/python benchmarks/speed_own.py --write $(SPEED_PAGE) $(SPEED)
+	$(BIN)/python benchmarks/speed_import.py --write $(SPEED_PAGE) $(SPEED)
 	$(BIN)/python benchmarks/speed_fit.py --million --write $(SPEED_PAGE) $(SPEED)
 
 # Distances beside proven optima; models and optima stay in build/optimum, so a second run only explains.
@@ -58,7 +60,30 @@ optimum: $(VENV)/.test
 fuzz: $(VENV)/.test
 	cd tests && $(abspath $(BIN))/python -m fuzz $(FUZZ)
 
+# The wheel and the sdist of the last commit, in dist/: built twice, compared, and looked into.
+dist: $(VENV)/.release
+	rm -rf dist
+	$(BIN)/python release/dist.py
+
+# What a stranger does first, away from the source: commands, the service, types, and the fast tests (or TESTS="none").
+test-wheel: dist
+	$(BIN)/python release/wheel.py $(TESTS)
+
+# Every extra alone, in an environment of its own; EXTRAS="plot web" tries these only, and `bench` needs to be named.
+test-extras: dist
+	$(BIN)/python release/extras.py $(EXTRAS)
+
+# The fast tests with the oldest and with the newest releases of what the package needs.
+test-floors test-newest: test-%: dist
+	$(BIN)/python release/window.py $* $(TESTS)
+
+# The eight tables of the benchmark, where ONBMACF_DATA names no folder that has them.
+tables: $(VENV)/.base
+	$(BIN)/python -m pip install --quiet pooch
+	$(BIN)/python release/tables.py build/tables
+
 lint: $(VENV)/.lint
+	$(BIN)/codespell
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -98,6 +123,12 @@ $(VENV)/.speed: $(VENV)/.base
 
 $(VENV)/.lint: $(VENV)/.base
 	$(BIN)/python -m pip install --quiet "onbmacf[lint]"
+	touch $@
+
+# Nothing of the package: it is built, and used in environments of its own.
+$(VENV)/.release: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet build twine uv
 	touch $@
 
 $(VENV)/.docs: $(VENV)/.base

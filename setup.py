@@ -13,9 +13,10 @@ from Cython.Build import cythonize
 from setuptools import Extension, setup
 
 SOURCE = Path("src")
-# No fused multiply-add: sums must have the same bits on every machine. The last two change no bit, but let a loop with
-# a root or a comparison of floats be vectorised.
-FLAGS = [] if os.name == "nt" else ["-O3", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math"]
+# No fused multiply-add: sums must have the same bits on every machine. The two after it change no bit, but let a loop
+# with a root or a comparison of floats be vectorised. Symbols for a debugger (-g, as many a Python was built) would be
+# three quarters of a wheel, and name the folder in which it was built.
+FLAGS = [] if os.name == "nt" else ["-O3", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-g0"]
 # A wheel must run on every x86-64, which adds eight 16-bit integers at a time. Nearly all of them can add 16: this
 # kernel is compiled for both, and `_balls/kernels/compiled.py` takes what the processor has.
 WIDE = "onbmacf._balls.kernels.loops"

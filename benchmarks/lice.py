@@ -29,8 +29,8 @@ N_FITTED = 2000  # rows of the map: a metric that is a function is asked for eve
 PROGRAM_SECONDS = 60.0  # for HiGHS, of each of the two programs of a row
 NEAR = 0.05
 WAYS = {  # arguments of `explain`
-    "default": {},
-    "dial 0": {"plausibility": 0.0},
+    "default": {"min_probability": 0},
+    "dial 0": {"plausibility": 0.0, "min_probability": 0},
     "proven": {"plausibility": 0.0, "prove": True},
 }
 HIGHS = "HiGHS"

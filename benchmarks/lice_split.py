@@ -79,9 +79,13 @@ class Split:
 
     def labels(self, rows):
         """Return the network's class of each row."""
+        return (self.outputs(rows) > 0).astype(int)
+
+    def outputs(self, rows):
+        """Return the network's one output: the log odds of class 1."""
         session = self.network.session
         given = self.encoded(rows).astype(np.float32)
-        return (session.run(None, {session.get_inputs()[0].name: given})[0].ravel() > 0).astype(int)
+        return session.run(None, {session.get_inputs()[0].name: given})[0].ravel().astype(float)
 
     @cached_property
     def weights(self):
@@ -101,6 +105,20 @@ class Split:
     def distances(self, before, after):
         """Return their distance of each row of one frame to the same of another."""
         return np.abs(self.encoded(after) - self.encoded(before)) @ self.weights
+
+
+class Asked:
+    """A split's network as a model of rows: the classes, and their probabilities."""
+
+    classes_ = np.array([0, 1])
+
+    def __init__(self, split):
+        self.predict, self.outputs = split.labels, split.outputs
+
+    def predict_proba(self, rows):
+        """Return the probabilities of both classes."""
+        one = 1.0 / (1.0 + np.exp(-self.outputs(rows)))
+        return np.column_stack([1.0 - one, one])
 
 
 # --- their rules and distance, in our words ---------------------------------------------------------------------------
@@ -162,7 +180,7 @@ def fitted(split, n_fitted):
     first = pd.concat([split.train.drop_duplicates(name) for name in named])
     rows = split.train[split.train.index.isin({*first.index, *split.train.index[:n_fitted]})]
     schema = schema_of(split)
-    return ONBMACF(metric=metric_of(split, schema, rows)).fit(rows, split.labels, schema=schema)
+    return ONBMACF(metric=metric_of(split, schema, rows)).fit(rows, Asked(split), schema=schema)
 
 
 def broken(split, before, after):

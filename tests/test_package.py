@@ -24,6 +24,11 @@ def test_importing_the_package_imports_nothing_heavy():
     assert not {"numpy", "pandas", "sklearn", "torch", "scipy"} & set(loaded)
 
 
+def test_the_explainer_is_imported_without_scikit_learn():
+    loaded = python("from onbmacf import ONBMACF, Explanations, Schema; import sys; print(*sys.modules)").split()
+    assert not {"sklearn", "scipy.stats", "torch", "matplotlib"} & set(loaded)
+
+
 def test_help_imports_nothing_heavy():
     code = "import sys; sys.argv = ['onbmacf', '--help']\nfrom onbmacf.cli import main\n"
     code += "try: main()\nexcept SystemExit: pass\nprint('MODULES', *sys.modules)"

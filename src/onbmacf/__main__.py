@@ -1,5 +1,14 @@
-"""`python -m onbmacf`: the command line without its script."""
+"""The command line: the script `onbmacf`, and `python -m onbmacf`."""
 
-from onbmacf.cli import main
 
-main()
+def main() -> None:
+    """Run a command; without the extra `cli`, say so."""
+    try:
+        from onbmacf.cli import main as run
+    except ImportError as error:
+        raise SystemExit(f"onbmacf: {error}") from error
+    run()
+
+
+if __name__ == "__main__":
+    main()

@@ -169,7 +169,7 @@ def test_what_cannot_be_saved_is_said(mixed, tmp_path):
 def test_a_map_of_the_first_release_loads_and_answers():
     """The file was written before the package was rebuilt; its model is the rule below."""
     model = lambda rows: np.where(rows["pay"] + 10 * (rows["town"] == "a") > 50, "yes", "no")  # noqa: E731
-    explainer = ONBMACF.load(Path(__file__).parent / "map-format-1.onb", model)
+    explainer = ONBMACF.load(Path(__file__).parent / "formats/map-1-first.onb", model)
     assert repr(explainer).startswith("<ONBMACF(n_counterfactuals=2, plausibility=0.25) fitted on ")
     rows = explainer.fitted_.space.decode(explainer.Z_).head(2)
     assert explainer.explain(rows).sentences()[0] == (

@@ -56,6 +56,22 @@ def test_nearer_and_sparser_than_the_paper_on_average(fitted, at_risk):
     assert refined["n_changes"].mean() <= paper["n_changes"].mean()
 
 
+def test_a_function_that_says_how_differences_add_up_is_searched_as_the_same_weights_are(table, model, at_risk):
+    """Else proposals go by shares of ranges, and the answers are a fifth farther."""
+    weights = {"sbp": 0.1, "tobacco": 4.0, "ldl": 0.5, "famhist": 0.3, "age": 3.0}
+    each = np.array([weights.get(name, 1.0) for name in table])
+    metric = lambda one, other: float(np.abs(one - other) @ each)  # noqa: E731
+    silent = lambda one, other: metric(one, other)  # noqa: E731
+    metric.power = 1
+    heavy = Schema.infer(table, rules=Rules({name: Rule(weight=weight) for name, weight in weights.items()}))
+    known = ONBMACF().fit(table, model, schema=heavy)
+    said, unsaid = (ONBMACF(metric=way).fit(table, model) for way in (metric, silent))
+    asked = {"plausibility": 0.0, "min_probability": 0}
+    near, same, far = (explained(fitted, at_risk.head(30), **asked).batch.distance for fitted in (known, said, unsaid))
+    np.testing.assert_allclose(same, near, rtol=1e-9)
+    assert near.sum() < 0.95 * far.sum()
+
+
 def test_without_plausibility_no_change_can_be_undone(fitted, model, at_risk):
     answers = explained(fitted, at_risk, n=3, plausibility=0.0, min_probability=0)
     for answer in answers:

@@ -281,3 +281,14 @@ def test_a_model_of_numbers_says_what_the_trained_one_says(kind, tmp_path):
         expected = RandomForestClassifier(100, min_samples_leaf=5, random_state=0).fit(task.Z, task.y)
         expected = expected.predict_proba(task.Z)[:, 1]
     np.testing.assert_allclose(case.model.predict_proba(case.table)[:, 1], expected, atol=1e-5)
+
+
+def test_what_imports_take_is_measured_in_fresh_processes_and_has_its_place():
+    import speed_import
+
+    found = {name: speed_import.measured(text, 1) for name, text in speed_import.STATEMENTS.items()}
+    assert found["import onbmacf"]["libraries"] == []
+    assert "sklearn" not in found["from onbmacf import ONBMACF, Schema"]["libraries"]
+    page = speed_import.page({"quick": False, "imports": found})
+    assert "| `import onbmacf` | " in page
+    assert "<!-- import -->" in PAGE.read_text(encoding="utf-8")

@@ -229,7 +229,7 @@ def test_a_model_of_other_columns_is_refused_at_once(tmp_path, numbers):
 def test_a_missing_library_is_named(tmp_path, monkeypatch):
     (tmp_path / "m.onnx").write_bytes(b"")
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
-    with pytest.raises(ImportError, match=r"^ONNX files need onnxruntime: pip install onnxruntime$"):
+    with pytest.raises(ImportError, match=r"^ONNX files need onnxruntime: pip install 'onbmacf\[files\]'$"):
         load_model(tmp_path / "m.onnx")
 
 

@@ -75,7 +75,7 @@ def test_parquet_without_pyarrow_says_what_to_install(tmp_path, monkeypatch):
         raise ImportError("Unable to find a usable engine;\nmany\nlines")
 
     monkeypatch.setattr(pd, "read_parquet", without)
-    with pytest.raises(ImportError, match=r"^Parquet files need pyarrow: pip install pyarrow$"):
+    with pytest.raises(ImportError, match=r"^Parquet files need pyarrow: pip install 'onbmacf\[files\]'$"):
         read_table(tmp_path / "t.parquet")
 
 

@@ -5,8 +5,9 @@ functions, as a function of two points is; without a `power` nothing is proven w
 may say its own: `power = 1` or `2`, where differences to this power, column by column, add up to its distance to it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -16,6 +17,7 @@ from onbmacf._base.checks import check_choice
 
 Metric = str | Callable[[Matrix, Matrix], float]
 
+MOST_COMPARED = 50  # levels of a category, each with each other
 MANHATTAN, EUCLIDEAN, CHEBYSHEV = 0, 1, 2  # numbers by which the compiled kernels know a metric
 
 
@@ -77,6 +79,17 @@ def has_kernel(metric: Metric) -> TypeGuard[str]:
 def power_of(metric: Metric) -> int | None:
     """Return how differences add up, for a search that knows it; None for any other way."""
     return METRICS[metric].power if isinstance(metric, str) else None
+
+
+def single_costs(metric: Callable[[Matrix, Matrix], float], blocks: Sequence[slice], heights: Matrix) -> Matrix:
+    """Return what one change costs in a function of points: a number's whole range, the cheapest other level."""
+    width, costs = blocks[-1].stop, np.empty(len(blocks))
+    for at, block in enumerate(blocks):
+        n_levels = min(block.stop - block.start, MOST_COMPARED)
+        points = np.zeros((max(2, n_levels), width))
+        np.fill_diagonal(points[-n_levels:, block.start : block.start + n_levels], heights[at])
+        costs[at] = min(metric(one, other) for one, other in combinations(points, 2))
+    return costs
 
 
 def proven_power(metric: Metric) -> int | None:

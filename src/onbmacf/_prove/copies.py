@@ -19,7 +19,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse import csr_matrix
 from scipy.special import expit, log_expit, softmax
-from sklearn.ensemble import HistGradientBoostingClassifier
 from threadpoolctl import threadpool_limits
 
 from onbmacf._base.arrays import Mask, Matrix, Rows, objects
@@ -307,6 +306,8 @@ class Surrogate(NamedTuple):
         """Learn from rows; None where all have one label."""
         if len(np.unique(labels)) < 2:
             return None
+        from sklearn.ensemble import HistGradientBoostingClassifier  # here: its import is two thirds of ours
+
         how = {"max_iter": N_TREES, "max_leaf_nodes": N_LEAVES, "early_stopping": False, "random_state": 0}
         with threadpool_limits(1, "openmp"):  # so few rows gain nothing from threads, which wait for each other
             trees = HistGradientBoostingClassifier(**how).fit(N, labels)

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from onbmacf._balls.metrics import Metric, power_of
+from onbmacf._balls.metrics import Metric, power_of, proven_power
 from onbmacf._base.arrays import Mask, Matrix, Rows
 from onbmacf._search.kernels import donors, rounds
 
@@ -79,11 +79,11 @@ class SearchTable:
         return np.ascontiguousarray(self.N[self.centers]), self.labels[self.centers], np.array(self.radii)
 
     def features(self, step: Matrix, metric: Metric, most_changes: int | None, farther: Matrix) -> rounds.Features:
-        """Return the features for the kernels; a metric that they do not know is taken for Manhattan's.
+        """Return the features for the kernels; a metric of which nothing is known is taken for Manhattan's.
 
         `farther` is by which part of its way a number may go on to a rounder one.
         """
-        power = power_of(metric)
+        power = proven_power(metric)
         most = len(self.scale) if most_changes is None else min(most_changes, len(self.scale))
         kinds = self.is_level.astype(np.int8)
         given = kinds, self.scale, self.absent, step, self.ranks, self._salt, 1 if power is None else power, most

@@ -18,6 +18,7 @@ from onbmacf.errors import ModelError, OnbmacfError, ParameterError
 if TYPE_CHECKING:
     import pandas as pd
 
+OF_EXTRA = ("onnxruntime", "skops.io")  # `files`
 TRUST = "Pass trust_pickle=True if you trust where it came from."
 
 
@@ -133,7 +134,8 @@ def _need(module: str, what: str) -> Any:
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        raise ImportError(f"{what} files need {module}: pip install {module.split('.')[0]}") from error
+        name = "'onbmacf[files]'" if module in OF_EXTRA else module.split(".")[0]
+        raise ImportError(f"{what} files need {module}: pip install {name}") from error
 
 
 def _onnx(path: Path, table: "pd.DataFrame | None", trusted: bool) -> Any:

@@ -203,7 +203,8 @@ def _read_sheet(path: Path, sheet: str | int | None, header: bool | None) -> pd.
             cells = pd.read_excel(book, sheet_name=chosen, header=None)
     except ImportError as error:
         engine = "odfpy" if path.suffix.lower() == ".ods" else "xlrd" if is_old_office(path) else "openpyxl"
-        raise ImportError(f"such spreadsheets need {engine}: pip install {engine}") from error
+        name = "'onbmacf[files]'" if engine == "openpyxl" else engine
+        raise ImportError(f"such spreadsheets need {engine}: pip install {name}") from error
     except (ParameterError, TableError):
         raise
     except Exception as error:  # whatever the engine makes of a broken file
@@ -223,7 +224,7 @@ def _read_parquet(path: Path) -> pd.DataFrame:
     try:
         return pd.read_parquet(path)
     except ImportError as error:
-        raise ImportError("Parquet files need pyarrow: pip install pyarrow") from error
+        raise ImportError("Parquet files need pyarrow: pip install 'onbmacf[files]'") from error
     except Exception as error:  # whatever the engine makes of a broken file
         raise TableError(f"{path} cannot be read as a Parquet file: {error}") from error
 
