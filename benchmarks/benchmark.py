@@ -16,9 +16,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from common import about, fill, machine, table
+from common import fill, machine, table
 from onbmacf.bench import comparison, qualitative
-from onbmacf.bench.cells import collect, digest, summary
+from onbmacf.bench.cells import collect, digest, read_manifest, summary
 from onbmacf.bench.design import OWN
 from onbmacf.bench.report import METRICS, average_results, average_time, feature_changes, paper_table, write_report
 
@@ -116,11 +116,16 @@ def run_facts(folder):
     seconds = cells["fit_seconds"].sum() + cells["explain_seconds"].sum()
     counts = cells["status"].value_counts()
     failed = cells.loc[cells["status"] != "done"]
+    on = machine()
     rows = [
         ["cells", ", ".join(f"{count:,} {status}" for status, count in counts.items())],
         ["factuals", f"{len(lines):,} asked, at most {cells['n_factuals'].max():.0f} per cell"],
         ["methods' own time", f"{seconds / 60:.0f} minutes of one core"],
-        ["machine", about(machine())],
+        ["versions", ", ".join(f"{name} {number}" for name, number in read_manifest(folder)["versions"].items())],
+        [
+            "machine, date",
+            f"{on['cores']} cores of {on['processor']}, {on['memory_gb']} GB, {on['system']}; {on['date']}",
+        ],
         ["digest", f"`{digest(lines, cells)}`"],
     ]
     if len(failed):
