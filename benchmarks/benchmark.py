@@ -18,7 +18,7 @@ import pandas as pd
 
 from common import fill, machine, table
 from onbmacf.bench import comparison, qualitative
-from onbmacf.bench.cells import collect, digest, read_manifest, summary
+from onbmacf.bench.cells import MANIFEST, collect, digest, read_manifest, summary
 from onbmacf.bench.design import OWN
 from onbmacf.bench.report import METRICS, average_results, average_time, feature_changes, paper_table, write_report
 
@@ -73,18 +73,23 @@ def run(name, options):
 
 
 def write(folder, page):
-    """Write all files beside the page, and the page's places."""
+    """Write all files beside the page, and the page's places; what belongs to an unfinished run stays as it is."""
     out = page.parent
     places = {}
-    if (folder / "design").exists():
+    if is_complete(folder / "design"):
         comparison.write(folder / "design", out)
         places |= of_design(comparison.tables(comparison.load(folder / "design")), folder / "design")
-    if (folder / "paper").exists():
+    if is_complete(folder / "paper"):
         write_report(folder / "paper", out)
         places |= of_paper(folder / "paper")
-    if (folder / "several").exists():
+    if is_complete(folder / "several"):
         places |= of_several(folder / "several", out)
     fill(page, places)
+
+
+def is_complete(folder):
+    """Return whether a run is there and no cell of it is missing."""
+    return (folder / MANIFEST).is_file() and "missing" not in set(collect(folder)[1]["status"])
 
 
 # --- the comparison ---------------------------------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 """The page of the comparison is filled from runs: every place of it, and nothing else."""
 
+import json
 import re
 from pathlib import Path
 
@@ -55,3 +56,21 @@ def test_the_page_has_a_place_for_each_table(benchmark):
     places = re.findall(r"^<!-- (?!/)(.+) -->$", page, flags=re.M)
     assert sorted(places) == sorted(set(returned))
     assert [f"<!-- /{place} -->" in page for place in places] == [True] * len(places)
+
+
+def test_what_belongs_to_a_run_that_is_not_finished_stays(benchmark, tmp_path):
+    (tmp_path / "paper").mkdir()
+    cell = {
+        "dataset": "wine",
+        "method": "GS",
+        "protocol": "paper",
+        "model": "network",
+        "seed": 0,
+        "file": "cells/a.json",
+    }
+    (tmp_path / "paper" / "manifest.json").write_text(json.dumps({"cells": [cell], "versions": {}}))
+    page = tmp_path / "README.md"
+    page.write_text("<!-- paper means -->\nkept\n<!-- /paper means -->\n")
+    benchmark.write(tmp_path, page)
+    assert "kept" in page.read_text()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["README.md", "paper"]
