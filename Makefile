@@ -12,7 +12,7 @@ ifneq ($(wildcard ../shared/data),)
 export ONBMACF_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: demo test test-all lint format bench-smoke speed optimum fuzz docs examples chromium clean \
+.PHONY: demo test test-all lint format bench-smoke benchmark speed optimum fuzz docs examples chromium clean \
   dist test-wheel test-extras test-floors test-newest tables
 
 demo: $(VENV)/.base
@@ -89,7 +89,12 @@ lint: $(VENV)/.lint
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-# All methods on two small tables; a fresh run each time. compas is fetched unless ONBMACF_DATA names its folder.
+# Everything in docs/benchmark/README.md: about two hours of one core, seconds when repeated; stopped, it goes on.
+# BENCHMARK="--jobs 1" leaves the other cores alone.
+benchmark: $(VENV)/.test
+	$(BIN)/python benchmarks/benchmark.py $(BENCHMARK)
+
+# The paper's methods on two small tables; a fresh run each time. compas is fetched unless ONBMACF_DATA names its folder.
 bench-smoke: $(VENV)/.test
 	rm -rf $(SMOKE)
 	$(BIN)/onbmacf bench run --folder $(SMOKE) --datasets saheart,compas --factuals 20 --retrainings 2 --jobs 2 --strict

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from onbmacf.bench import cells
+from onbmacf.bench.cases import Case
 from onbmacf.bench.cells import Cell
 from onbmacf.bench.protocol import factual_rows, with_noise
 
@@ -26,8 +27,12 @@ def factuals(small_task, small_network):
     return small_task.Z[factual_rows(small_task, small_network, 8)]
 
 
+def case(task, model, Z):
+    return Case(task, model, np.arange(len(Z)), Z, [], 1.0)
+
+
 def steadiness(cell, task, model, method, Z):
-    return cells._steadiness(cell, task, model, method, Z, method.answers(Z))
+    return cells._steadiness(cell, case(task, model, Z), method, method.answers(Z))
 
 
 def richer(task, model):
@@ -68,7 +73,7 @@ def test_another_change_or_none_at_all_is_not_steady_and_no_first_answer_is_no_n
         later[3] = None
         return later
 
-    steady = cells._steadiness(CELL, small_task, small_network, Recorded(moved), factuals, found)
+    steady = cells._steadiness(CELL, case(small_task, small_network, factuals), Recorded(moved), found)
     assert np.isnan(steady[:2]).all()
     assert steady[2:6].tolist() == [0.0, 0.0, 1.0, 1.0]
 
@@ -99,3 +104,13 @@ def test_nobody_is_asked_again_where_the_cell_says_so(small_task, small_network,
     steady = steadiness(Cell("small", "ANY", n_noisy=0), small_task, small_network, method, factuals)
     assert np.isnan(steady).all()
     assert method.asked == []
+
+
+def test_answers_are_made_whole_under_the_protocols_of_the_comparison_only(small_task, small_network, factuals):
+    between = factuals.copy()
+    size = small_task.blocks[list(small_task.schema.names).index("size")].start
+    between[:, size] = 0.3
+    about = case(small_task, small_network, factuals)
+    unknown = cells._whole(Cell("small", "ANY", protocol="unknown"), about, [*between[:3], None])
+    assert [None if rows is None else set(rows[:, size]) <= {0.0, 0.5} for rows in unknown] == [True, True, True, None]
+    assert cells._whole(Cell("small", "ANY"), about, list(between))[0][size] == 0.3

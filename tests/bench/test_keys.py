@@ -29,6 +29,9 @@ DECIDES = {
     "bench/methods/__init__.py": set(),  # another entry is no reason to compute the rest again
     "bench/metrics.py": EVERY,
     "bench/network.py": EVERY,
+    "bench/cases.py": EVERY,
+    "bench/design.py": set(),
+    "bench/statistics.py": set(),
     "_table/space.py": EVERY,
     "plots/_map.py": set(),
     "report/render.py": set(),
@@ -50,7 +53,15 @@ IDLE = ("errors.py", "rules.py", "_base/*.py", "**/__init__.py", *WITHOUT_CAUSES
 
 @pytest.mark.parametrize(
     "change",
-    [{"seed": 1}, {"n_factuals": 7}, {"target": 0}, {"method": "GS"}, {"n_counterfactuals": 2}, {"paper_sizes": True}],
+    [
+        {"seed": 1},
+        {"n_factuals": 7},
+        {"target": 0},
+        {"method": "GS"},
+        {"n_counterfactuals": 2},
+        {"paper_sizes": True},
+        {"protocol": "known"},
+    ],
 )
 def test_the_key_follows_every_setting(change):
     assert key(replace(CELL, **change), None) != key(CELL, None)

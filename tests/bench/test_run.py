@@ -15,6 +15,7 @@ import pytest
 from commands import PATIENCE, command, kill_group, members, wait_for
 from onbmacf.bench import methods
 from onbmacf.bench import run as run_module
+from onbmacf.bench.cases import Case
 from onbmacf.bench.cells import Cell, collect, compute, digest, evaluate, read_manifest, summary
 from onbmacf.bench.report import write_report
 from onbmacf.bench.run import run
@@ -147,6 +148,37 @@ def test_failures_timeouts_and_crashes_are_kept_and_shown(tmp_path, monkeypatch)
     assert problems["method"].tolist() == ["BROKEN", "SLEEPER", "CRASHER"]
 
 
+def test_cells_of_one_table_and_model_share_a_process_and_outlive_a_crash(tmp_path, monkeypatch):
+    """Twelve cells, one job: three are taken at first, and the crash among them costs its own cell only."""
+    monkeypatch.setattr(run_module, "_context", lambda: multiprocessing.get_context("fork"))
+    monkeypatch.setitem(methods.REGISTRY, "CRASHER", methods.Entry(__name__, "Crasher"))
+    cells = [
+        Cell("saheart", name, protocol="unknown", model="boosting", seed=seed, n_factuals=2, n_retrainings=0)
+        for seed in range(6)
+        for name in ("CRASHER" if seed == 0 else "NICE-NONE", "NICE")
+    ]
+    said = []
+    run(cells, tmp_path, say=said.append)
+    table = collect(tmp_path)[1]
+    assert table["status"].tolist() == ["crashed"] + ["done"] * 11
+    assert table["seed"].tolist() == [seed for seed in range(6) for _ in range(2)]
+    assert len(said) == 13
+    assert any("unknown boosting 5" in line for line in said)
+
+
+def test_fewer_and_fewer_cells_are_taken_of_one_table_and_model():
+    cells = [Cell(dataset, "NICE", seed=seed) for dataset in ("saheart", "wine") for seed in range(20)]
+    sizes, waiting = [], list(cells)
+    while waiting:
+        taken = run_module._take(waiting, jobs=2)
+        assert len({cell.dataset for cell in taken}) == 1
+        assert waiting == cells[len(cells) - len(waiting) :]
+        sizes.append(len(taken))
+    assert sum(sizes) == 40
+    assert sizes[0] == 5
+    assert sizes[-1] == 1
+
+
 class FullDisk:
     needs_gradient = False
 
@@ -174,17 +206,21 @@ def test_a_disk_that_is_full_is_no_fault_of_a_method(tmp_path, monkeypatch):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["cells", "manifest.json", "models"]
 
 
+def asked(task, model, rows):
+    return Case(task, model, rows, task.Z[rows], [], 1.0)
+
+
 def test_a_counterfactual_that_does_not_flip_is_not_a_success(small_task, small_network):
     rows = np.flatnonzero(small_network.label_of(small_task.Z) == 0)[:2]
     flipped = small_task.Z[small_network.label_of(small_task.Z) == 1][0]
-    lines = evaluate(small_task, small_network, rows, [small_task.Z[rows[0]], flipped])
+    lines = evaluate(asked(small_task, small_network, rows), [small_task.Z[rows[0]], flipped])
     assert lines["n_found"].tolist() == [0, 1]
     assert lines["l0"].isna().tolist() == [True, False]
 
 
 def test_a_method_that_answers_nonsense_is_told(small_task, small_network):
     with pytest.raises(ValueError, match="finite numbers"):
-        evaluate(small_task, small_network, np.array([0]), [np.array([1.0, np.nan])])
+        evaluate(asked(small_task, small_network, np.array([0])), [np.array([1.0, np.nan])])
 
 
 def test_the_summary_is_the_mean_of_the_successes(finished):
@@ -212,7 +248,7 @@ def test_stability_is_reported_and_is_in_no_mean(finished, tmp_path):
 
 def test_without_retrainings_there_is_no_stability(small_task, small_network):
     flipped = small_task.Z[small_network.label_of(small_task.Z) == 1][0]
-    lines = evaluate(small_task, small_network, np.array([0]), [flipped])
+    lines = evaluate(asked(small_task, small_network, np.array([0])), [flipped])
     assert lines["n_found"].tolist() == [1]
     assert lines["stability"].isna().all()
 

@@ -8,7 +8,7 @@ import typer
 if TYPE_CHECKING:
     from onbmacf.bench.cells import Cell
 
-app = typer.Typer(no_args_is_help=True, help="The paper's comparison: run it, and write its tables and plots.")
+app = typer.Typer(no_args_is_help=True, help="Comparisons with other methods: run them, write tables and plots.")
 
 DEFAULT_FOLDER = Path("bench-run")
 
@@ -19,16 +19,22 @@ def run(
         DEFAULT_FOLDER, "--folder", help="Where results and networks are kept; a stopped run continues from there."
     ),
     data_dir: Path | None = typer.Option(None, "--data-dir", help="Folder of the CSV files (or set ONBMACF_DATA)."),
-    datasets: str = typer.Option("", "--datasets", help="Comma-separated; all eight by default."),
-    methods: str = typer.Option("", "--methods", help="Comma-separated; all by default."),
+    datasets: str = typer.Option("", "--datasets", help="Comma-separated; the paper's eight by default."),
+    methods: str = typer.Option("", "--methods", help="Comma-separated; the paper's by default."),
     factuals: int = typer.Option(200, "--factuals", min=1, help="Rows to explain per dataset."),
     counterfactuals: int = typer.Option(1, "--counterfactuals", min=1, help="Counterfactuals asked for per row."),
     seed: int = typer.Option(0, "--seed", min=0, help="Seed of the network and of the methods."),
     reverse: bool = typer.Option(False, "--reverse", help="Explain rows of the desired class instead of the other."),
+    protocol: str = typer.Option("paper", "--protocol", help="Which rows are explained: paper, unknown or known."),
+    model: str = typer.Option("network", "--model", help="network, forest or boosting; paper has the network alone."),
+    design: bool = typer.Option(
+        False, "--design", help="All cells of docs/benchmark: 28 tables, three models, ten seeds; options say the rest."
+    ),
     paper_sizes: bool = typer.Option(False, "--paper-sizes", help="Subsample adult and credit as the paper did."),
     retrainings: int = typer.Option(
         10, "--retrainings", min=0, help="Networks trained again, to see which counterfactuals still hold."
     ),
+    noisy: int = typer.Option(50, "--noisy", min=0, help="Rows asked again with noise, to see which changes stay."),
     jobs: int = typer.Option(1, "--jobs", min=1, help="Number of cells computed at the same time."),
     time_limit: float = typer.Option(1800.0, "--time-limit", min=1, help="Seconds per cell."),
     retry: bool = typer.Option(False, "--retry", help="Compute failed cells again."),
@@ -47,11 +53,16 @@ def run(
         "target": 0 if reverse else 1,
         "paper_sizes": paper_sizes,
         "n_retrainings": retrainings,
+        "n_noisy": noisy,
+        "protocol": protocol,
+        "model": model,
     }
     names, chosen = _chosen("datasets", datasets), _chosen("methods", methods)
     from onbmacf.bench.cells import Cell
 
     cells = [Cell(dataset, method, **settings) for dataset in names for method in chosen]
+    if design:
+        cells = _designed(names if datasets else [], chosen if methods else [])
     _run(cells, folder, data_dir=data_dir, jobs=jobs, time_limit=time_limit, retry=retry)
     if not _conclude(folder) and strict:
         raise typer.Exit(1)
@@ -65,8 +76,18 @@ def report(
 ) -> None:
     """Write the tables (Markdown, CSV, LaTeX), the radar plots and the comparison with the paper.
 
+    Of a run with --design: intervals, ranks and tests, as CSV and figures.
+
     Example: onbmacf bench report --folder bench-run --out bench-report
     """
+    from onbmacf.bench.cells import read_manifest
+
+    if any(cell["protocol"] != "paper" for cell in read_manifest(folder)["cells"]):
+        from onbmacf.bench import comparison
+
+        written = comparison.write(folder, out)
+        typer.echo(f"{len(written)} files in {out}; start with {out / 'comparison_intervals.csv'}.")
+        return
     from onbmacf.bench.report import write_report
 
     written = write_report(folder, out, plots=plots)
@@ -74,17 +95,30 @@ def report(
 
 
 def _chosen(what: str, words: str) -> list[str]:
-    """Return the names asked for, all of them by default."""
+    """Return the names asked for; by default the paper's tables, and its methods beside this package's own."""
     from onbmacf.bench.datasets import DESCRIPTIONS
-    from onbmacf.bench.methods import REGISTRY
+    from onbmacf.bench.keel import TABLES
+    from onbmacf.bench.methods import PAPER, REGISTRY
     from onbmacf.errors import ParameterError
 
-    known = list(DESCRIPTIONS if what == "datasets" else REGISTRY)
+    default = list(DESCRIPTIONS if what == "datasets" else PAPER)
+    known = [*DESCRIPTIONS, *TABLES] if what == "datasets" else list(REGISTRY)
     names = [word.strip() for word in words.split(",") if word.strip()]
     unknown = [name for name in names if name not in known]
     if unknown:
         raise ParameterError(f"--{what} must be among {', '.join(known)}, got {', '.join(unknown)}.")
-    return names or known
+    return names or default
+
+
+def _designed(datasets: list[str], methods: list[str]) -> "list[Cell]":
+    """Return the cells of the design, of some tables and methods where they are named."""
+    from onbmacf.bench.design import cells
+
+    return [
+        cell
+        for cell in cells()
+        if (not datasets or cell.dataset in datasets) and (not methods or cell.method in methods)
+    ]
 
 
 def _run(cells: "list[Cell]", folder: Path, **settings: Any) -> None:

@@ -1,4 +1,4 @@
-"""The paper's eight tables as Tasks.
+"""The paper's eight tables, and the test tables of keel.py, as Tasks.
 
     name  ->  locate  ->  a file of the caller's, of the cache, or downloaded and checked
     file, DESCRIPTIONS  ->  load_task  ->  Task
@@ -16,6 +16,7 @@ import os
 import warnings
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from importlib.resources import files
 from io import BytesIO
 from pathlib import Path
@@ -28,6 +29,7 @@ from numpy.typing import NDArray
 from onbmacf._base.files import write_atomically
 from onbmacf._columns.kinds import Kind
 from onbmacf._table.space import FeatureSpace
+from onbmacf.bench import keel
 from onbmacf.bench.protocol import Labels, Task
 from onbmacf.errors import OnbmacfWarning, ParameterError, StoreError
 from onbmacf.schema import Schema
@@ -88,9 +90,12 @@ DESCRIPTIONS: dict[str, Description] = {
 
 def load_task(name: str, data_dir: Path | None = None, *, target: int = 1, paper_sizes: bool = False) -> Task:
     """Return a dataset as a Task; with `target=0` the undesired label is to be reached."""
-    if name not in DESCRIPTIONS:
-        raise ParameterError(f"dataset must be one of {', '.join(DESCRIPTIONS)}, got {name!r}.")
+    if name not in DESCRIPTIONS and name not in keel.TABLES:
+        raise ParameterError(f"dataset must be one of {', '.join((*DESCRIPTIONS, *keel.TABLES))}, got {name!r}.")
     source = locate(name, data_dir)
+    if name in keel.TABLES:
+        frame, labels = keel.read(source.path, name)
+        return as_task(name, frame, Description(keel.OUTCOME, labels[1:], labels), target, source.digest)
     frame = pd.read_csv(source.path, compression="infer").dropna().reset_index(drop=True)
     description = DESCRIPTIONS[name]
     if paper_sizes and description.paper_rows is not None:
@@ -149,6 +154,9 @@ def locate(name: str, data_dir: Path | None = None) -> DataFile:
     """Return the file of a dataset, downloading it if necessary."""
     named = os.environ.get(ENVIRONMENT)
     folders = [folder for folder in (data_dir, Path(named) if named else None, cache_dir()) if folder is not None]
+    if name in keel.TABLES:
+        archive = keel.archive(folders, cache_dir())
+        return DataFile(archive, keel.digest_of(archive, name))
     for folder in folders:
         for path in (folder / f"{name}.csv", folder / f"{name}.csv.gz"):
             if path.is_file():
@@ -165,8 +173,7 @@ def cache_dir() -> Path:
 
 
 def _checked(name: str, path: Path) -> DataFile:
-    content = path.read_bytes()
-    digest = _digest(gzip.decompress(content) if path.suffix == ".gz" else content)
+    digest = _digest_of(path, path.stat().st_mtime_ns)
     if digest != PUBLISHED[name].digest:
         warnings.warn(
             f"{path} differs from the published {name} (SHA-256 {digest[:12]}..., expected "
@@ -175,6 +182,13 @@ def _checked(name: str, path: Path) -> DataFile:
             stacklevel=3,
         )
     return DataFile(path, digest)
+
+
+@cache
+def _digest_of(path: Path, changed: int) -> str:
+    """Return the SHA-256 of a file, unzipped; it is read again when it has changed: a run has thousands of cells."""
+    content = path.read_bytes()
+    return _digest(gzip.decompress(content) if path.suffix == ".gz" else content)
 
 
 def _fetch(name: str, path: Path) -> DataFile:

@@ -19,6 +19,7 @@ from onbmacf.bench.protocol import Labels, Matrix, Model
 
 Blocks = Sequence[slice]
 LabelOf = Callable[[Matrix], Labels]
+Measure = Callable[[Matrix], Matrix]  # counterfactuals to numbers
 
 CHANGED = 1e-5  # share of a feature's range up to which it counts as unchanged
 NEIGHBOURS = 5
@@ -115,29 +116,40 @@ def distance_to_rows(counterfactuals: Matrix, rows: Matrix, blocks: Blocks, neig
 
 
 def lof(counterfactuals: Matrix, rows: Matrix, blocks: Blocks) -> Matrix:
-    """Return the local outlier factor among the rows (Breunig et al., 2000): about 1 inside the data, larger outside.
+    """Return the local outlier factor among the rows (Breunig et al., 2000): about 1 inside the data, more outside."""
+    return lof_among(rows, blocks)(counterfactuals)
+
+
+def lof_among(rows: Matrix, blocks: Blocks) -> Measure:
+    """Return `lof` among these rows, learned once for the counterfactuals of many methods.
 
     Equal rows count once: more than 20 of them would have no distance among themselves, and everything beside them
     a factor of millions. NaN where fewer than two rows are left.
     """
     distinct = np.unique(rows, axis=0)
     if len(distinct) < 2:
-        return np.full(len(counterfactuals), np.nan)
+        return lambda counterfactuals: np.full(len(counterfactuals), np.nan)
     if len(distinct) > MOST_LOF_ROWS:
         distinct = distinct[np.linspace(0, len(distinct) - 1, MOST_LOF_ROWS).astype(np.intp)]
     weights = _column_weights(blocks)
     model = LocalOutlierFactor(
         n_neighbors=min(LOF_NEIGHBOURS, len(distinct) - 1), metric="manhattan", novelty=True
     ).fit(distinct * weights)
-    return np.asarray(-model.score_samples(counterfactuals * weights))
+    return lambda counterfactuals: np.asarray(-model.score_samples(counterfactuals * weights))
 
 
 def isolation(counterfactuals: Matrix, rows: Matrix) -> Matrix:
-    """Return the score of an isolation forest fitted on the rows (Liu et al., 2008): above one half, unusual.
+    """Return the score of an isolation forest fitted on the rows (Liu et al., 2008): above one half, unusual."""
+    return isolation_among(rows)(counterfactuals)
+
+
+def isolation_among(rows: Matrix) -> Measure:
+    """Return `isolation` among these rows, learned once for the counterfactuals of many methods.
 
     Its trees ask for one column at a time, so the weight of a column has no say.
     """
-    return np.asarray(-IsolationForest(random_state=0).fit(rows).score_samples(counterfactuals))
+    model = IsolationForest(random_state=0).fit(rows)
+    return lambda counterfactuals: np.asarray(-model.score_samples(counterfactuals))
 
 
 def pairwise_distance(counterfactuals: Matrix, blocks: Blocks) -> float:

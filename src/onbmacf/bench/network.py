@@ -2,7 +2,7 @@
 
     Task  ->  trained_network  ->  Network (a Model with gradients), cached as a safetensors file
 
-Training is seeded and single-threaded on 75 % of the rows, so the same task gives the same network. The name of
+Training is seeded and single-threaded on a share of the rows, so the same task gives the same network. The name of
 the file holds a digest of everything it depends on.
 """
 
@@ -90,17 +90,17 @@ class Network:
             return np.asarray(self.module(torch.tensor(Z, dtype=torch.float64)).numpy())
 
 
-def trained_network(task: Task, seed: int, folder: Path | None = None) -> Network:
+def trained_network(task: Task, seed: int, folder: Path | None = None, share: float = TRAINING_SHARE) -> Network:
     """Return the network of a task: read from the folder if it is there, otherwise trained and saved there."""
     network = Network(forward_net([task.Z.shape[1], *HIDDEN, 2]))
-    path = None if folder is None else folder / f"{task.name}-{_fingerprint(task, seed)}.safetensors"
+    path = None if folder is None else folder / f"{task.name}-{_fingerprint(task, seed, share)}.safetensors"
     if path is not None and path.exists():
         from safetensors.torch import load
 
         network.module.load_state_dict(load(path.read_bytes()))
         network.module.requires_grad_(False).eval()
         return network
-    network = train(task, seed)
+    network = train(task, seed, share)
     if path is not None:
         from safetensors.torch import save
 
@@ -113,9 +113,9 @@ def retrained_networks(task: Task, seed: int, count: int, folder: Path | None = 
     return [trained_network(task, RETRAININGS * (seed + 1) + place, folder) for place in range(count)]
 
 
-def train(task: Task, seed: int) -> Network:
+def train(task: Task, seed: int, share: float = TRAINING_SHARE) -> Network:
     """Train on the training rows with Adam and cross-entropy for a fixed number of steps."""
-    rows = training_rows(len(task.y), seed)
+    rows = training_rows(len(task.y), seed, share)
     steps = min(MOST_STEPS, MOST_EPOCHS * -(-len(rows) // BATCH))
     Z, y = torch.tensor(task.Z[rows]), torch.tensor(task.y[rows].astype(np.int64))
     with seeded(seed):
@@ -131,10 +131,10 @@ def train(task: Task, seed: int) -> Network:
     return Network(module.requires_grad_(False).eval())
 
 
-def training_rows(count: int, seed: int) -> NDArray[np.intp]:
+def training_rows(count: int, seed: int, share: float = TRAINING_SHARE) -> NDArray[np.intp]:
     """Return the rows that the network is trained on, in file order."""
     shuffled = np.random.default_rng(seed).permutation(count)
-    return np.sort(shuffled[: int(TRAINING_SHARE * count)])
+    return np.sort(shuffled[: int(share * count)])
 
 
 def accuracy(network: Network, task: Task, seed: int) -> tuple[float, float]:
@@ -145,8 +145,8 @@ def accuracy(network: Network, task: Task, seed: int) -> tuple[float, float]:
     return float(right[trained].mean()), float(right[~trained].mean())
 
 
-def _fingerprint(task: Task, seed: int) -> str:
+def _fingerprint(task: Task, seed: int, share: float) -> str:
     inputs = [task.digest, len(task.y), task.Z.shape[1], seed, HIDDEN, LEARNING_RATE, BATCH]
-    inputs += [MOST_STEPS, MOST_EPOCHS, TRAINING_SHARE, torch.__version__]
+    inputs += [MOST_STEPS, MOST_EPOCHS, share, torch.__version__]
     rows = hashlib.sha256(task.Z.tobytes() + task.y.astype(np.int8).tobytes()).hexdigest()
     return hashlib.sha256(json.dumps([*inputs, rows]).encode()).hexdigest()[:16]

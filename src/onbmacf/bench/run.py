@@ -1,9 +1,11 @@
-"""Run cells in parallel, each in its own process; resume where the last run stopped.
+"""Run cells in parallel, in processes of their own; resume where the last run stopped.
 
     settings  ->  cells  ->  one file per cell (written atomically)  +  manifest.json
 
-A cell whose file exists is not computed again, so starting a killed run again resumes it. A cell that fails, crashes
-or exceeds its time limit is kept with its error; `retry` computes such cells again.
+Where many cells wait, those that follow each other with the same table and model share a process: the table is read and
+the model trained once. A cell whose file exists is not computed again, so starting a killed run again resumes it. A
+cell that fails, crashes or exceeds its time limit is kept with its error, and the rest of its process is started anew;
+`retry` computes such cells again.
 """
 
 import json
@@ -12,9 +14,10 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from itertools import takewhile
 from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -28,6 +31,7 @@ from onbmacf.errors import StoreError
 
 TIME_LIMIT = 1800.0
 POLL = 0.5
+MOST_IN_BATCH = 100
 REFUSED = f"{StoreError.__name__}: could not write"  # how the error of a cell begins that could not keep its network
 UNWRITTEN = 74  # exit code of a child whose file the disk refused: EX_IOERR of sysexits.h
 PRELOADED = ["onbmacf.bench.cells", "onbmacf.bench.network", "scipy.sparse.csgraph"]
@@ -51,8 +55,30 @@ class Plan:
         return cls(folder, data_dir, files)
 
     def open_cells(self, retry: bool) -> list[Cell]:
-        """Return the cells that are still to be computed."""
-        return [cell for cell, path in self.files.items() if not path.exists() or (retry and not _is_done(path))]
+        """Return the cells that are still to be computed; with `retry`, what is kept of failed ones is removed."""
+        for path in self.files.values() if retry else ():
+            if path.exists() and not _is_done(path):
+                path.unlink()
+        return [cell for cell, path in self.files.items() if not path.exists()]
+
+
+class Batch:
+    """Cells that a process computes one after the other; the first without a file is the one it is at."""
+
+    def __init__(self, cells: list[Cell], plan: Plan) -> None:
+        self.cells, self.plan, self.since = cells, plan, time.monotonic()
+        files = [(cell, plan.files[cell]) for cell in cells]
+        self.process: BaseProcess = _context().Process(
+            target=_work, args=(files, plan.data_dir, plan.folder / "models"), daemon=True
+        )
+        self.process.start()
+
+    def finished(self) -> Iterator[tuple[Cell, float]]:
+        """Yield the cells whose file has appeared, and how long each took, to the next look."""
+        while self.cells and self.plan.files[self.cells[0]].exists():
+            now = time.monotonic()
+            yield self.cells.pop(0), now - self.since
+            self.since = now
 
 
 def run(
@@ -87,25 +113,53 @@ def _run(plan: Plan, jobs: int, time_limit: float, retry: bool, say: Callable[[s
     waiting = plan.open_cells(retry)
     say(f"{len(plan.files)} cells, {len(plan.files) - len(waiting)} already computed, {jobs} at a time.")
     progress = RunProgress(len(waiting), say)
-    running: dict[BaseProcess, tuple[Cell, float]] = {}
+    running: list[Batch] = []
     try:
         while waiting or running:
             while waiting and len(running) < jobs:
-                cell = waiting.pop(0)
-                arguments = (cell, plan.files[cell], plan.data_dir, plan.folder / "models")
-                process = _context().Process(target=_work, args=arguments, daemon=True)
-                process.start()
-                running[process] = (cell, time.monotonic())
-            wait([process.sentinel for process in running], timeout=POLL)
-            for process, (cell, started) in list(running.items()):
-                if not process.is_alive() or time.monotonic() - started > time_limit:
-                    del running[process]
-                    document = _outcome(plan.files[cell], process, cell, time_limit)
-                    progress.ended(cell, document, time.monotonic() - started)
+                running.append(Batch(_take(waiting, jobs), plan))
+            wait([batch.process.sentinel for batch in running], timeout=POLL)
+            for batch in list(running):
+                ended = not batch.process.is_alive()  # asked before the files are: none appears after the end
+                for cell, seconds in batch.finished():
+                    progress.ended(cell, _read(plan.files[cell]), seconds)
+                late = bool(batch.cells) and time.monotonic() - batch.since > time_limit
+                if ended or late:
+                    running.remove(batch)
+                    _stop(batch, late, time_limit, progress)
+                    waiting[:0] = batch.cells
     finally:
-        for process in running:
-            process.kill()
+        for batch in running:
+            batch.process.kill()
     return plan
+
+
+def _take(waiting: list[Cell], jobs: int) -> list[Cell]:
+    """Take the next cells of one table and model: fewer and fewer, so that all processes end at about the same time."""
+    most = min(MOST_IN_BATCH, max(1, len(waiting) // (4 * jobs)))
+    about = (waiting[0].dataset, waiting[0].model)
+    same = takewhile(lambda cell: (cell.dataset, cell.model) == about, waiting[:most])
+    taken = list(same)
+    del waiting[: len(taken)]
+    return taken
+
+
+def _stop(batch: Batch, late: bool, time_limit: float, progress: "RunProgress") -> None:
+    """End the process of a batch; the cell it was at, if there is one, gets a document with what went wrong."""
+    batch.process.kill()
+    batch.process.join()
+    if batch.process.exitcode == UNWRITTEN:  # the fault of the disk, not of the method: nothing is recorded
+        raise StoreError(
+            f"could not write to {batch.plan.folder / 'cells'}. Finished cells are kept: the same command goes on from "
+            "there."
+        )
+    if batch.cells:
+        cell = batch.cells.pop(0)
+        code = batch.process.exitcode
+        error = f"more than {time_limit:g} s" if late else f"the process ended with exit code {code}"
+        document = {**asdict(cell), "status": "timeout" if late else "crashed", "error": error}
+        write_atomically(batch.plan.files[cell], json.dumps(document).encode())
+        progress.ended(cell, document, time.monotonic() - batch.since)
 
 
 class RunProgress:
@@ -122,9 +176,12 @@ class RunProgress:
             found = [count > 0 for count in document["lines"]["n_found"]]
             how = f"success {sum(found) / max(len(found), 1):.3f}"
         place = f"[{self.done:>{len(str(self.total))}}/{self.total}]"
+        about_case = "" if cell.protocol == "paper" else f"{cell.protocol} {cell.model} {cell.seed} "
         left = (time.monotonic() - self.started) / self.done * (self.total - self.done)
         about = f"{left:.0f} s" if left < 90 else f"{left / 60:.0f} min"
-        self.say(f"{place} {cell.dataset:<20} {cell.method:<13} {seconds:7.1f} s  {how}  (about {about} left)")
+        self.say(
+            f"{place} {cell.dataset:<20} {cell.method:<13} {about_case}{seconds:7.1f} s  {how}  (about {about} left)"
+        )
 
 
 def _file_name(cell: Cell, data_dir: Path | None) -> str:
@@ -132,7 +189,11 @@ def _file_name(cell: Cell, data_dir: Path | None) -> str:
 
 
 def _is_done(path: Path) -> bool:
-    return bool(json.loads(path.read_text(encoding="utf-8"))["status"] == "done")
+    return bool(_read(path)["status"] == "done")
+
+
+def _read(path: Path) -> dict[str, Any]:
+    return json.loads(path.read_text(encoding="utf-8"))
 
 
 def _context() -> Any:
@@ -144,14 +205,15 @@ def _context() -> Any:
     return context
 
 
-def _work(cell: Cell, path: Path, data_dir: Path | None, models: Path) -> None:
-    """Compute one cell in a child process and write its file; where the disk refuses, end with an exit code for it."""
+def _work(files: list[tuple[Cell, Path]], data_dir: Path | None, models: Path) -> None:
+    """Compute cells in a child process and write their files; where the disk refuses, end with an exit code for it."""
     threading.Thread(target=_die_with_parent, daemon=True).start()
     try:
-        document = cells_module.compute(cell, data_dir, models)
-        if document["error"].startswith(REFUSED):
-            raise StoreError(document["error"])
-        write_atomically(path, json.dumps(document).encode())
+        for cell, path in files:
+            document = cells_module.compute(cell, data_dir, models)
+            if document["error"].startswith(REFUSED):
+                raise StoreError(document["error"])
+            write_atomically(path, json.dumps(document).encode())
     except StoreError as error:
         with suppress(OSError):  # what is said may go to the same disk
             print(error, file=sys.stderr, flush=True)
@@ -163,19 +225,3 @@ def _die_with_parent() -> None:
     if parent is not None:
         parent.join()
         os._exit(1)
-
-
-def _outcome(path: Path, process: BaseProcess, cell: Cell, time_limit: float) -> dict[str, Any]:
-    """Return the cell's document; write one if the process ended without writing it."""
-    late = process.is_alive()
-    process.kill()
-    process.join()
-    if process.exitcode == UNWRITTEN:  # the fault of the disk, not of the method: nothing is recorded
-        raise StoreError(
-            f"could not write to {path.parent}. Finished cells are kept: the same command goes on from there."
-        )
-    if not path.exists() or late:
-        error = f"more than {time_limit:g} s" if late else f"the process ended with exit code {process.exitcode}"
-        document = {**asdict(cell), "status": "timeout" if late else "crashed", "error": error}
-        write_atomically(path, json.dumps(document).encode())
-    return json.loads(path.read_text(encoding="utf-8"))
