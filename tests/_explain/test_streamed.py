@@ -98,6 +98,12 @@ def test_neither_partitions_nor_order_change_a_bit(table, fitted, n, seed):
     assert bits(other) == bits(fitted)
 
 
+def test_one_sample_or_every_row(table):
+    one, every = fit(table, coverage=0), fit(table, coverage=1)
+    assert len(one.Z_) == one.fitted_.whole.n_sampled
+    assert 0.4 < one.fitted_.whole.share < every.fitted_.whole.share == 1
+
+
 def test_a_cluster_gives_the_same_bits(table, fitted, client):
     assert bits(fit(table, n=5, client=client)) == bits(fitted)
 

@@ -14,7 +14,7 @@ import numpy as np
 from onbmacf._balls.metrics import one_hot_height
 from onbmacf._balls.sampled import LEAST_OF_LABEL
 from onbmacf._base.arrays import Matrix, Rows
-from onbmacf._base.checks import check_between
+from onbmacf._base.checks import check_within
 from onbmacf._base.executor import check_client
 from onbmacf._explain.distributed import current_client
 from onbmacf._explain.fitted import (
@@ -120,7 +120,7 @@ def _check(options: Options, schema: Any, coverage: Any) -> int:
     checked(options)
     if schema is not None and not isinstance(schema, Schema) and not callable(schema):
         raise ParameterError(f"schema must be a Schema, got {schema!r}.")
-    check_between("coverage", coverage, 0, 1)
+    check_within("coverage", coverage, 0, 1)
     if STRATEGIES[options.strategy].needs_all or options.cover_rows is None:
         why = "cover_rows=None" if options.cover_rows is None else f"strategy={options.strategy!r}"
         raise ParameterError(f"{why} covers all rows in one process: call .compute() on the Dask DataFrame first.")
