@@ -253,12 +253,11 @@ def test_a_model_that_fails_on_some_rows_names_them(table):
             fit(table, wrong)
 
 
-def test_a_label_of_each_row_is_an_error(table):
-    many = pd.concat([table] * 12, ignore_index=True)
-    many["a"] = np.arange(len(many)) / len(many)
-    for n in (1, 3):  # too many in one partition, and only in all together
-        with pytest.raises(ModelError, match="more than 32,767 labels"):
-            fit(many, lambda rows: np.rint(rows["a"].to_numpy() * len(many)).astype(int), n=n)
+def test_more_labels_than_a_map_may_have_are_an_error(table, monkeypatch):
+    monkeypatch.setattr(streamed, "MOST_LEVELS", 40)
+    for n in (1, 60):  # too many in one partition, and only in all together
+        with pytest.raises(ModelError, match="the model gives more than 40 labels"):
+            fit(table.sort_values("a"), lambda rows: np.floor(rows["a"].to_numpy() * 50).astype(int), n=n)
 
 
 def test_a_model_that_a_worker_cannot_get_is_an_error(table, client):
