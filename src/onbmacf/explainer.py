@@ -206,9 +206,9 @@ class ONBMACF(SettableOptions):
             their distances stay in the table. A saved map holds its name only.
         client : dask.distributed.Client, optional
             Lends its workers to the cover of a large table; the cover is the same with and without.
-        coverage : float below 1, default 0.999
+        coverage : float from 0 to 1, default 0.999
             Of a Dask DataFrame, the least share of the rows that must lie in a ball of their label: the sample grows
-            until it is reached. A share close to 1 may need as many balls as a cover of all rows.
+            until it is reached; 0 for one sample. A share close to 1 may need as many balls as a cover of all rows.
         passes : path, optional
             A folder that keeps finished passes over a Dask DataFrame: the same `fit`, stopped and called again, goes on
             from there. It holds labels and rows; delete it when the map is saved.

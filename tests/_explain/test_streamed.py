@@ -98,6 +98,12 @@ def test_neither_partitions_nor_order_change_a_bit(table, fitted, n, seed):
     assert bits(other) == bits(fitted)
 
 
+def test_one_sample_or_every_row(table):
+    one, every = fit(table, coverage=0), fit(table, coverage=1)
+    assert len(one.Z_) == one.fitted_.whole.n_sampled
+    assert 0.4 < one.fitted_.whole.share < every.fitted_.whole.share == 1
+
+
 def test_a_cluster_gives_the_same_bits(table, fitted, client):
     assert bits(fit(table, n=5, client=client)) == bits(fitted)
 
@@ -247,6 +253,13 @@ def test_a_model_that_fails_on_some_rows_names_them(table):
             fit(table, wrong)
 
 
+def test_more_labels_than_a_map_may_have_are_an_error(table, monkeypatch):
+    monkeypatch.setattr(streamed, "MOST_LEVELS", 40)
+    for n in (1, 60):  # too many in one partition, and only in all together
+        with pytest.raises(ModelError, match="the model gives more than 40 labels"):
+            fit(table.sort_values("a"), lambda rows: np.floor(rows["a"].to_numpy() * 50).astype(int), n=n)
+
+
 def test_a_model_that_a_worker_cannot_get_is_an_error(table, client):
     lock = threading.Lock()
 
@@ -342,22 +355,21 @@ SOME_ROWS = pd.DataFrame({"a": [0.0], "b": [0.0], "c": ["x"]})
 # Stopped, and gone on with.
 
 
-def test_a_fit_that_was_stopped_goes_on_from_finished_passes(table, fitted, tmp_path):
+def test_a_fit_that_was_stopped_or_is_to_cover_more_goes_on_from_finished_passes(table, fitted, tmp_path):
     asked = []
 
     def counting(rows):
         asked.append(len(rows))
-        if len(asked) > 1000:
-            raise KeyboardInterrupt
         return model(rows)
 
-    first = fit(table, counting, passes=tmp_path / "passes")
+    fit(table, counting, passes=tmp_path / "passes", coverage=0.5)
     once = len(asked)
     kept = sorted((tmp_path / "passes").iterdir())
     kept[-1].unlink()  # as if it had been stopped before this pass
-    second = fit(table, counting, passes=tmp_path / "passes")
+    more = fit(table, counting, passes=tmp_path / "passes")
     assert len(asked) - once < once - N_ROWS // 512
-    assert bits(first) == bits(second) == bits(fitted)
+    assert bits(more) == bits(fitted)
+    assert len(list((tmp_path / "passes").iterdir())) > len(kept)
     other = fit(table, lambda rows: (rows["a"] > 0.5).astype(int), passes=tmp_path / "passes")
     assert other.classes_.tolist() == [0, 1]
 

@@ -14,7 +14,7 @@ import numpy as np
 from onbmacf._balls.metrics import one_hot_height
 from onbmacf._balls.sampled import LEAST_OF_LABEL
 from onbmacf._base.arrays import Matrix, Rows
-from onbmacf._base.checks import check_between
+from onbmacf._base.checks import check_within
 from onbmacf._base.executor import check_client
 from onbmacf._explain.distributed import current_client
 from onbmacf._explain.fitted import (
@@ -81,7 +81,7 @@ def fit_parts(
     encoding = _encoding(form, N, options)
     Constraints(encoding.space, encoding.space.schema.rules)  # contradictions are reported before the model is asked
     box = BlackBox(model, form, options.predict_chunk, output, reading=read)
-    kept = Kept(None if folder is None else Path(folder), _mark(N, n_rows, passes, box, options, coverage))
+    kept = Kept(None if folder is None else Path(folder), _mark(str(table._name), N, box, options))
     box, told, of_each = labels_pass(passes, box, encoding, kept)
     sample = _with_rare(N, of_each, box, encoding)
     found = cover_passes(passes, encoding, told, sample, (options.competitors, most, coverage), kept)
@@ -97,11 +97,15 @@ def _with_rare(N: Matrix, of_each: Matrix, box: BlackBox, encoding: Encoding) ->
     return N[first], codes[first]
 
 
-def _mark(N: Any, n_rows: int, passes: Passes, box: BlackBox, options: Options, coverage: float) -> str:
-    """Return a mark of a fit: of its sample, what the model says of some of it, and how it is covered."""
+def _mark(name: str, N: Matrix, box: BlackBox, options: Options) -> str:
+    """Return a mark of a fit: of the files that Dask reads, the sample, what the model says of some of it, and how.
+
+    How much of the table is to be covered makes no pass another one: a higher share adds some.
+    """
     said = box.ask_labels(N[probe_rows(len(N))]).tolist()
-    how = (n_rows, len(passes.parts), options_of_fit(options), coverage, said)
-    return sha256(np.ascontiguousarray(N).tobytes() + repr(how).encode()).hexdigest()[:16]
+    return sha256(np.ascontiguousarray(N).tobytes() + repr((name, options_of_fit(options), said)).encode()).hexdigest()[
+        :16
+    ]
 
 
 def check_alone(**given: Any) -> None:
@@ -116,7 +120,7 @@ def _check(options: Options, schema: Any, coverage: Any) -> int:
     checked(options)
     if schema is not None and not isinstance(schema, Schema) and not callable(schema):
         raise ParameterError(f"schema must be a Schema, got {schema!r}.")
-    check_between("coverage", coverage, 0, 1)
+    check_within("coverage", coverage, 0, 1)
     if STRATEGIES[options.strategy].needs_all or options.cover_rows is None:
         why = "cover_rows=None" if options.cover_rows is None else f"strategy={options.strategy!r}"
         raise ParameterError(f"{why} covers all rows in one process: call .compute() on the Dask DataFrame first.")

@@ -26,7 +26,7 @@ from onbmacf._balls.groups import MOST_LEVELS, Groups
 from onbmacf._balls.metrics import Metric
 from onbmacf._balls.sampled import LEAST_OF_LABEL, cover_of_sample, enemies_among, first_balls
 from onbmacf._base.arrays import Matrix, Rows, hashed, objects
-from onbmacf._base.checks import listed
+from onbmacf._base.checks import listed, message_of
 from onbmacf._columns.converters import converter_of
 from onbmacf._explain.parts import Arrays, Kept, each_part
 from onbmacf._table.form import TableForm
@@ -36,7 +36,6 @@ from onbmacf._table.space import FeatureSpace
 from onbmacf.errors import ModelError, TableError
 
 SLACK = 1.25  # rows that are sent for each row of a sample: how many there are is known only on average
-HASHES = float(2**64)
 NOTHING: Any = None
 
 
@@ -138,13 +137,18 @@ def rows_pass(passes: Passes, most: int, n_rows: int) -> pd.DataFrame:
     """Return the `most` rows with the lowest hashes, equal ones once."""
     share = SLACK * most / n_rows
     while True:
-        limit = np.uint64(min(HASHES - 2**12, share * HASHES))
+        limit = _limit(share)
         found = [frame for _, frame in passes.over(partial(_rows_below, limit), "rows of the sample")]
         rows = _by_hash(joined(found))
         rows = rows[~pd.Series(_raw_hashes(rows)).duplicated().to_numpy()]
         if len(rows) >= most or share >= 1:
             return rows.iloc[:most]
         share *= 4  # many rows are copies of others
+
+
+def _limit(share: float) -> np.uint64:
+    """Return the hash below which so large a share of all hashes lies."""
+    return np.uint64(2**64 - 1 if share >= 1 else int(share * 2**64))
 
 
 def _rows_below(limit: np.uint64, piece: tuple[pd.DataFrame, Any]) -> pd.DataFrame:
@@ -194,6 +198,7 @@ def labels_pass(passes: Passes, box: BlackBox, encoding: Encoding, kept: Kept) -
                 both = np.concatenate([rows[label], N]) if label in rows else N
                 rows[label] = _lowest(both, encoding.space, LEAST_OF_LABEL)
         classes = box.with_classes(objects(rows), sum(len(codes) for _, codes in found.values())).classes.tolist()
+        _check_labels(len(classes))
         places = {label: code for code, label in enumerate(classes)}
         arrays = {"rows": np.concatenate([rows[label] for label in classes]), "classes": _written(classes)}
         for number, (labels, codes) in found.items():
@@ -205,6 +210,11 @@ def labels_pass(passes: Passes, box: BlackBox, encoding: Encoding, kept: Kept) -
     codes = [arrays[f"codes {number}"] for number in range(len(passes.parts))]
     told = [Told(own, np.packbits(np.ones(len(own), dtype=bool))) for own in codes]
     return replace(box, classes=classes), told, arrays["rows"]
+
+
+def _check_labels(count: int) -> None:
+    if count > MOST_LEVELS:
+        raise ModelError(f"the model gives more than {MOST_LEVELS:,} labels. Check that predict returns no scores.")
 
 
 def _written(classes: list[Any]) -> NDArray[Any]:
@@ -225,8 +235,9 @@ def _labelled(
     if len(failed):
         row, error = int(failed[0]), labels[failed[0]]
         what = "returned NaN for" if isinstance(error, NaNAnswerError) else f"raised {type(error).__name__} on"
-        raise ModelError(f"the model {what} row {row} ({len(failed):,} rows of the partition): {error}")
+        raise ModelError(f"the model {what} row {row}: {message_of(error)}")
     codes, names = told_apart(labels)
+    _check_labels(len(names))
     some = [_lowest(N[codes == at], encoding.space, LEAST_OF_LABEL) for at in range(len(names))]
     return names.tolist(), codes.astype(np.int16), some
 
@@ -317,7 +328,7 @@ def _left_pass(passes: Passes, encoding: Encoding, told: list[Told], most: int, 
     """Return a sample of the rows that lie in no ball yet."""
     share = SLACK * most / n_left
     while True:
-        work = partial(_left_below, encoding, np.uint64(min(HASHES - 2**12, share * HASHES)))
+        work = partial(_left_below, encoding, _limit(share))
         found = [rows for _, rows in passes.over(work, f"{turn}: rows in no ball", told)]
         N, codes = (np.concatenate(parts) for parts in zip(*found, strict=True))
         first = by_hash(encoding.space.encode_numbers(N), codes)
