@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from onbmacf._balls.cover import BallCover
 from onbmacf._disk.map_file import load_map, save_map
 from onbmacf._explain.alone import predictions, responsiveness
-from onbmacf._explain.fitted import Fitted, fit_table
+from onbmacf._explain.fitted import COVERAGE, Fitted, fit_table
 from onbmacf._explain.run import explain_rows
 from onbmacf._search.options import Options, SettableOptions, check_names, signed_like
 from onbmacf.errors import OnbmacfWarning, ParameterError
@@ -79,6 +79,11 @@ class ONBMACF(SettableOptions):
         commonest levels of its group before the map is made, and nothing else is kept of the rows: neither the
         answers nor a saved map depend on a single one beyond its group. Answers are farther and some rows get none
         (decision 0061). Fixed by ``fit``.
+    cover_rows : "auto", int or None, default "auto"
+        How many rows the balls are made of. ``"auto"``: all, up to 50,000; of a larger table a sample of 20,000, chosen
+        by a hash of what is in them. No ball of a sample holds a row of another label among *all* rows, and neighbours
+        are looked for among all; `cover_.share` says how many rows lie in a ball. None: all rows, as always with
+        ``strategy="paper"``, which takes minutes from a million rows on (decision 0138). Fixed by ``fit``.
 
     effort : {"full", "half", "quarter"} or float, default "full"
         How many points are asked about per row, in parts of the usual number (some 500): fewer are faster where the
@@ -141,7 +146,11 @@ class ONBMACF(SettableOptions):
         if not hasattr(self, "fitted_"):
             return super().__repr__()
         rows, features, labels = len(self.Z_), len(self.schema_.features), len(self.classes_)
-        return f"<{super().__repr__()} fitted on {rows:,} rows of {features:,} features, with {labels} labels>"
+        whole = self.fitted_.whole
+        n_rows, among = rows, ""
+        if whole is not None:
+            n_rows, among = whole.n_rows, f", neighbours among {whole.n_sampled:,} of them"
+        return f"<{super().__repr__()} fitted on {n_rows:,} rows of {features:,} features, with {labels} labels{among}>"
 
     def fit(
         self,
@@ -157,14 +166,17 @@ class ONBMACF(SettableOptions):
         blocks: Any = None,
         space: Any = None,
         client: Any = None,
+        coverage: float = COVERAGE,
+        passes: Any = None,
     ) -> "ONBMACF":
         """Map the table as the model labels it.
 
         Parameters
         ----------
-        table : DataFrame of pandas or polars, table of pyarrow, or 2-D array
+        table : DataFrame of pandas or polars, table of pyarrow, 2-D array, or Dask DataFrame
             The rows, without the target column. A table of pyarrow is a DataFrame of pandas in pyarrow's dtypes, for
-            the model and in the answers.
+            the model and in the answers. A Dask DataFrame may be larger than memory: the map holds a sample of its rows
+            (``cover_rows``; 200,000 by default), whose balls are pure among all (docs/cluster.md).
         model : object with ``predict``, or callable
             Gets rows in the form of `table` (frame or array, same columns and dtypes) and returns labels, class
             probabilities or scores. Also a ``Booster`` of xgboost or lightgbm, or a torch module.
@@ -194,6 +206,12 @@ class ONBMACF(SettableOptions):
             their distances stay in the table. A saved map holds its name only.
         client : dask.distributed.Client, optional
             Lends its workers to the cover of a large table; the cover is the same with and without.
+        coverage : float below 1, default 0.999
+            Of a Dask DataFrame, the least share of the rows that must lie in a ball of their label: the sample grows
+            until it is reached. A share close to 1 may need as many balls as a cover of all rows.
+        passes : path, optional
+            A folder that keeps finished passes over a Dask DataFrame: the same `fit`, stopped and called again, goes on
+            from there. It holds labels and rows; delete it when the map is saved.
 
         Returns
         -------
@@ -202,7 +220,8 @@ class ONBMACF(SettableOptions):
 
         """
         reading = {"threshold": threshold, "classes": classes, "between": target}
-        self.fitted_ = fit_table(table, model, schema, self._options(), output, client, reading, causes, blocks, space)
+        how = (output, client, reading, causes, blocks, space, (coverage, passes))
+        self.fitted_ = fit_table(table, model, schema, self._options(), *how)
         for message in self.fitted_.warnings:
             warnings.warn(message, OnbmacfWarning, stacklevel=2)
         return self

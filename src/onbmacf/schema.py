@@ -444,7 +444,10 @@ def _holding(features: list[Feature], frame: pd.DataFrame, named: set[Hashable])
 
 def _is_kept(column: "pd.Series[Any]") -> bool:
     """Say whether a column holds text of each row's own, codes, or dates written as text."""
-    return is_own_text(column) or is_code(column) or look_like_dates(column.dropna().drop_duplicates().tolist())
+    if is_own_text(column) or is_code(column):
+        return True
+    is_number = pd.api.types.is_numeric_dtype(column.dtype)  # and no text: a million values need not be told apart
+    return not is_number and look_like_dates(column.dropna().drop_duplicates().tolist())
 
 
 def _feature(name: str, value: Any) -> Feature:

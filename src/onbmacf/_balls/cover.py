@@ -17,7 +17,7 @@ from onbmacf._balls.groups import Groups
 from onbmacf._balls.kernels import greedy_cover_fast, nearest_enemy_fast
 from onbmacf._balls.kernels.compiled import are_compiled
 from onbmacf._balls.metrics import Metric, check_metric, has_kernel
-from onbmacf._base.arrays import Mask, Matrix, Rows, in_steps, lines_of
+from onbmacf._base.arrays import Mask, Matrix, Rows, hashed, in_steps, lines_of
 from onbmacf._base.checks import check_choice
 from onbmacf._base.limits import check_memory
 from onbmacf.errors import ParameterError
@@ -42,9 +42,9 @@ class BallCover:
     labels : array of int
         Per ball: the code of its label, a position in ``explainer.classes_`` (c(l)).
     owner : array of int
-        Per fitted row: the ball that covered it first.
+        Per fitted row: the ball that covered it first; -1 where none does, which only happens beside a covered sample.
     reach : array of float
-        Per fitted row: the radius of a ball centred on it, in encoded units.
+        Per fitted row: the radius of a ball centred on it, in encoded units; NaN beside a covered sample.
 
     Examples
     --------
@@ -70,11 +70,22 @@ class BallCover:
 
     def __repr__(self) -> str:
         spread = f", radii from {self.radii.min():.3g} to {self.radii.max():.3g}" if len(self) else ""
-        return f"<BallCover of {len(self.owner):,} rows: {len(self):,} balls{spread}>"
+        share = f", {100 * self.share:.3g} % of the rows in one" if self.is_sampled else ""
+        return f"<BallCover of {len(self.owner):,} rows: {len(self):,} balls{spread}{share}>"
 
     def members(self, ball: int) -> Rows:
         """Return G(l): the rows this ball was chosen to cover."""
         return np.flatnonzero(self.owner == ball)
+
+    @property
+    def is_sampled(self) -> bool:
+        """Whether a sample of the rows was covered, by balls that hold no enemy among all rows (decision 0138)."""
+        return bool(np.isnan(self.reach).any())
+
+    @property
+    def share(self) -> float:
+        """The share of the fitted rows that lie in a ball of their label."""
+        return float((self.owner >= 0).mean())
 
     @property
     def is_degenerate(self) -> Mask:
@@ -116,10 +127,10 @@ def build_cover(
     def cover_of(rows: Rows) -> tuple[Rows, Rows]:
         return lines_6_to_18(lines_of(Z, rows), reach[rows], metric, competitors, fast, threads, client, groups)
 
-    return _of_all_labels(labels, reach, cover_of)
+    return of_all_labels(labels, reach, cover_of)
 
 
-def _of_all_labels(labels: Rows, reach: Matrix, cover_of: Callable[[Rows], tuple[Rows, Rows]]) -> BallCover:
+def of_all_labels(labels: Rows, reach: Matrix, cover_of: Callable[[Rows], tuple[Rows, Rows]]) -> BallCover:
     """Put the covers of all labels together; `cover_of` gives that of some rows: its centres, and each row's ball."""
     owner = np.empty(len(labels), dtype=np.intp)
     centers: list[Rows] = []
@@ -143,12 +154,7 @@ class Copies(NamedTuple):
 
 def copies_of(Z: Matrix, labels: Rows) -> Copies | None:
     """Return which rows are equal, with equal labels; None unless at least half of them are copies of others."""
-    bits, found = np.ascontiguousarray(Z).view(np.uint64), labels.astype(np.uint64)
-    for some in in_steps(*Z.shape):
-        hashed = found[some]
-        for column in np.ascontiguousarray(bits[some].T):  # equal rows have one hash; others by chance: see below
-            hashed = (hashed ^ (hashed >> np.uint64(29)) ^ column) * np.uint64(0x9E3779B97F4A7C15)
-        found[some] = hashed
+    bits, found = np.ascontiguousarray(Z).view(np.uint64), hashed(Z, labels)
     first, of_row = np.unique(found, return_index=True, return_inverse=True)[1:]
     if len(first) > len(Z) // 2:
         return None
@@ -190,7 +196,7 @@ def _cover_of_copies(
         chosen, owned = greedy_cover(Z_first[kinds], reach[firsts], metric, competitors, counts)
         return np.searchsorted(rows, firsts[chosen]), owned[of_row]
 
-    return _of_all_labels(labels, reach, cover_of)
+    return of_all_labels(labels, reach, cover_of)
 
 
 def check_cover_memory(n_rows: int, n_columns: int, n_matrix: int = 0, widest: str = "") -> None:

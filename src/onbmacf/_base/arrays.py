@@ -1,6 +1,7 @@
 """Arrays: their types, tables of columns held as named tuples, and fields that are made on first use.
 
 named tuple of columns  ->  take (some lines), stack (several tables)
+matrix  ->  lines_of (some lines), hashed (a number per line that says what is in it)
 shared, deferring       ->  fields of a frozen dataclass that are made on first use
 """
 
@@ -42,6 +43,22 @@ def lines_of(matrix: Matrix, lines: Rows) -> Matrix:
     for some in in_steps(*picked.shape):
         picked[some] = matrix[lines[some]]
     return picked
+
+
+def hashed(matrix: Matrix, start: Rows) -> NDArray[np.uint64]:
+    """Return a hash of the bits of each line, beginning with a number per line: equal lines have equal ones.
+
+    Others have equal ones by chance: among 20 million lines, once in 100,000 tables.
+    """
+    found = start.astype(np.uint64)
+    for some in in_steps(*matrix.shape):
+        hashes = found[some]
+        for column in np.ascontiguousarray(np.ascontiguousarray(matrix[some]).view(np.uint64).T):
+            hashes = (hashes ^ column) * np.uint64(0x9E3779B97F4A7C15)
+            hashes ^= hashes >> np.uint64(32)
+        hashes *= np.uint64(0xD6E8FEB86659FD93)
+        found[some] = hashes ^ (hashes >> np.uint64(32))
+    return found
 
 
 def take(columns: Columns, lines: Rows | Mask) -> Columns:

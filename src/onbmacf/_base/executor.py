@@ -259,13 +259,18 @@ def _is_notebook() -> bool:
 def _packed(work: Any, told: Callable[[str], None] | None) -> Any:
     """Return work pickled for another process, with all the objects it holds; warn and return None if that fails."""
     try:
-        return _cloudpickle().dumps(work)
+        return pickled(work)
     except Exception as error:
         message = f"the model cannot be sent to other processes ({error}): everything runs in this one."
         warnings.warn(message, OnbmacfWarning, stacklevel=3)
         if told is not None:
             told(message)
         return None
+
+
+def pickled(work: Any) -> Any:
+    """Return work pickled for another process, with all the objects it holds."""
+    return _cloudpickle().dumps(work)
 
 
 def _cloudpickle() -> Any:

@@ -78,10 +78,13 @@ def is_code(column: "pd.Series[Any]") -> bool:
     >>> is_code(pd.Series(range(4000, 4030))), is_code(pd.Series(["01067", "80331"]))
     (True, True)
     """
+    is_number = pd.api.types.is_numeric_dtype(column.dtype)
+    if is_number and (converter_of(column) is not None or not _is_whole(column)):
+        return False
     values = column.dropna().drop_duplicates()
-    if not pd.api.types.is_numeric_dtype(column.dtype):
+    if not is_number:
         return are_padded(values.tolist())
-    if len(values) < 3 or converter_of(column) is not None or not _is_whole(column):
+    if len(values) < 3:
         return False
     low, high = float(values.min()), float(values.max())
     is_serial = len(values) == len(column) >= OWN_ROWS and low >= SERIAL and high - low < 3 * len(values)

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from onbmacf._balls.cover import BallCover, build_cover
+from onbmacf._balls.cover import BallCover
 from onbmacf._balls.distance import distances, paired
 from onbmacf._balls.metrics import one_hot_height
 from onbmacf._base.arrays import Matrix, Rows
@@ -23,7 +23,7 @@ from onbmacf._columns.converters import CONVERSIONS
 from onbmacf._columns.interop import ARGUMENTS
 from onbmacf._columns.kinds import KINDS
 from onbmacf._disk.map_causes import check_causes
-from onbmacf._explain.fitted import groups_of, probe_rows
+from onbmacf._explain.fitted import cover_table, groups_of, probe_rows
 from onbmacf._search.options import NAMES, Options
 from onbmacf._table.constraints import Constraints
 from onbmacf._table.form import TableForm
@@ -50,6 +50,7 @@ LATER = (
     "causes",
     "blocks",
     "space",
+    "whole",
 )  # that older maps lack
 SINCE_READABLE = "agreement"  # an option that came after the key `readable`: only maps without it may lack the key
 
@@ -112,6 +113,7 @@ BLOCK_KEYS: dict[str, Check] = {
     "shrink": flag,
     "shape": optional(sequence(count(1), least=1)),
 }
+WHOLE_KEYS: dict[str, Check] = {"n_rows": count(2), "n_sampled": count(1), "share": number(finite=True)}
 MANIFEST_KEYS: dict[str, Check] = {
     "parameters": table,
     "output": word(*OUTPUTS),
@@ -131,6 +133,7 @@ MANIFEST_KEYS: dict[str, Check] = {
     "labels": lambda _, entry: Labels.of(entry),
     "causes": check_causes,
     "space": optional(word()),
+    "whole": lambda name, entry: checked(name, entry, WHOLE_KEYS, WHOLE_KEYS),
     "blocks": lambda name, entry: checked(name, entry, BLOCK_KEYS, BLOCK_KEYS),
 }
 
@@ -171,18 +174,20 @@ def check_arrays(arrays: Mapping[str, Any], manifest: Mapping[str, Any], width: 
     shapes |= {"low": (n_features,), "span": (n_features,), "probes": (n_probes, n_features)}
     for name, shape in shapes.items():
         _is(arrays[name].shape == shape, f"{name} has shape {arrays[name].shape} instead of {shape}")
+    is_sampled = arrays["reach"].dtype.kind == "f" and bool(np.isnan(arrays["reach"]).any())
     for name, end in {"row_labels": n_classes, "labels": n_classes, "owner": n_balls, "centers": n_rows}.items():
-        array = arrays[name]
+        array, least = arrays[name], -1 if name == "owner" and is_sampled else 0
         _is(array.dtype.kind == "i", f"{name} holds no whole numbers")
-        _is(bool(((array >= 0) & (array < end)).all()), f"{name} holds numbers outside 0 to {end - 1}")
+        _is(bool(((array >= least) & (array < end)).all()), f"{name} holds numbers outside {least} to {end - 1}")
     _is(arrays["probes"].dtype.kind == "f" and not np.isinf(arrays["probes"]).any(), "probes holds infinite numbers")
     for name in ("Z", "low", "span", "radii", "reach", *(n for n in arrays if n.startswith("known_"))):
-        _is(arrays[name].dtype.kind == "f" and bool(np.isfinite(arrays[name]).all()), f"{name} holds no finite numbers")
+        known = arrays[name][~np.isnan(arrays[name])] if name == "reach" and is_sampled else arrays[name]
+        _is(arrays[name].dtype.kind == "f" and bool(np.isfinite(known).all()), f"{name} holds no finite numbers")
     if manifest.get("causes"):
         is_array = "followed" in arrays and arrays["followed"].dtype.kind == "f"
         _is(is_array and arrays["followed"].shape == shapes["probes"], "followed is missing, or no rows of numbers")
     _is(bool((arrays["span"] > 0).all()), "a span is not above 0")
-    _is(bool((arrays["radii"] >= 0).all() and (arrays["reach"] >= 0).all()), "a radius is below 0")
+    _is(bool((arrays["radii"] >= 0).all() and not (arrays["reach"] < 0).any()), "a radius is below 0")
     places = [entry[0] for entry in manifest.get("converters", ())]
     _is(all(at < n_features for at in places), f"a converter is for a column beyond the {n_features} features")
     for name in ("features", "dtypes", "decimals", *(n for n in ("readable", "lacking", "polars") if manifest.get(n))):
@@ -211,30 +216,39 @@ def check_space(space: FeatureSpace, Z: Matrix, probes: Matrix, options: Options
     _is(np.array_equal(again.encode_numbers(N), Z), "the rows are encoded otherwise")
 
 
-def check_cover(cover: BallCover, Z: Matrix, labels: Rows, space: FeatureSpace, options: Options) -> None:
-    """Raise an error if the balls are no cover of the rows; of a small map also if `fit` makes another."""
-    metric = options.metric
+def check_cover(
+    cover: BallCover, Z: Matrix, labels: Rows, space: FeatureSpace, options: Options, is_part: bool = False
+) -> None:
+    """Raise an error if the balls are no cover of the rows; of a small map also if `fit` makes another.
+
+    Where the rows are a part of the table, enemies that are not among them may be nearer.
+    """
+    metric, of_all = options.metric, replace(options, cover_rows=None)
     _is(np.array_equal(labels[cover.centers], cover.labels), "a ball has another label than its centre")
-    _is(np.array_equal(cover.labels[cover.owner], labels), "a row is owned by a ball of another label")
+    owned = np.flatnonzero(cover.owner >= 0)  # all, but beside a covered sample
+    owner = cover.owner[owned]
+    _is(np.array_equal(cover.labels[owner], labels[owned]), "a row is owned by a ball of another label")
     _is(len(np.unique(cover.centers)) == len(cover), "two balls have one centre")
-    apart, radii = paired(Z, Z[cover.centers[cover.owner]], metric), cover.radii[cover.owner]
+    apart, radii = paired(Z[owned], Z[cover.centers[owner]], metric), cover.radii[owner]
     _is(bool(((apart < radii) | (apart == 0)).all()), "a row lies outside the ball that owns it")
     _is(len(np.unique(labels)) == int(labels.max()) + 1, "a label has no row")
     is_reach = np.array_equal(cover.reach[cover.centers], cover.radii)
     _is(is_reach, "a ball's radius is not the reach of its centre")
-    if len(Z) * len(Z) * Z.shape[1] <= WORK:
-        again = build_cover(Z, labels, metric, options.competitors, groups=groups_of(space))
+    if not is_part and len(Z) * len(Z) * Z.shape[1] <= WORK:
+        again = cover_table(Z, labels, options if cover.is_sampled else of_all, groups=groups_of(space))
         other = [name for name in fields(BallCover) if not _same(getattr(again, name.name), getattr(cover, name.name))]
         _is(not other, f"the cover of these rows has other {listed(field.name for field in other)}")
-    for row in np.linspace(0, len(Z) - 1, SAMPLE).astype(int):
+    measured = np.flatnonzero(~np.isnan(cover.reach))
+    for row in measured[np.linspace(0, len(measured) - 1, SAMPLE).astype(int)]:
         nearest = distances(Z[row : row + 1], Z[labels != labels[row]], metric).min()
-        _is(bool(nearest == cover.reach[row]), f"row {row} has another nearest row of another label")
+        is_reach = cover.reach[row] <= nearest if is_part else cover.reach[row] == nearest
+        _is(bool(is_reach), f"row {row} has another nearest row of another label")
 
 
 def _same(a: Any, b: Any) -> bool:
     if isinstance(a, dict):
         return a.keys() == b.keys() and all(_same(a[key], b[key]) for key in a)
-    return bool(np.array_equal(a, b)) if isinstance(a, np.ndarray) else bool(a == b)
+    return bool(np.array_equal(a, b, equal_nan=a.dtype.kind == "f")) if isinstance(a, np.ndarray) else bool(a == b)
 
 
 def _is(holds: bool, otherwise: str) -> None:

@@ -22,7 +22,7 @@ from onbmacf._columns.interop import ARGUMENTS, PolarsTypes
 from onbmacf._disk.map_causes import causes_in, causes_out
 from onbmacf._disk.map_check import check_arrays, check_cover, check_manifest, check_names, check_sizes, check_space
 from onbmacf._disk.store import UNREADABLE, read, write
-from onbmacf._explain.fitted import Fitted, learned, options_of_fit, probe_rows
+from onbmacf._explain.fitted import Fitted, Whole, learned, options_of_fit, probe_rows
 from onbmacf._search.options import DEFAULTS, SAVED, Options
 from onbmacf._search.strategies import STRATEGIES, checked
 from onbmacf._table.embedding import Embedding
@@ -70,6 +70,7 @@ class SavedMap:
     followed: Matrix | None = None
     blocks: Blocks | None = None
     space_name: str | None = None  # of the function in whose points the balls lie
+    whole: Whole | None = None  # the table of which the rows are a sample
 
 
 def save_map(path: Any, fitted: Fitted, options: Options) -> None:
@@ -99,6 +100,8 @@ def save_map(path: Any, fitted: Fitted, options: Options) -> None:
         "decimals": space.decimals,
         "readable": space.readable,
     }
+    if fitted.whole is not None:
+        manifest["whole"] = fitted.whole._asdict()
     if fitted.embedding is not None:
         manifest["space"] = fitted.embedding.name
     if fitted.blocks is not None:
@@ -138,8 +141,9 @@ def _checked_map(path: Any, arrays: dict[str, Any], content: dict[str, Any]) -> 
     check_arrays(arrays, manifest, space.width)
     Z, labels, cover = arrays["Z"], arrays["row_labels"], BallCover(*(arrays[name] for name in COVER))
     check_space(space, Z, arrays["probes"], options, "readable" in manifest)
+    whole = Whole(**manifest["whole"]) if "whole" in manifest else None
     if manifest.get("space") is None:
-        check_cover(cover, Z, labels, space, options)
+        check_cover(cover, Z, labels, space, options, is_part=whole is not None)
     return SavedMap(
         options=given,
         output=manifest["output"],
@@ -155,6 +159,7 @@ def _checked_map(path: Any, arrays: dict[str, Any], content: dict[str, Any]) -> 
         followed=arrays.get("followed"),
         blocks=_blocks_in(manifest.get("blocks"), space.schema),
         space_name=manifest.get("space"),
+        whole=whole,
     )
 
 
@@ -182,8 +187,10 @@ def _embedding(saved: SavedMap, function: Any, metric: Any) -> Embedding | None:
         )
     form, cover = saved.space.form, saved.cover
     embedding, points = Embedding.of(function, form, as_given(form, saved.space.decode_numbers(saved.Z)))
-    apart = paired(points, points[cover.centers[cover.owner]], metric)
-    if (apart > cover.radii[cover.owner] + CLOSE * embedding.unit).any():
+    owned = np.flatnonzero(cover.owner >= 0)
+    owner = cover.owner[owned]
+    apart = paired(points[owned], points[cover.centers[owner]], metric)
+    if (apart > cover.radii[owner] + CLOSE * embedding.unit).any():
         raise ParameterError(f"space is not the one that the map was saved with, {saved.space_name}. Fit again.")
     return embedding
 
@@ -212,7 +219,8 @@ def load_map(path: Any, model: Any, causes: Any = None, space: Any = None) -> tu
     box = learned(box, saved.probes, probes, saved.labels[probes])
     parts = (saved.Z, saved.labels, saved.cover, saved.probes, options_of_fit(options), tuple(saved.warnings))
     embedding = _embedding(saved, space, options.metric)
-    return Fitted(encoding, box, *parts, embedding=embedding, blocks=saved.blocks), saved.options
+    more: dict[str, Any] = {"embedding": embedding, "blocks": saved.blocks, "whole": saved.whole}
+    return Fitted(encoding, box, *parts, **more), saved.options
 
 
 def _space(arrays: dict[str, Any], manifest: dict[str, Any]) -> FeatureSpace:

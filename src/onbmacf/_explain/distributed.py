@@ -41,7 +41,7 @@ def explain_partitions(explain: Explain, table: Any, sample: pd.DataFrame, clien
     """
     meta = line_frame(explain(sample)).iloc[:0].set_axis(table._meta.index)
     parcel: Any = Parcel(partial(_frame_of, explain, meta.dtypes))
-    client = _current_client() if client is None else client
+    client = current_client() if client is None else client
     if client is not None:
         check_client(client)
         parcel = send(client, parcel)
@@ -65,7 +65,7 @@ def _apply(frame: pd.DataFrame, parcel: Any) -> pd.DataFrame:
     return found
 
 
-def _current_client() -> Any:
+def current_client() -> Any:
     """Return the client that Dask would compute with, or None: then it computes in this process."""
     try:
         return import_module("distributed").default_client()

@@ -4,7 +4,7 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from shlex import quote
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,11 +14,13 @@ from onbmacf._balls.geometry import Balls
 from onbmacf._balls.groups import Groups
 from onbmacf._balls.metrics import Metric, one_hot_height, proven_power, single_costs
 from onbmacf._balls.neighbours import Neighbours, Scales
+from onbmacf._balls.sampled import sample_of, sampled_cover
 from onbmacf._base.arrays import Matrix, Rows, shared
 from onbmacf._base.checks import listed
+from onbmacf._columns.interop import is_dask_frame
 from onbmacf._columns.kinds import are_dates, are_padded, look_like_dates
 from onbmacf._prove.copies import Answering, Surrogate, steps_of
-from onbmacf._search.options import OF_FIT, Options
+from onbmacf._search.options import OF_FIT, Options, rows_to_cover
 from onbmacf._search.partition import Partition
 from onbmacf._search.problem import Map
 from onbmacf._search.strategies import STRATEGIES, checked
@@ -44,6 +46,7 @@ from onbmacf.schema import Feature, Schema
 N_PROBES = 64  # rows asked twice at fit, and again at load
 TARGET_ROWS = 8  # with fewer rows, a column that matches the labels means little
 NOTHING_SAID: Mapping[str, Any] = {}  # about the model's answers: arguments of `Reading.of`
+COVERAGE = 0.999  # of the rows of a Dask DataFrame that are to lie in a ball
 N_NEIGHBOURS = 5  # y of the field's yNN
 
 
@@ -65,8 +68,9 @@ def fit_warnings(form: TableForm, N: Matrix, cover: BallCover, black_box: BlackB
         )
     conflicting = np.flatnonzero(cover.reach == 0)
     if len(conflicting):
+        among = f" of the {np.count_nonzero(~np.isnan(cover.reach)):,} that were compared" if cover.is_sampled else ""
         messages.append(
-            f"{len(conflicting)} rows coincide with a row of another label, at positions "
+            f"{len(conflicting)} rows{among} coincide with a row of another label, at positions "
             f"{listed(conflicting.tolist())}: their balls hold their own point only."
         )
     return (*messages, *model_warnings(black_box, N, labels, probe_rows(len(N))))
@@ -153,6 +157,14 @@ class Heard:
     committee: tuple[tuple[Any, ...], tuple[BlackBox, ...]] = ((), ())  # the last one's members, and how to ask them
 
 
+class Whole(NamedTuple):
+    """What a map stands for whose rows are a sample of a larger table."""
+
+    n_rows: int
+    n_sampled: int  # of the map's rows, the first: drawn from all rows alike; the others from those in no ball yet
+    share: float  # of all rows that lie in a ball of their label
+
+
 @dataclass(frozen=True, eq=False)
 class Fitted:
     """The table as numbers and points, the model, its labels, and the cover."""
@@ -169,14 +181,21 @@ class Fitted:
     origin: "Fitted | None" = None  # of which this is a view with other immutable features and rules
     embedding: Embedding | None = None  # in whose points balls and neighbours live; None: in the encoded rows
     blocks: Blocks | None = None  # what changes together, every feature in one of them; None: each by itself
+    whole: Whole | None = None  # the table of which the rows are a sample; None: they are all (decision 0138)
+
+    @property
+    def drawn(self) -> slice:
+        """The rows that stand for the table: all, or of a larger one those that were drawn from all its rows alike."""
+        return slice(None if self.whole is None else self.whole.n_sampled)
 
     @shared
     def neighbours(self) -> Neighbours:
-        """The index of the fitted rows, made when it is first needed."""
-        space = self.space
+        """The index of the fitted rows, made when it is first needed; of a larger table, of those drawn from all."""
+        space, drawn = self.space, self.drawn
         if self.embedding is not None:
             return Neighbours(self.points, self.labels, np.ones(self.points.shape[1]), N_NEIGHBOURS)
-        return Neighbours(self.Z, self.labels, space.to_unit, N_NEIGHBOURS, groups_of(space), Scales(*space.to_columns))
+        scales = groups_of(space), Scales(*space.to_columns)
+        return Neighbours(self.Z[drawn], self.labels[drawn], space.to_unit, N_NEIGHBOURS, *scales)
 
     @shared
     def points(self) -> Matrix:
@@ -305,6 +324,11 @@ class Fitted:
         for name, fitted in self.options.items():
             if getattr(options, name) != fitted:
                 raise ParameterError(f"{name} was {fitted!r} in fit and is {getattr(options, name)!r} now. Fit again.")
+        if (self.cover.is_sampled or self.whole is not None) and STRATEGIES[options.strategy].needs_all:
+            raise ParameterError(
+                f"strategy={options.strategy!r} needs balls that cover every row, and these cover a sample. Fit again "
+                "with it, or with cover_rows=None."
+            )
 
 
 def check_blocks(options: Options, causes: Any = None) -> None:
@@ -353,8 +377,14 @@ def fit_table(
     causes: Any = None,
     blocks: Any = None,
     points: Any = None,
+    of_parts: tuple[float, Any] = (COVERAGE, None),
 ) -> Fitted:
-    """Cover a table as a model labels it."""
+    """Cover a table as a model labels it; `of_parts` are what `fit_parts` is told of a Dask DataFrame."""
+    if is_dask_frame(table):
+        from onbmacf._explain.fitted_parts import check_alone, fit_parts  # loaded for such tables only
+
+        check_alone(causes=causes, blocks=blocks, space=points)
+        return fit_parts(table, model, schema, options, output, client, reading, *of_parts)
     checked(options)
     if blocks is not None:
         check_blocks(options, causes)
@@ -383,11 +413,23 @@ def fit_table(
     embedding, P = (None, Z) if points is None else Embedding.of(points, form, as_given(form, space.decode_numbers(Z)))
     groups = groups_of(space) if embedding is None else None
     check_cover_memory(len(N), P.shape[1])
-    cover = build_cover(P, labels, options.metric, options.competitors, client=client, groups=groups)
+    cover = cover_table(P, labels, options, client, groups)
     warnings = (*fit_warnings(form, N, cover, box, labels), *followed)
     parts = (space, box, Z, labels, cover, N[probes], options_of_fit(options), warnings)
     fitted = Fitted(*parts, embedding=embedding, blocks=blocks)
     return fitted.reading() if options.read_model else fitted
+
+
+def cover_table(
+    P: Matrix, labels: Rows, options: Options, client: Any = None, groups: Groups | None = None
+) -> BallCover:
+    """Cover all rows, or, of a table with many different ones, a sample by balls that are pure among all (0138)."""
+    is_all = STRATEGIES[options.strategy].needs_all
+    most = len(P) if is_all else rows_to_cover(options.cover_rows, len(P))
+    sample = sample_of(P, labels, most) if most < len(P) else None
+    if sample is None or len(sample) < most:  # a few different rows and their copies are covered as they are
+        return build_cover(P, labels, options.metric, options.competitors, client=client, groups=groups)
+    return sampled_cover(P, labels, sample, options.metric, options.competitors, groups=groups)
 
 
 def _widest(space: FeatureSpace) -> str:

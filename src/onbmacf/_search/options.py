@@ -27,8 +27,9 @@ RELEASES = ("immutable", "nothing", "rules")
 SEARCHES = ("best_first", "exhaustive")
 DECIMALS = ("round", "exact")
 LIMITS = ("max_model_rows", "max_model_calls")  # of what is spent on one row
+ALL_UP_TO, MOST_COVERED = 50_000, 20_000  # rows of a table that are all covered; of a larger one, rows of the sample
 Parameters = ParamSpec("Parameters")
-OF_FIT = ("metric", "competitors", "predict_chunk", "private")  # cannot change once a map is fitted
+OF_FIT = ("metric", "competitors", "predict_chunk", "private", "cover_rows")  # cannot change once a map is fitted
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -53,6 +54,7 @@ class Options:
     committee: Any = None
     agreement: float = 0.0
     private: int | None = None
+    cover_rows: Any = "auto"
     effort: Any = "full"
     read_model: bool = True
     decimals: str = "round"
@@ -101,6 +103,8 @@ def check_options(options: Options) -> Options:
             check_count(name, getattr(options, name))
     if options.private is not None:
         check_count("private", options.private, least=2)
+    if options.cover_rows is not None and options.cover_rows != "auto":
+        check_count("cover_rows", options.cover_rows, least=2)
     effort_of(options.effort)
     if not isinstance(options.read_model, bool):
         raise ParameterError(f"read_model must be True or False, got {shortened(options.read_model)}.")
@@ -120,6 +124,17 @@ def effort_of(effort: Any) -> float:
         names = ", ".join(map(repr, EFFORTS))
         raise ParameterError(f"effort must be {names}, or a number from 0.05 to 100, got {shortened(effort)}.")
     return float(effort)
+
+
+def rows_to_cover(cover_rows: int | str | None, n_rows: int) -> int:
+    """Return how many rows of a table are covered.
+
+    >>> rows_to_cover("auto", 50_000), rows_to_cover("auto", 50_001), rows_to_cover(None, 50_001)
+    (50000, 20000, 50001)
+    """
+    if cover_rows == "auto":
+        return n_rows if n_rows <= ALL_UP_TO else MOST_COVERED
+    return n_rows if cover_rows is None else min(n_rows, int(cover_rows))
 
 
 def written(name: str, value: Any) -> str:

@@ -187,4 +187,5 @@ PAPER = Strategy(
     ignores=("plausibility", "effort"),
     is_readable=False,
     is_distinct=False,
+    needs_all=True,
 )

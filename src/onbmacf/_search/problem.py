@@ -129,3 +129,4 @@ class Strategy:
     is_readable: bool  # whether values are put on their readable grid before the model is asked
     is_distinct: bool  # whether counterfactuals of a row with the same values are repeats
     finds_labels: bool = False  # whether it asks for the labels of the factuals itself, through an oracle
+    needs_all: bool = False  # whether the cover must be that of all rows, not of a sample

@@ -94,14 +94,18 @@ class BlackBox:
                     f"the model returned NaN for row {row} of the table ({len(failed):,} rows in all)."
                 ) from error
             raise ModelError(f"the model raised on row {row} of the table: {message_of(error)}") from error
+        known = self.with_classes(labels, len(N))
+        return known, known.codes(labels)
+
+    def with_classes(self, labels: NDArray[Any], n_rows: int) -> "BlackBox":
+        """Return the black box with the labels that it has given so many rows, sorted."""
         classes = objects(_sorted_labels(labels))
         if len(classes) < 2:
             raise ModelError(
-                f"the model predicts only {classes[0]!r} on these {len(N):,} rows: a cover needs two "
+                f"the model predicts only {classes[0]!r} on these {n_rows:,} rows: a cover needs two "
                 "labels. Check that predict returns labels, not scores."
             )
-        known = replace(self, classes=classes)
-        return known, known.codes(labels)
+        return replace(self, classes=classes)
 
     def learn_sizes(self, N: Matrix) -> "BlackBox":
         """Ask about the same rows in calls of several sizes; return the black box with the sizes that may be used.
@@ -145,7 +149,7 @@ class BlackBox:
             return known
         if is_error(labels).any():
             return np.array([FAILED if isinstance(label, Exception) else self._code(label) for label in labels])
-        found, values = _told_apart(labels)
+        found, values = told_apart(labels)
         return np.array([self._code(value) for value in values.tolist()], dtype=np.intp)[found]
 
     def _known_codes(self, labels: NDArray[Any]) -> Codes | None:
@@ -375,7 +379,7 @@ def is_error(labels: NDArray[Any]) -> NDArray[np.bool_]:
     return np.array([isinstance(label, Exception) for label in labels], dtype=bool)
 
 
-def _told_apart(labels: NDArray[Any]) -> tuple[Codes, NDArray[Any]]:
+def told_apart(labels: NDArray[Any]) -> tuple[Codes, NDArray[Any]]:
     """Return the different labels, and which of them each is."""
     try:
         return pd.factorize(labels, use_na_sentinel=False)
@@ -384,7 +388,7 @@ def _told_apart(labels: NDArray[Any]) -> tuple[Codes, NDArray[Any]]:
 
 
 def _sorted_labels(labels: NDArray[Any]) -> list[Any]:
-    found = _told_apart(labels)[1].tolist()
+    found = told_apart(labels)[1].tolist()
     check_written(found)
     try:
         return sorted(found)

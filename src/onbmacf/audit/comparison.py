@@ -75,8 +75,9 @@ class Decisions:
 
         """
         favourable = target_labels(target, explainer.classes_.tolist())
-        labels = pd.Series(explainer.classes_[explainer.labels_], dtype=object)
-        rows = explainer.fitted_.space.decode(explainer.Z_)
+        drawn = explainer.fitted_.drawn
+        labels = pd.Series(explainer.classes_[explainer.labels_[drawn]], dtype=object)
+        rows = explainer.fitted_.space.decode(explainer.Z_[drawn])
         known = None if truth is None else _as_truth(truth, favourable, labels)
         return cls(rows, labels.isin(favourable).to_numpy(), known)
 

@@ -157,6 +157,10 @@ class Arguments:
     private: Annotated[
         int | None, typer.Option(help="Answer from groups of at least so many rows, and keep no row in the map.")
     ] = None
+    cover_rows: Annotated[
+        int | None,
+        typer.Option(min=2, help="Rows that balls are made of; by default all, or some of many."),
+    ] = None
 
     def check(self) -> None:
         """Raise an error, before any work, where options contradict each other or cannot be read."""

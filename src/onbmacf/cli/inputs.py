@@ -9,6 +9,7 @@ rows of a file, fitted form  ->  as_fitted  ->  rows whose cells are as the fitt
 import sys
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
+from importlib import import_module
 from math import isfinite
 from numbers import Real
 from pathlib import Path
@@ -17,13 +18,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from onbmacf._base.checks import did_you_mean, listed
+from onbmacf._base.checks import did_you_mean, error_words, listed
 from onbmacf._columns.moments import with_dates
 from onbmacf._table.form import TableForm
 from onbmacf.cli.explain import Arguments
 from onbmacf.cli.terminal import say
 from onbmacf.datasets import load_heart
-from onbmacf.errors import ParameterError, RowsError
+from onbmacf.errors import ParameterError, RowsError, TableError
 from onbmacf.io.models import load_model
 from onbmacf.io.tables import read_table
 from onbmacf.io.trained import own_texts, train_network, train_trees
@@ -218,6 +219,25 @@ def read_columns(path: Path, arguments: Arguments) -> Columns:
         say(f"Left out {rows} with missing values; {len(table):,} remain.")
     table = table.set_index(names[0]) if names else table
     return Columns(table.drop(columns=target), table[target[0]] if target else None, numbers)
+
+
+def read_folder(arguments: Arguments) -> Any:
+    """Return a folder of parquet files as a Dask DataFrame, without the columns that the request leaves out."""
+    try:
+        dask, frames = import_module("dask"), import_module("dask.dataframe")
+    except ImportError as error:
+        raise ImportError("a folder of parquet files needs the extra 'dask': pip install 'onbmacf[dask]'.") from error
+    try:
+        with dask.config.set({"dataframe.convert-string": False}):  # text as in a table of one file
+            table = frames.read_parquet(f"{arguments.table}/*.parquet")
+            columns = list(table.columns)
+    except (OSError, ValueError) as error:
+        raise TableError(f"{arguments.table} holds no parquet files that can be read: {error_words(error)}") from error
+    if not columns:
+        raise TableError(f"{arguments.table} holds no parquet files that can be read: there is none, or no column.")
+    left_out = columns_of(arguments.drop, columns, "--drop")
+    target = [arguments.target_column] if arguments.target_column else []
+    return table.drop(columns=[*left_out, *columns_of(target, columns, "--target-column")])
 
 
 # --- cells of a file --------------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 Arguments  ->  prepare  ->  Setup  ->  chosen_rows  ->  rows to explain
 """
 
+import warnings
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from onbmacf._explain.fitted_parts import fit_parts
 from onbmacf._explain.request import Question
+from onbmacf._search.options import Options
 from onbmacf._table.form import TableForm
 from onbmacf._table.readings import Between
 from onbmacf._text.labels import Labels
@@ -29,16 +32,18 @@ from onbmacf.cli.inputs import (
     numbered,
     read_columns,
     read_file,
+    read_folder,
     split,
 )
 from onbmacf.cli.terminal import flag, say
 from onbmacf.datasets import heart_network
-from onbmacf.errors import ParameterError
+from onbmacf.errors import OnbmacfWarning, ParameterError
 from onbmacf.explainer import ONBMACF
 from onbmacf.report.render import file_digest
 from onbmacf.rules import Rules
 from onbmacf.schema import Schema, schema_file
 
+MANY = 1000  # rows of a folder by which a model is loaded
 FIRST = 10  # rows to explain where the request does not say which
 
 
@@ -110,6 +115,36 @@ def _with_heart(arguments: Arguments) -> Setup:
     )
 
 
+def fitted_folder(arguments: Arguments, coverage: float, passes: Path) -> ONBMACF:
+    """Return an explainer of a folder of parquet files, which may be larger than memory."""
+    arguments.check()
+    if not arguments.model:
+        raise ParameterError(f"{arguments.table} is a folder: give a model (--model), none is trained on one.")
+    unread = {"id_column": arguments.id_column, "drop_missing": arguments.drop_missing, "dates": arguments.dates}
+    if given := [flag(name) for name, value in unread.items() if value]:
+        raise ParameterError(f"{given[0]} is for a table in one file, not for a folder of parquet files.")
+    table = read_folder(arguments)
+    explainer = ONBMACF(**_options(arguments))
+    explainer.fitted_ = fit_parts(
+        table,
+        named_model(table.head(MANY), arguments),
+        lambda rows: _schema(rows, arguments),
+        Options(**explainer.get_params()),
+        arguments.output,
+        None,
+        {
+            "threshold": arguments.threshold,
+            "classes": split(",".join(arguments.classes)) or None,
+            "between": Between(**ends_of(arguments.between)) if arguments.between else None,
+        },
+        coverage,
+        passes,
+    )
+    for message in explainer.warnings_:
+        warnings.warn(message, OnbmacfWarning, stacklevel=2)
+    return explainer
+
+
 def fitted_again(setup: Setup, arguments: Arguments, spec: str) -> ONBMACF:
     """Return an explainer of another model, fitted on the same table with the same rules and options."""
     model = named_model(setup.table, replace(arguments, model=spec))
@@ -171,6 +206,7 @@ def _options(arguments: Arguments) -> dict[str, Any]:
         "plausibility": arguments.plausibility,
         "release": arguments.release or None,
         "private": arguments.private,
+        "cover_rows": arguments.cover_rows,
         "max_model_rows": arguments.max_model_rows,
         "max_model_calls": arguments.max_model_calls,
     }

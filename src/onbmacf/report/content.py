@@ -229,7 +229,8 @@ def _body(subject: Subject, others: Mapping[str, Explanations], against: Against
 def _head(explainer: ONBMACF, answers: Explanations, about: About) -> dict[str, Any]:
     """Return the title, what was explained, who made the report, when and what for."""
     lines = [("Purpose", about.purpose), ("Author", about.author), ("Date", about.date)]
-    balls, rows = len(explainer.cover_), len(explainer.Z_)
+    whole = explainer.fitted_.whole
+    balls, rows = len(explainer.cover_), len(explainer.Z_) if whole is None else whole.n_rows
     lead = (
         f"{len(answers):,} rows, explained with a map of {balls:,} balls fitted on {rows:,} rows. "
         f"Made by onbmacf {__version__}."
@@ -276,10 +277,15 @@ def _data(explainer: ONBMACF, about: About) -> list[tuple[str, str]]:
         )
     return [
         ("Table", about.table),
-        ("Rows and columns", f"{len(explainer.Z_):,} and {len(explainer.schema_.features)}"),
+        ("Rows and columns", f"{_rows_of(explainer)} and {len(explainer.schema_.features)}"),
         ("Digest of the rows", f"sha256 {table_digest(explainer)}"),
         ("What a saved map of it holds", held),
     ]
+
+
+def _rows_of(explainer: ONBMACF) -> str:
+    whole, held = explainer.fitted_.whole, f"{len(explainer.Z_):,}"
+    return held if whole is None else f"{whole.n_rows:,}, of which the map holds {held},"
 
 
 def _columns(explainer: ONBMACF) -> pd.DataFrame:
@@ -303,7 +309,7 @@ def _columns(explainer: ONBMACF) -> pd.DataFrame:
 
 
 def _classes(explainer: ONBMACF) -> pd.DataFrame:
-    counts = np.bincount(explainer.labels_, minlength=len(explainer.classes_))
+    counts = np.bincount(explainer.labels_[explainer.fitted_.drawn], minlength=len(explainer.classes_))
     frame = pd.DataFrame({"label": [quoted(label) for label in explainer.classes_], "n_rows": counts})
     return frame.assign(share=counts / counts.sum())
 

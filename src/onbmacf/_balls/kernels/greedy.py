@@ -1,6 +1,7 @@
 """Algorithm 1 lines 6-19 for one class: the lazy greedy cover.
 
     Z, reach of one class  ->  greedy_cover_fast  ->  centers, owner
+    centers, radii of one class, Z  ->  first_balls_fast  ->  owner of further rows
 
 A ball's gain can only shrink as rows get covered, so a gain counted earlier is an upper bound. The heap holds
 one bound per row. The gain of the top row is counted again, and the row wins if no other bound exceeds it. Where the
@@ -51,6 +52,24 @@ def greedy_cover_fast(
             views, places, goal = loops.Views(grid, leaves), _places(len(Z), leaves), left // 2
         balls, left = greedy.advance(views, leaves, places, goal)
     return centers[:balls].copy(), owner
+
+
+def first_balls_fast(
+    centers: NDArray[np.float64],
+    radii: NDArray[np.float64],
+    Z: NDArray[np.float64],
+    metric: str,
+    groups: Groups | None = None,
+) -> NDArray[np.intp]:
+    """Return, per row of one class, the first ball that covers it; -1 where none does."""
+    n_balls = len(centers)
+    grid = to_grid(np.concatenate([centers, Z]), metric, groups)
+    limits, owner = np.zeros(len(grid.Z)), np.full(len(grid.Z), -1, np.intp)
+    limits[:n_balls] = to_limits(radii, metric)
+    leaves = build_leaves(grid, np.arange(n_balls, len(grid.Z)))
+    none = np.empty((len(grid.Z), 0), np.int32), False, np.empty(0, np.int64)
+    loops.Greedy(limits, *none, owner, np.arange(n_balls)).give(loops.Views(grid, leaves), leaves)
+    return owner[n_balls:]
 
 
 def _keys(gains: NDArray[np.intp]) -> NDArray[np.int64]:

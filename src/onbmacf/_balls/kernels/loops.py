@@ -460,15 +460,15 @@ def nearest_of_leaf(
 ) -> None:
     """Line 9: the smallest sums between the rows of leaf `own` and the rows of other leaves, the nearest boxes first.
 
-    The smaller the sums so far, the fewer boxes can hold a smaller one.
+    `best` holds what is known of them so far. The smaller the sums so far, the fewer boxes can hold a smaller one.
     """
     cython.declare(turn=cython.Py_ssize_t, leaf=cython.Py_ssize_t, at=cython.Py_ssize_t, row=cython.Py_ssize_t)
     count: cython.Py_ssize_t = views.live[own]
-    widest: cython.short = TOP
+    widest: cython.short = -1
     with cython.nogil:
         for at in range(count):
-            best[views.rows[own, at]] = INFINITE
-            views.maybe[at] = TOP
+            views.maybe[at] = maybe_of(views, best[views.rows[own, at]])
+            widest = max(widest, views.maybe[at])
         for turn in range(views.count):
             leaf = order[turn]
             if near[leaf] > widest:
@@ -569,6 +569,15 @@ class Greedy:
         if not is_right:
             raise RuntimeError("A ball covered other rows than were counted: the bracket of the grid is wrong.")
         return self.balls, self.left
+
+    def give(self, views: Views, leaves) -> None:
+        """Lines 16-17 alone: give every row of the leaves to the first of the centers whose ball covers it."""
+        cython.declare(ball=cython.Py_ssize_t)
+        self.gone, self.live = leaves.gone, leaves.live
+        with cython.nogil:
+            for ball in range(self.centers.shape[0]):
+                box_sums(views, self.centers[ball])
+                _gain(self, views, self.centers[ball], ball)
 
 
 @cython.nogil

@@ -35,3 +35,8 @@ def to_limits(reach: NDArray[np.float64], metric: str) -> NDArray[np.float64]:
 def to_distances(sums: NDArray[np.float64], metric: str) -> NDArray[np.float64]:
     """Return the distances that belong to these sums."""
     return METRICS[metric].finish(sums)
+
+
+def to_sums(distances: NDArray[np.float64], metric: str) -> NDArray[np.float64]:
+    """Return sums that are not below those of which these distances were made."""
+    return np.nextafter(distances * distances, np.inf) * (1 + 1e-15) if metric == "euclidean" else distances

@@ -23,7 +23,7 @@ class OnbMacf:
     def fit(self, task: Task, model: Model, seed: int) -> "OnbMacf":
         """Cover the table as the model labels it."""
         self.task_ = task
-        self.explainer_ = ONBMACF(**self.options)
+        self.explainer_ = ONBMACF(**{"cover_rows": None, **self.options})
         self.explainer_.fit(task.table, lambda rows: model.label_of(task.space.encode(rows)), schema=task.schema)
         return self
 
