@@ -68,7 +68,7 @@ model = LogisticRegression(max_iter=1000).fit(table, chd)
 table.to_excel("a.xlsx", index=False), table.to_parquet("a.parquet"), skops.io.dump(model, "a.skops")
 for name in ("a.xlsx", "a.parquet"):
     assert read_table(name).shape == table.shape
-assert (load_model("a.skops", table)(table) == model.predict(table)).all()
+assert (load_model("a.skops", table).predict(table) == model.predict(table)).all()
 """,
     "all": """
 import subprocess

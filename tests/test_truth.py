@@ -15,6 +15,7 @@ from threadpoolctl import threadpool_limits
 
 from conftest import by_table
 from onbmacf import ONBMACF, Rule, Rules, Schema
+from onbmacf._text import records
 from onbmacf._text.wording import rounded
 from onbmacf.bench.datasets import DESCRIPTIONS, load_task
 from onbmacf.cli.outputs import tidy
@@ -320,10 +321,11 @@ def test_a_view_that_rounds_is_noticed(monkeypatch, view):
     explainer = ONBMACF(plausibility=0).fit(table, model)
     answers = explainer.explain(table.iloc[[90, 110]])
     assert false_statements(model, answers, READERS[view](explainer, answers))[1] == []
+    plain = records.plain
     few = lambda value: f"{value:.2g}" if isinstance(value, float) else str(value)  # noqa: E731
     monkeypatch.setattr("onbmacf._text.wording.shown", few)
     monkeypatch.setattr(
-        "onbmacf._text.records.plain", lambda value: float(few(value)) if isinstance(value, float) else value
+        "onbmacf._text.records.plain", lambda value: float(few(value)) if isinstance(value, float) else plain(value)
     )
     monkeypatch.setattr("onbmacf.cli.outputs.tidy", lambda answers: tidy(answers).map(few))
     assert false_statements(model, answers, READERS[view](explainer, answers))[1] != []

@@ -119,7 +119,10 @@ def test_the_reach_of_points_is_the_same(kind, metric, use_others):
 
 
 def test_the_numbers_that_the_compiler_knows_are_those_of_the_package():
-    numbers = re.findall(r"^    ([A-Z]+) = (-?\d+)$", (FOLDER / "constants.pxd").read_text(), re.MULTILINE)
+    declared = FOLDER / "constants.pxd"
+    if not declared.exists():
+        pytest.skip("a wheel holds no declarations for the compiler")
+    numbers = re.findall(r"^    ([A-Z]+) = (-?\d+)$", declared.read_text(), re.MULTILINE)
     assert len(numbers) == 9
     for name, number in numbers:
         assert next(getattr(one, name) for one in (grid, leaves, metrics) if hasattr(one, name)) == int(number)

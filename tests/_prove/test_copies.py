@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import sklearn
 from lightgbm import LGBMClassifier
 from sklearn.compose import ColumnTransformer, make_column_selector
 from sklearn.decomposition import PCA
@@ -72,6 +73,7 @@ KINDS = {
     "tanh": lambda: MLPClassifier((12,), activation="tanh", max_iter=40, random_state=0),
     "sigmoid": lambda: MLPClassifier((12, 8), activation="logistic", max_iter=40, random_state=0),
 }
+OLD_SCALERS = tuple(map(int, sklearn.__version__.split(".")[:2])) < (1, 8)
 TAKE_MISSING = ["tree", "forest", "extra trees", "hist boosting", "xgboost", "lightgbm"]
 SINGLE = {"xgboost"}
 
@@ -222,6 +224,7 @@ def test_levels_and_scalers_are_copied_to_the_bit(kind, matrix):
     check_same(model, *copied(model, table, labels(table)), kind in SINGLE)
 
 
+@pytest.mark.skipif(OLD_SCALERS, reason="scikit-learn before 1.8 scales float32 otherwise: such models are not read")
 @pytest.mark.parametrize("kind", KINDS)
 def test_columns_of_single_precision(kind):
     table = numbers().astype(np.float32)
@@ -305,6 +308,7 @@ def test_a_copy_may_be_read_only():
         np.testing.assert_array_equal(copy.scores(points), before)
 
 
+@pytest.mark.skipif(OLD_SCALERS, reason="scikit-learn before 1.8 scales float32 otherwise: such models are not read")
 def test_numbers_are_rounded_as_the_table_does_it():
     table = numbers().astype(np.float32)
     copy, points, _ = copied(make_pipeline(StandardScaler(), KINDS["logistic"]()), table, labels(table))

@@ -335,6 +335,8 @@ BAD_TABLES = {
     "pyarrow, a column": (lambda: arrow_rows(x=[0.0, 3.0])["x"], "the table is a pyarrow ChunkedArray"),
     "intervals told to be numbers": (pd.DataFrame({"x": pd.interval_range(0, 2)}), "'x': 2 rows"),
 }
+if int(pd.__version__.split(".")[0]) < 3:  # there it is text like any other
+    BAD_TABLES = {name: case for name, case in BAD_TABLES.items() if not name.startswith("half a character")}
 
 
 @pytest.mark.parametrize("table, pattern", BAD_TABLES.values(), ids=BAD_TABLES)

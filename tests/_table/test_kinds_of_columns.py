@@ -27,6 +27,7 @@ def objects(values):
     return pd.Series(list(values), dtype=object)
 
 
+OTHER_STORAGE = "python" if pd.StringDtype().storage == "pyarrow" else "pyarrow"
 COLUMNS = {
     "int8": lambda: pd.Series(X, dtype="int8"),
     "uint8": lambda: pd.Series(X, dtype="uint8"),
@@ -56,6 +57,7 @@ COLUMNS = {
     "pyarrow int64": lambda: pd.Series(X, dtype="int64[pyarrow]"),
     "pyarrow double": lambda: pd.Series(X / 4, dtype="double[pyarrow]"),
     "pyarrow string": lambda: pd.Series(LETTERS, dtype="string[pyarrow]"),
+    "text of the other storage": lambda: pd.Series(LETTERS, dtype=pd.StringDtype(OTHER_STORAGE)),
     "pyarrow bool": lambda: pd.Series(X > 50, dtype="bool[pyarrow]"),
     "pyarrow timestamp": lambda: DAYS.astype("timestamp[us][pyarrow]"),
     "pyarrow date": lambda: objects(day.date() for day in DAYS).astype("date32[pyarrow]"),
@@ -64,7 +66,7 @@ COLUMNS = {
 
 
 def made(name):
-    if "pyarrow" in name:
+    if "pyarrow" in name or "storage" in name:
         pytest.importorskip("pyarrow")
     return COLUMNS[name]()
 

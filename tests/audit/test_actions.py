@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+import sklearn
 
 from onbmacf import ONBMACF, Rule, Rules, Schema, audit
 from onbmacf._text.wording import shown
@@ -129,6 +130,8 @@ def test_a_subgroup_is_described_by_values_of_its_rows_and_says_what_is_unknown(
 
     from onbmacf.audit.actions import _paths, _splits
 
+    if kind == "missing left" and tuple(map(int, sklearn.__version__.split(".")[:2])) < (1, 8):
+        pytest.skip("the tree of scikit-learn before 1.8 sends these missing values to the right")
     column = AS_WRITTEN[kind]
     splits = _splits(pd.DataFrame({"c": column}))
     matrix = splits[0].numbers[:, np.newaxis]

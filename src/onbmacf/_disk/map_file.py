@@ -47,6 +47,7 @@ PRIVATE_NOTICE = (
     "them, and no row itself (private)."
 )
 ARROW_DECIMAL = re.compile(r"decimal(32|64|128|256)\((\d+), (-?\d+)\)\[pyarrow\]")
+STRING_OF = "string of "
 CLOSE = 1e-6  # of the largest number of a point: machines differ in the last digits
 GONE = ("recover",)  # an option of older maps that changes no answer
 COVER = ("centers", "radii", "labels", "owner", "reach")
@@ -355,6 +356,8 @@ def _dtype_out(dtype: Any) -> Any:
     if isinstance(dtype, pd.CategoricalDtype):
         categories = [_plain(level, "category") for level in dtype.categories.tolist()]
         return {"categories": categories, "of": str(dtype.categories.dtype), "ordered": bool(dtype.ordered)}
+    if str(dtype) == "string" and dtype != pd.StringDtype():  # pandas writes both of its kinds of text alike
+        return f"{STRING_OF}{dtype.storage}"
     return str(dtype)
 
 
@@ -366,6 +369,8 @@ def _dtype_in(entry: Any) -> Any:
         return np.dtype(object)  # pandas 2 keeps text as objects
     if entry == "string[pyarrow]":  # pandas reads this as a dtype of its own, which it writes as "string"
         return _arrow("string")
+    if isinstance(entry, str) and entry.startswith(STRING_OF):
+        return pd.StringDtype(entry.removeprefix(STRING_OF))
     if isinstance(entry, str) and (found := ARROW_DECIMAL.fullmatch(entry)):
         return _arrow(f"decimal{found[1]}", int(found[2]), int(found[3]))
     return pd.api.types.pandas_dtype(entry)

@@ -347,7 +347,10 @@ KINDS = [
     ),
     _kind("sklearn", "VotingClassifier", _voting, "estimators flatten_transform n_jobs verbose voting weights"),
     _kind(
-        "sklearn", "AdaBoostClassifier", _ada_boost, "base_estimator estimator learning_rate n_estimators random_state"
+        "sklearn",
+        "AdaBoostClassifier",
+        _ada_boost,
+        "algorithm base_estimator estimator learning_rate n_estimators random_state",  # one algorithm since 1.6
     ),
     _kind("sklearn", "FrozenEstimator", _frozen, "estimator"),
     _kind("sklearn", "CalibratedClassifierCV", _calibrated, "base_estimator cv ensemble estimator method n_jobs"),

@@ -31,7 +31,8 @@ def explain(rows=GOOD, **asked):
 
 def between(explainer=None, good=GOOD, **bad):
     """Explain a bad row between two good ones."""
-    rows = pd.DataFrame([good, {**good, **bad}, good]).astype(object)
+    columns = {name: [good.get(name), value, good.get(name)] for name, value in (good | bad).items()}
+    rows = pd.DataFrame({name: pd.Series(values, dtype=object) for name, values in columns.items()})
     return (explainer or fitted()).explain(rows)
 
 
