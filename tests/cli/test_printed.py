@@ -66,6 +66,8 @@ def test_the_commands_of_the_help_run_as_printed(run, people, capsys):
     encoder = make_column_transformer((OneHotEncoder(), ["sex", "town"]), remainder="passthrough")
     model = make_pipeline(encoder, LogisticRegression(max_iter=2000))
     skops.io.dump(model.fit(table.drop(columns="income"), table["income"]), "income.skops")
+    Path("lake").mkdir()
+    table.to_parquet("lake/people.parquet")
     Path("mymodule.py").write_text(
         "def predict(rows):\n    return (rows['pay'] > 50).map({True: 'granted', False: 'refused'})\n", encoding="utf-8"
     )
