@@ -319,6 +319,7 @@ class DiesOnce:
         return model(rows)
 
 
+@pytest.mark.long
 def test_a_worker_that_dies_while_it_asks_the_model_changes_nothing(table, fitted, tmp_path):
     with new_cluster(2) as cluster, distributed.Client(cluster, timeout=PATIENCE) as own:
         workers = set(own.run(os.getpid).values())

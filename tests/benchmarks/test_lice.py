@@ -32,7 +32,8 @@ def run(data_dir, tmp_path, monkeypatch):
     return made
 
 
-@pytest.mark.parametrize("table", [pytest.param("credit", marks=pytest.mark.long), "adult"])
+@pytest.mark.long
+@pytest.mark.parametrize("table", ["credit", "adult"])
 def test_answers_keep_their_rules_and_proofs_agree_with_their_program(run, table, tmp_path, capsys):
     page = tmp_path / "page.md"
     page.write_text("".join(f"<!-- {place} -->\n<!-- /{place} -->\n" for place in (table, "proofs", "agreement")))
