@@ -98,6 +98,16 @@ def test_parts_in_any_order_give_the_same_reach_and_owners(grid, metric, n_parts
         np.testing.assert_array_equal(whole[np.concatenate(parts)], np.concatenate(pieces))
 
 
+def test_the_plain_way_goes_on_from_what_is_known_too(monkeypatch):
+    monkeypatch.setattr(sampled, "is_worth_kernels", lambda n_rows: False)
+    rng = np.random.default_rng(4)
+    Z, labels = rng.random((200, 3)), rng.integers(0, 2, 200)
+    points, codes, known = Z[:40], labels[:40], None
+    for part in np.array_split(np.arange(len(Z)), 5):
+        known = sampled.enemies_among(points, codes, Z[part], labels[part], "manhattan", known)
+    np.testing.assert_array_equal(known, sampled.enemies_among(points, codes, Z, labels, "manhattan"))
+
+
 def test_levels_may_be_one_column():
     rng = np.random.default_rng(3)
     Z = np.column_stack([rng.random(1000), np.eye(4)[rng.integers(0, 4, 1000)] * 0.5])

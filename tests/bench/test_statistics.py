@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from onbmacf.bench import statistics
 from onbmacf.bench.statistics import (
@@ -41,6 +42,18 @@ def test_ranks_and_friedman_of_the_published_example():
     assert ranked.mean(axis=0) == pytest.approx([3.143, 2.000, 2.893, 1.964], abs=0.001)
     # There, F(3, 39) = 3.69 without a correction for ties, p = .020; with it, F is a little larger.
     assert 0.005 < friedman(ranked) < 0.02
+
+
+@pytest.mark.parametrize("n_methods", [3, 5])
+def test_friedmans_p_is_that_of_his_formula_without_ties(n_methods):
+    n = 8
+    ranked = np.array([np.random.default_rng(seed).permutation(n_methods) + 1.0 for seed in range(n)])
+    spread = (ranked.mean(axis=0) ** 2).sum() - n_methods * (n_methods + 1) ** 2 / 4
+    chi_square = 12 * n / (n_methods * (n_methods + 1)) * spread
+    found = (n - 1) * chi_square / (n * (n_methods - 1) - chi_square)
+    expected = stats.f.sf(found, n_methods - 1, (n_methods - 1) * (n - 1))
+    assert 0.001 < expected < 0.999
+    assert friedman(ranked) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(("n_methods", "quantile"), [(2, 1.960), (4, 2.569), (5, 2.728), (10, 3.164)])
